@@ -1,0 +1,20 @@
+"""pybroker: a Kafka-compatible broker in Python.
+
+This file imports nothing at run time: the root of the repository is the package itself, and test runners import it
+under whatever name the checkout's folder has.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .broker.server import Broker
+
+__all__ = ["Broker"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Broker":
+        from .broker.server import Broker
+
+        return Broker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
