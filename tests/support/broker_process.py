@@ -1,0 +1,126 @@
+"""A real broker process, started as a user would start it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["BrokerProcess", "DidNotStartError"]
+
+# The last line of a start, which says where the broker listens: "... listening on PLAINTEXT://127.0.0.1:41234 ..."
+READY = re.compile(r"pybroker is ready.*?//(?P<host>\[[^\]]+\]|[^:/\s]+):(?P<port>\d+)")
+
+
+class DidNotStartError(AssertionError):
+    """The process ended before it was ready; carries its exit code and what it said."""
+
+    def __init__(self, exit_code: int, output: str) -> None:
+        super().__init__(f"the broker ended with {exit_code} before it was ready:\n{output}")
+        self.exit_code = exit_code
+        self.output = output
+
+
+class BrokerProcess:
+    """``pybroker`` on a free port of 127.0.0.1 with its data under ``directory``.
+
+    The first start chooses the port; a restart keeps it, so that clients find the broker again.
+    """
+
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.directory = directory
+        self.settings = dict(settings or {})
+        self.port = 0
+        self.lines: list[str] = []
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        self._ready = threading.Event()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def log_directory(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def properties(self) -> str:
+        values = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(self.log_directory),
+            **self.settings,
+        }
+        return "".join(f"{name}={value}\n" for name, value in values.items())
+
+    def start(self) -> "BrokerProcess":
+        """Returns when the broker says that it is ready. Raises DidNotStartError when it ends instead."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        file = self.directory / "server.properties"
+        file.write_text(self.properties())
+        self._ready.clear()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pybroker", "--config", str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            cwd=self.directory,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
+        self._reader.start()
+        self._ready.wait()
+        if self._process.poll() is not None:
+            self._reader.join()
+            raise DidNotStartError(self._process.returncode, self.output)
+        return self
+
+    def _read_output(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.lines.append(line)
+            if match := READY.search(line):
+                self.port = int(match["port"])
+                self._ready.set()
+        process.wait()
+        self._ready.set()
+
+    def kill(self) -> None:
+        """``kill -9``."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(how)
+        exit_code = process.wait()
+        if self._reader is not None:
+            self._reader.join()
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
+        return exit_code
+
+    def __enter__(self) -> "BrokerProcess":
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self._end(signal.SIGTERM if exception[0] is None else signal.SIGKILL)

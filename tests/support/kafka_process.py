@@ -1,0 +1,143 @@
+"""Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the oracle that tests and benchmarks ask."""
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.java import java_command
+
+__all__ = ["KafkaProcess", "ZooKeeperProcess", "free_port"]
+
+LOG4J = """log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class JavaProcess:
+    """A Java program that says in its output when it is ready."""
+
+    def __init__(self, directory: Path, ready: str) -> None:
+        self.directory = directory
+        self.lines: list[str] = []
+        self._ready_text = ready
+        self._ready = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "log4j.properties").write_text(LOG4J)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _start(self, main_class: str, *arguments: str, heap: str = "512m") -> None:
+        log4j = f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}"
+        command = java_command(main_class, *arguments, heap=heap, properties=(log4j,))
+        self._ready.clear()
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
+        )
+        self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
+        self._reader.start()
+        self._ready.wait()
+        if self._process.poll() is not None:
+            raise AssertionError(f"{main_class} did not start:\n{''.join(self.lines[-60:])}")
+
+    def _read_output(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.lines.append(line)
+            if self._ready_text in line:
+                self._ready.set()
+        process.wait()
+        self._ready.set()
+
+    def stop(self) -> None:
+        self._end(kill=False)
+
+    def kill(self) -> None:
+        self._end(kill=True)
+
+    def _end(self, *, kill: bool) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if kill:
+            process.kill()
+        else:
+            process.terminate()
+        process.wait()
+        if self._reader is not None:
+            self._reader.join()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+class ZooKeeperProcess(JavaProcess):
+    """A ZooKeeper of one node on a free port."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, "PrepRequestProcessor (sid:0) started")
+        self.port = free_port()
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> "ZooKeeperProcess":
+        configuration = self.directory / "zoo.cfg"
+        configuration.write_text(
+            f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
+            "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+        )
+        self._start("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
+        return self
+
+
+class KafkaProcess(JavaProcess):
+    """An Apache Kafka broker in ZooKeeper mode, its data under ``directory``."""
+
+    def __init__(
+        self, directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str] | None = None, heap: str = "512m"
+    ) -> None:
+        super().__init__(directory, "started (kafka.server.KafkaServer)")
+        self.port = free_port()
+        self._heap = heap
+        self._settings = {
+            "broker.id": "0",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "zookeeper.connect": zookeeper.connect,
+            "log.dirs": str(self.log_directory),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **(settings or {}),
+        }
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def log_directory(self) -> Path:
+        return self.directory / "data"
+
+    def start(self) -> "KafkaProcess":
+        file = self.directory / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
+        self._start("kafka.Kafka", str(file), heap=self._heap)
+        return self
