@@ -15,7 +15,9 @@ PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    parser = argparse.ArgumentParser(prog="scripts/test", description="Lint, types and tests.", epilog="Further arguments go to pytest.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/test", description="Lint, types and tests.", epilog="Further arguments go to pytest."
+    )
     parser.add_argument("--fast", action="store_true", help="the everyday part: about a minute")
     parser.add_argument("--long", action="store_true", help="the long forms too")
     return parser.parse_known_args(arguments)

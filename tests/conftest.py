@@ -14,6 +14,10 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--against-kafka", action="store_true", help="run the interop tests against Apache Kafka")
+
+
 def folder_of(node_id: str) -> str:
     parts = Path(node_id.partition("::")[0]).parts
     return "/".join(parts[:2]) if len(parts) > 2 else parts[0]

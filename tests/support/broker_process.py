@@ -66,6 +66,17 @@ class BrokerProcess:
 
     def start(self) -> "BrokerProcess":
         """Returns when the broker says that it is ready. Raises DidNotStartError when it ends instead."""
+        self.begin()
+        assert self._process is not None
+        assert self._reader is not None
+        self._ready.wait()
+        if self._process.poll() is not None:
+            self._reader.join()
+            raise DidNotStartError(self._process.returncode, self.output)
+        return self
+
+    def begin(self) -> None:
+        """Starts the process and does not wait for it."""
         self.directory.mkdir(parents=True, exist_ok=True)
         file = self.directory / "server.properties"
         file.write_text(self.properties())
@@ -81,11 +92,6 @@ class BrokerProcess:
         )
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
-        self._ready.wait()
-        if self._process.poll() is not None:
-            self._reader.join()
-            raise DidNotStartError(self._process.returncode, self.output)
-        return self
 
     def _read_output(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None

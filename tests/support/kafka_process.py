@@ -43,7 +43,7 @@ class JavaProcess:
         assert self._process is not None
         return self._process.pid
 
-    def _start(self, main_class: str, *arguments: str, heap: str = "512m") -> None:
+    def _begin(self, main_class: str, *arguments: str, heap: str = "512m") -> None:
         log4j = f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}"
         command = java_command(main_class, *arguments, heap=heap, properties=(log4j,))
         self._ready.clear()
@@ -52,9 +52,12 @@ class JavaProcess:
         )
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
         self._ready.wait()
         if self._process.poll() is not None:
-            raise AssertionError(f"{main_class} did not start:\n{''.join(self.lines[-60:])}")
+            raise AssertionError(f"{type(self).__name__} did not start:\n{''.join(self.lines[-60:])}")
 
     def _read_output(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
@@ -103,7 +106,8 @@ class ZooKeeperProcess(JavaProcess):
             f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
             "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
         )
-        self._start("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
+        self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
+        self._wait_until_ready()
         return self
 
 
@@ -111,7 +115,11 @@ class KafkaProcess(JavaProcess):
     """An Apache Kafka broker in ZooKeeper mode, its data under ``directory``."""
 
     def __init__(
-        self, directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str] | None = None, heap: str = "512m"
+        self,
+        directory: Path,
+        zookeeper: ZooKeeperProcess,
+        settings: Mapping[str, str] | None = None,
+        heap: str = "512m",
     ) -> None:
         super().__init__(directory, "started (kafka.server.KafkaServer)")
         self.port = free_port()
@@ -137,7 +145,12 @@ class KafkaProcess(JavaProcess):
         return self.directory / "data"
 
     def start(self) -> "KafkaProcess":
+        self.begin()
+        self._wait_until_ready()
+        return self
+
+    def begin(self) -> None:
+        """Starts the process and does not wait for it."""
         file = self.directory / "server.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
-        self._start("kafka.Kafka", str(file), heap=self._heap)
-        return self
+        self._begin("kafka.Kafka", str(file), heap=self._heap)

@@ -1,0 +1,64 @@
+"""The two brokers of a comparison: started the same way, measured from outside through /proc."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from support.broker_process import BrokerProcess
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
+
+__all__ = ["CONTESTANTS", "Contestant", "Running", "cpu_seconds", "resident_mib"]
+
+
+class Running(Protocol):
+    """What a benchmark needs of a broker that is up."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+
+@dataclass
+class Contestant:
+    """A broker by name, with how to start it in a folder. Starting returns it and what stops all of it."""
+
+    name: str
+    start: Callable[[Path], tuple[Running, Callable[[], object]]]
+
+
+def start_pybroker(directory: Path) -> tuple[Running, Callable[[], object]]:
+    broker = BrokerProcess(directory / "pybroker").start()
+    return broker, broker.stop
+
+
+def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
+    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+    kafka = KafkaProcess(directory / "kafka", zookeeper, heap="1g").start()
+
+    def stop() -> None:
+        kafka.stop()
+        zookeeper.kill()
+        shutil.rmtree(directory / "zookeeper")
+
+    return kafka, stop
+
+
+CONTESTANTS = (Contestant("pybroker", start_pybroker), Contestant("kafka", start_kafka))
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system seconds of the process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise ProcessLookupError(pid)

@@ -1,0 +1,57 @@
+"""The wheel holds what the tree holds, and a checkout works whatever its folder is called."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
+
+
+def modules_in_the_tree() -> set[str]:
+    modules = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    return {f"pybroker/{module}" for module in modules | {"__init__.py", "__main__.py", "py.typed"}}
+
+
+def test_every_package_of_the_tree_is_listed() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    packages = {Path(module).parent.as_posix().replace("/", ".") for module in modules_in_the_tree()}
+    assert listed == packages
+
+
+def test_wheel_and_tree_agree(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "tests", "*.egg-info", "__pycache__", "build"))
+    wheels = tmp_path / "wheels"
+    command = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, source]
+    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    (wheel,) = wheels.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == modules_in_the_tree()
+
+
+def test_a_checkout_with_a_strange_name_collects_and_loads_no_module_twice(tmp_path: Path) -> None:
+    """Some test is collected in a folder that is no Python identifier, and everything in it is imported once."""
+    clone = tmp_path / "tmp.x-1"
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "build"))
+    probe = clone / "tests" / "test_probe.py"
+    probe.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import pybroker.protocol.apis\n"
+        "import pybroker.storage.log\n"
+        "def test_probe():\n"
+        "    files = [getattr(module, '__file__', None) for module in list(sys.modules.values())]\n"
+        f"    rooms = [f for f in files if f and Path(f).parent.name in {ROOMS!r}]\n"
+        "    assert rooms\n"
+        "    assert len(rooms) == len(set(rooms)), rooms\n"
+        "    names = [name for name in sys.modules if name.endswith('storage.log')]\n"
+        "    assert names == ['pybroker.storage.log'], names\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_probe.py"]
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
