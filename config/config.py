@@ -1,0 +1,274 @@
+"""The broker's settings: what was given, resolved against the table."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from .config_error import ConfigError
+from .consistency import check_consistency
+from .listeners import Listener, parse_listeners, parse_protocol_map
+from .properties import parse_properties, read_properties
+from .refusals import check_refusals
+from .setting import Setting
+from .table import BROKER_SETTINGS
+from .typed_values import TypedValues
+from .values import BadValueError, Value, format_value, split_list, trim
+
+HIDDEN = "[hidden]"
+METADATA_STORE_FILE = "__pybroker_metadata.db"
+
+# KIP-103, KIP-226: a setting for one listener only; some of SASL's also name a mechanism before the setting.
+_LISTENER_PREFIX = re.compile(r"listener\.name\.(?P<listener>[^.]*)\.(?P<base>.*)")
+_BASES_BEHIND_A_MECHANISM = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+_HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
+
+
+class Source(Enum):
+    """Where a value comes from."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    OVERRIDE = "override"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value somebody set: its text, from where, and the place in words (``server.properties line 3``)."""
+
+    text: str
+    source: Source
+    place: str
+
+
+class Config(TypedValues):
+    """The broker's settings, all of them, read-only.
+
+    Getters take Kafka's names (``config.int("num.io.threads")``); properties give what several settings decide
+    together. Building one checks everything: a Config that exists may be started with.
+    """
+
+    __slots__ = ("_given", "_listener_given", "unknown", "uses_embedded_store")
+
+    uses_embedded_store: bool
+    """No ``zookeeper.connect``: one broker, its metadata in a file of its own."""
+    unknown: Mapping[str, Given]
+    """What was set under names that are in no table."""
+
+    def __init__(self, given: Mapping[str, Given]) -> None:
+        known = {name: value for name, value in given.items() if name in BROKER_SETTINGS}
+        rest = {name: value for name, value in given.items() if name not in BROKER_SETTINGS}
+        self._given = MappingProxyType(dict(given))
+        self._listener_given = {name: value for name, value in rest.items() if base_setting(name) is not None}
+        self.unknown = MappingProxyType({name: rest[name] for name in rest if name not in self._listener_given})
+        self.uses_embedded_store = "zookeeper.connect" not in known or trim(known["zookeeper.connect"].text) == ""
+        values = dict(_defaults(self.uses_embedded_store))
+        for name, value in known.items():
+            values[name] = _parse(BROKER_SETTINGS[name], name, value)
+        if "queued.max.request.bytes" not in known:
+            # Ours is a bound on memory, never a reason to refuse a frame size that Kafka would take.
+            values["queued.max.request.bytes"] = max(
+                _whole(values["queued.max.request.bytes"]), _whole(values["socket.request.max.bytes"])
+            )
+        super().__init__(values)
+        for name, value in self._listener_given.items():
+            setting = base_setting(name)
+            assert setting is not None
+            _parse(setting, name, value)
+
+    @classmethod
+    def load(cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None) -> "Config":
+        """Read settings, check them, and refuse those that promise what is not there.
+
+        Args:
+            properties: a file, or the text of one.
+            overrides: values by name that stand above the file's.
+
+        Raises:
+            ConfigError: one plain line: the name, the value, what is allowed.
+        """
+        config = cls.unchecked(properties, overrides)
+        check_refusals(config)
+        check_consistency(config)
+        return config
+
+    @classmethod
+    def unchecked(cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None) -> "Config":
+        """``load`` without the checks that look at several settings, and without the refusals."""
+        if isinstance(properties, Path):
+            lines, source = read_properties(properties), properties.name
+        else:
+            lines, source = parse_properties(properties), "settings"
+        given = {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
+        given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in (overrides or {}).items()})
+        return cls(given)
+
+    def with_overrides(self, overrides: Mapping[str, str]) -> "Config":
+        """These settings with others above them.
+
+        Raises:
+            ConfigError: as ``load``.
+        """
+        given = dict(self._given)
+        given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in overrides.items()})
+        config = Config(given)
+        check_refusals(config)
+        check_consistency(config)
+        return config
+
+    def for_listener(self, listener_name: str) -> "Config":
+        """These settings with one listener's own (``listener.name.<name>.<setting>``) in place of the common ones."""
+        given = dict(self._given)
+        for name, value in self._listener_given.items():
+            match = _LISTENER_PREFIX.fullmatch(name)
+            if match is not None and match["listener"] == listener_name.lower() and match["base"] in BROKER_SETTINGS:
+                given[match["base"]] = value
+        return Config(given)
+
+    # -- what was given
+
+    @property
+    def given(self) -> Mapping[str, Given]:
+        """What was set, by name, known or not."""
+        return self._given
+
+    def is_given(self, name: str) -> bool:
+        """Whether somebody set it."""
+        return name in self._given
+
+    def source(self, name: str) -> Source:
+        """Where a known setting's value comes from."""
+        return self._given[name].source if name in self._given else Source.DEFAULT
+
+    def text(self, name: str) -> str | None:
+        """A known setting's value as text; a password's is hidden, null is None."""
+        if BROKER_SETTINGS[name].is_secret and self._values[name] is not None:
+            return HIDDEN
+        return format_value(self._values[name])
+
+    # -- what several settings decide together
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """``log.dirs``, or the one ``log.dir``; empty names are left out."""
+        both = self.optional_string("log.dirs") or self.string("log.dir")
+        return tuple(directory for directory in split_list(both) if directory)
+
+    @property
+    def metadata_store_path(self) -> Path:
+        """The embedded store's file: ``metadata.store.path``, or a plain file in the first log directory."""
+        path = self.optional_string("metadata.store.path")
+        return Path(path) if path is not None else Path(self.log_dirs[0]) / METADATA_STORE_FILE
+
+    @property
+    def retention_ms(self) -> int:
+        """``log.retention.ms``, else minutes, else hours; −1: for ever."""
+        minutes = self.optional_int("log.retention.minutes")
+        hours = self.int("log.retention.hours")
+        value = self.optional_int("log.retention.ms")
+        if value is None:
+            value = minutes * _MINUTE_MS if minutes is not None else hours * _HOUR_MS
+        return max(value, -1)
+
+    @property
+    def roll_ms(self) -> int:
+        """``log.roll.ms``, else hours."""
+        value = self.optional_int("log.roll.ms")
+        return value if value is not None else self.int("log.roll.hours") * _HOUR_MS
+
+    @property
+    def roll_jitter_ms(self) -> int:
+        """``log.roll.jitter.ms``, else hours."""
+        value = self.optional_int("log.roll.jitter.ms")
+        return value if value is not None else self.int("log.roll.jitter.hours") * _HOUR_MS
+
+    @property
+    def flush_interval_ms(self) -> int:
+        """``log.flush.interval.ms``, else the scheduler's interval."""
+        value = self.optional_int("log.flush.interval.ms")
+        return value if value is not None else self.int("log.flush.scheduler.interval.ms")
+
+    @property
+    def security_protocols(self) -> Mapping[str, str]:
+        """``listener.security.protocol.map``: the security protocol by listener name."""
+        return parse_protocol_map(self.string("listener.security.protocol.map"))
+
+    def listeners(self) -> tuple[Listener, ...]:
+        """Where to listen.
+
+        Raises:
+            ConfigError: ``listeners`` is no list of listeners; not after ``load``.
+        """
+        return parse_listeners(self.string("listeners"), self.security_protocols)
+
+    def advertised_listeners(self) -> tuple[Listener, ...] | None:
+        """What clients are told, or None when unset: then each is told the address by which it reached the broker.
+
+        Raises:
+            ConfigError: as ``listeners``.
+        """
+        text = self.optional_string("advertised.listeners")
+        if text is None:
+            return None
+        return parse_listeners(text, self.security_protocols, "advertised.listeners", distinct_ports=False)
+
+    @property
+    def inter_broker_listener_name(self) -> str:
+        """The listener brokers use among themselves, in capital letters."""
+        name = self.optional_string("inter.broker.listener.name")
+        return name.upper() if name is not None else self.string("security.inter.broker.protocol")
+
+    @property
+    def max_connections_per_ip_overrides(self) -> Mapping[str, int]:
+        """The limit of connections by address or host name.
+
+        Raises:
+            ConfigError: an element is not ``host:number``; not after ``load``.
+        """
+        name = "max.connections.per.ip.overrides"
+        limits: dict[str, int] = {}
+        for pair in filter(None, split_list(self.string(name))):
+            host, _, number = pair.rpartition(":")
+            if not host.strip() or not number.strip().isdecimal():
+                raise ConfigError(f"{name}={self.string(name)}: {pair} must be host:number")
+            limits[host.strip()] = int(number)
+        return limits
+
+
+def base_setting(name: str) -> Setting | None:
+    """The setting that ``listener.name.<listener>.[<mechanism>.]<setting>`` sets for one listener, or None."""
+    match = _LISTENER_PREFIX.fullmatch(name)
+    if match is None:
+        return None
+    base = match["base"]
+    if base not in BROKER_SETTINGS:
+        base = next((suffix for suffix in _BASES_BEHIND_A_MECHANISM if base.endswith("." + suffix)), base)
+    return BROKER_SETTINGS.get(base)
+
+
+def _parse(setting: Setting, name: str, given: Given) -> Value:
+    try:
+        return setting.parse(given.text)
+    except BadValueError as error:
+        shown = HIDDEN if setting.is_secret else trim(given.text)
+        raise ConfigError(f"{name}={shown} ({given.place}): {error}") from None
+
+
+def _whole(value: Value | None) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+@cache
+def _defaults(embedded_store: bool) -> Mapping[str, Value | None]:
+    return MappingProxyType({name: setting.default_value(embedded_store) for name, setting in BROKER_SETTINGS.items()})

@@ -1,0 +1,113 @@
+"""Listeners: ``NAME://host:port``, and which security protocol a name stands for."""
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .config_error import ConfigError
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+# Kafka's own pattern, in its meaning: a name in capital letters or not, a host that may be in brackets or left out.
+_LISTENER = re.compile(
+    r"(?P<name>[^:/]+)://(?:\[(?P<v6>[0-9a-zA-Z\-%._:]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>-?[0-9]+)"
+)
+_COMMA = re.compile(r"\s*,\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listener, or an address that clients are told.
+
+    Attributes:
+        name: in capital letters.
+        host: None: every address of this machine. An IPv6 address stands without its brackets.
+        security_protocol: one of ``SECURITY_PROTOCOLS``.
+    """
+
+    name: str
+    host: str | None
+    port: int
+    security_protocol: str
+
+    def __str__(self) -> str:
+        host = self.host or ""
+        return f"{self.name}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map") -> dict[str, str]:
+    """Read ``NAME:PROTOCOL,…`` into protocols by name in capital letters.
+
+    Raises:
+        ConfigError: an element is not of this form, or names no protocol.
+    """
+    protocols: dict[str, str] = {}
+    for pair in filter(None, _COMMA.split(text.strip())):
+        name, colon, protocol = pair.rpartition(":")
+        protocol = protocol.strip()
+        if not colon or not name.strip():
+            raise ConfigError(f"{setting}={text}: {pair} must be NAME:PROTOCOL")
+        if protocol not in SECURITY_PROTOCOLS:
+            allowed = ", ".join(SECURITY_PROTOCOLS)
+            raise ConfigError(f"{setting}={text}: {protocol} must be one of {allowed}")
+        protocols[name.strip().upper()] = protocol
+    return protocols
+
+
+def parse_listeners(
+    text: str, protocols: Mapping[str, str], setting: str = "listeners", *, distinct_ports: bool = True
+) -> tuple[Listener, ...]:
+    """Read a list of listeners.
+
+    Args:
+        protocols: the security protocol by listener name (``parse_protocol_map``).
+        setting: the setting's name for the errors.
+        distinct_ports: two listeners on one port are an error, unless one is IPv4 and the other IPv6, or the port is 0.
+
+    Raises:
+        ConfigError: names the setting, its value and what is wrong with it.
+    """
+    where = f"{setting}={text}"
+    listeners = [_listener(element, protocols, where) for element in filter(None, _COMMA.split(text.strip()))]
+    if not listeners:
+        raise ConfigError(f"{where}: must name at least one listener, like PLAINTEXT://:9092")
+    names = [listener.name for listener in listeners]
+    if len(set(names)) != len(names):
+        raise ConfigError(f"{where}: every listener must have a name of its own")
+    if distinct_ports:
+        _check_ports(listeners, where)
+    return tuple(listeners)
+
+
+def _listener(element: str, protocols: Mapping[str, str], where: str) -> Listener:
+    match = _LISTENER.fullmatch(element)
+    if match is None:
+        raise ConfigError(f"{where}: {element} must be NAME://host:port, the host may be left out")
+    name = match["name"].upper()
+    # Kafka takes -1 for "no port"; nobody can listen there.
+    port = int(match["port"]) if len(match["port"]) < 10 else -1
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"{where}: the port of {element} must be from 0 to 65535")
+    if name not in protocols:
+        raise ConfigError(f"{where}: listener.security.protocol.map has no protocol for {name}")
+    return Listener(name, match["v6"] or match["host"] or None, port, protocols[name])
+
+
+def _check_ports(listeners: Sequence[Listener], where: str) -> None:
+    by_port: dict[int, list[Listener]] = {}
+    for listener in listeners:
+        if listener.port != 0:
+            by_port.setdefault(listener.port, []).append(listener)
+    for port, sharing in by_port.items():
+        versions = sorted(_ip_version(listener.host) for listener in sharing)
+        if len(sharing) > 1 and versions != [4, 6]:
+            raise ConfigError(f"{where}: port {port} is used twice; only an IPv4 and an IPv6 address may share a port")
+
+
+def _ip_version(host: str | None) -> int:
+    """4 or 6, or 0 for a name or none."""
+    try:
+        return ipaddress.ip_address(host or "").version
+    except ValueError:
+        return 0

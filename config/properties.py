@@ -1,0 +1,110 @@
+"""Files in Java's ``.properties`` syntax, as ``java.util.Properties.load`` reads them.
+
+A logical line is one or more lines of the file: an odd number of backslashes at the end of a line joins the next to it,
+without the next one's leading blanks. Before joining, blank lines and lines whose first character is ``#`` or ``!`` go;
+a joined line is never a comment. The key ends at the first ``=``, ``:`` or blank that no backslash stands before; then
+come blanks, at most one ``=`` or ``:``, blanks, and the value up to the end of the line, trailing blanks included.
+``\\t``, ``\\n``, ``\\r``, ``\\f`` and ``\\uXXXX`` are what they are in Java, and any other character behind a backslash
+is itself. The last of several lines with the same key wins.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config_error import ConfigError
+
+_BLANKS = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPE = re.compile(r"\\(?:u(?P<hex>.{0,4})|(?P<other>.?))", re.DOTALL)
+_KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*\\?", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One line ``name=value``, and the number of the line where it begins."""
+
+    name: str
+    value: str
+    line: int
+
+
+def read_properties(path: Path) -> dict[str, Property]:
+    """Read a file, as ISO-8859-1 like Kafka does: other characters are written ``\\uXXXX``.
+
+    Raises:
+        ConfigError: the file cannot be read, or an escape in it is broken.
+    """
+    try:
+        text = path.read_bytes().decode("latin-1")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return parse_properties(text, source=str(path))
+
+
+def parse_properties(text: str, source: str = "settings") -> dict[str, Property]:
+    """Read a text; the last line of a name wins.
+
+    Raises:
+        ConfigError: a ``\\u`` without four hexadecimal digits behind it, named with ``source`` and its line.
+    """
+    properties: dict[str, Property] = {}
+    for number, line in _logical_lines(text):
+        key_match = _KEY.match(line)
+        assert key_match is not None  # the expression matches an empty text
+        separator = _SEPARATOR.match(line, key_match.end())
+        assert separator is not None
+        try:
+            name, value = _unescape(key_match.group()), _unescape(line[separator.end() :])
+        except ValueError as error:
+            raise ConfigError(f"{source} line {number}: {error}") from None
+        properties[name] = Property(name, value, number)
+    return properties
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    lines: list[tuple[int, str]] = []
+    pending: str | None = None
+    start = 0
+    for number, natural in enumerate(_LINE_END.split(text), 1):
+        line = natural.lstrip(_BLANKS)
+        if pending is None:
+            if not line or line[0] in "#!":
+                continue
+            start = number
+        else:
+            line = pending + line
+        joined = _ends_in_backslash(line)
+        pending = line[:-1] if joined else None
+        # A backslash alone on its line joins nothing to anything: Java starts over with the next line, but does not
+        # take that one for a comment.
+        if not joined and line:
+            lines.append((start, line))
+    if pending:
+        lines.append((start, pending))
+    return lines
+
+
+def _ends_in_backslash(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    plain = _ESCAPE.sub(_escaped, text)
+    # Characters beyond the first plane are two escapes in Java's UTF-16.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    digits: str | None = match["hex"]
+    if digits is None:
+        other: str = match["other"]
+        return _ESCAPES.get(other, other)
+    if not _HEX.fullmatch(digits):
+        raise ValueError("\\u must be followed by four hexadecimal digits")
+    return chr(int(digits, 16))

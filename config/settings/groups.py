@@ -1,0 +1,50 @@
+"""Settings of consumer groups and their offsets."""
+
+from ..checks import at_least
+from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
+from ..values import INT, LONG, SHORT
+
+GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
+    "0",
+    AppliesWhen.EMBEDDED_STORE,
+    "a broker for development and tests should give a new consumer its partitions at once",
+)
+OFFSETS_TOPIC_REPLICATION_FACTOR = OwnDefault(
+    "1",
+    AppliesWhen.EMBEDDED_STORE,
+    "a single broker can hold one replica only; with three every consumer group would wait for ever",
+)
+
+# A row reads as a table does: fmt would give each of its words a line.
+# fmt: off
+SETTINGS = (
+    Setting("group.initial.rebalance.delay.ms", INT, "3000", None, MEDIUM, READ_ONLY, ACTED_ON,
+            ".", own_default=GROUP_INITIAL_REBALANCE_DELAY_MS),
+    Setting("group.max.session.timeout.ms", INT, "1800000", None, MEDIUM, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("group.max.size", INT, "2147483647", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("group.min.session.timeout.ms", INT, "6000", None, MEDIUM, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offset.metadata.max.bytes", INT, "4096", None, HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.commit.timeout.ms", INT, "5000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.retention.check.interval.ms", LONG, "600000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.retention.minutes", INT, "10080", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.topic.compression.codec", INT, "0", None, HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.topic.num.partitions", INT, "50", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+    Setting("offsets.topic.replication.factor", SHORT, "3", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            ".", own_default=OFFSETS_TOPIC_REPLICATION_FACTOR),
+    Setting("offsets.topic.segment.bytes", INT, "104857600", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+            "."),
+)
+# fmt: on

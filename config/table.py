@@ -1,0 +1,49 @@
+"""The table of settings: every name pybroker knows, each declared once under ``settings/``."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .setting import Setting
+from .settings import (
+    broker,
+    cleaner,
+    group_protocols,
+    groups,
+    kraft,
+    metrics,
+    network,
+    own,
+    quotas,
+    remote_storage,
+    replication,
+    security,
+    storage,
+    topic,
+    transactions,
+    zookeeper,
+)
+
+# Subject of a section of the settings page, and its rows.
+BROKER_SECTIONS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
+    ("Broker", broker.SETTINGS),
+    ("Network", network.SETTINGS),
+    ("Storage", storage.SETTINGS),
+    ("Log cleaner", cleaner.SETTINGS),
+    ("Replication", replication.SETTINGS),
+    ("Consumer groups", groups.SETTINGS),
+    ("Transactions and idempotent producers", transactions.SETTINGS),
+    ("Quotas", quotas.SETTINGS),
+    ("Metrics", metrics.SETTINGS),
+    ("Protection", security.SETTINGS),
+    ("ZooKeeper", zookeeper.SETTINGS),
+    ("Newer group protocols", group_protocols.SETTINGS),
+    ("Tiered storage", remote_storage.SETTINGS),
+    ("KRaft", kraft.SETTINGS),
+    ("pybroker's own", own.SETTINGS),
+)
+
+BROKER_SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {setting.name: setting for _, rows in BROKER_SECTIONS for setting in rows}
+)
+TOPIC_SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in topic.SETTINGS})
+OWN_NAMES: frozenset[str] = frozenset(setting.name for setting in own.SETTINGS)

@@ -1,0 +1,100 @@
+"""A topic's settings: its own overrides above the broker's defaults."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .config import Config
+from .config_error import ConfigError
+from .table import TOPIC_SETTINGS
+from .typed_values import TypedValues
+from .values import BadValueError, Value, trim
+
+_UNBOUNDED = 9223372036854775807
+
+
+class TopicConfig(TypedValues):
+    """The settings of one topic by their topic names (``segment.bytes``), read-only.
+
+    Attributes:
+        overrides: what was set for this topic itself, as text.
+    """
+
+    __slots__ = ("overrides",)
+
+    overrides: Mapping[str, str]
+
+    def __init__(self, values: Mapping[str, Value | None], overrides: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.overrides = MappingProxyType(dict(overrides))
+
+    @classmethod
+    def defaults(cls, config: Config, overrides: Mapping[str, str] | None = None) -> "TopicConfig":
+        """A topic's settings on a broker.
+
+        Args:
+            overrides: the topic's own, by topic names.
+
+        Raises:
+            ConfigError: an unknown name, or a value that is not allowed; one plain line.
+        """
+        overrides = overrides or {}
+        values = broker_defaults(config)
+        for name, text in overrides.items():
+            values[name] = _parse(name, text)
+        topic = cls(values, overrides)
+        _check_together(topic)
+        return topic
+
+    @property
+    def timestamp_before_max_ms(self) -> int:
+        """How far before the broker's clock a timestamp may lie; unset: the older setting for both sides."""
+        before = self.int("message.timestamp.before.max.ms")
+        return before if before != _UNBOUNDED else self.int("message.timestamp.difference.max.ms")
+
+    @property
+    def timestamp_after_max_ms(self) -> int:
+        """How far after the broker's clock a timestamp may lie; unset: the older setting for both sides."""
+        after = self.int("message.timestamp.after.max.ms")
+        return after if after != _UNBOUNDED else self.int("message.timestamp.difference.max.ms")
+
+    @property
+    def is_compacted(self) -> bool:
+        """``cleanup.policy`` has ``compact``."""
+        return "compact" in self.list("cleanup.policy")
+
+    @property
+    def is_deleted_by_retention(self) -> bool:
+        """``cleanup.policy`` has ``delete``."""
+        return "delete" in self.list("cleanup.policy")
+
+
+def broker_defaults(config: Config) -> dict[str, Value | None]:
+    """The values of a topic without settings of its own.
+
+    A topic's name may stand for several settings of the broker in different units (``log.retention.ms``, ``.minutes``,
+    ``.hours``); the Config resolves those.
+    """
+    values: dict[str, Value | None] = {}
+    for name, setting in TOPIC_SETTINGS.items():
+        values[name] = config.value(setting.synonyms[0]) if setting.synonyms else setting.default_value(False)
+    values["retention.ms"] = config.retention_ms
+    values["segment.ms"] = config.roll_ms
+    values["segment.jitter.ms"] = config.roll_jitter_ms
+    values["flush.ms"] = config.flush_interval_ms
+    return values
+
+
+def _parse(name: str, text: str) -> Value:
+    setting = TOPIC_SETTINGS.get(name)
+    if setting is None:
+        raise ConfigError(f"{name}: no setting of a topic has this name")
+    try:
+        return setting.parse(text)
+    except BadValueError as error:
+        raise ConfigError(f"{name}={trim(text)}: {error}") from None
+
+
+def _check_together(topic: TopicConfig) -> None:
+    least, most = topic.int("min.compaction.lag.ms"), topic.int("max.compaction.lag.ms")
+    if least > most:
+        raise ConfigError(f"min.compaction.lag.ms={least}: must not exceed max.compaction.lag.ms={most}")

@@ -1,0 +1,132 @@
+"""Values of settings: text as it stands in a file, and what the code works with.
+
+The types and what they accept are Kafka's (``ConfigDef.Type``): surrounding blanks go, integers have 16, 32 or 64
+bits, a list is split at commas, a boolean is ``true`` or ``false`` in any case. ``class`` keeps the name of the class
+as text: there is no Java here to load it.
+"""
+
+import math
+import re
+from enum import Enum
+
+Value = bool | int | float | str | tuple[str, ...]
+
+# Java's String.trim takes off everything up to the space; str.strip() without an argument takes off more.
+_BLANKS = "".join(map(chr, range(33)))
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?|[+-]?Infinity")
+_COMMA = re.compile(r"\s*,\s*")
+
+
+class ValueType(Enum):
+    """Kafka's types of settings, by the names it prints."""
+
+    BOOLEAN = "boolean"
+    STRING = "string"
+    INT = "int"
+    SHORT = "short"
+    LONG = "long"
+    DOUBLE = "double"
+    LIST = "list"
+    CLASS = "class"
+    PASSWORD = "password"
+
+
+BOOLEAN = ValueType.BOOLEAN
+STRING = ValueType.STRING
+INT = ValueType.INT
+SHORT = ValueType.SHORT
+LONG = ValueType.LONG
+DOUBLE = ValueType.DOUBLE
+LIST = ValueType.LIST
+CLASS = ValueType.CLASS
+PASSWORD = ValueType.PASSWORD
+
+_BITS = {ValueType.SHORT: 16, ValueType.INT: 32, ValueType.LONG: 64}
+
+
+class BadValueError(ValueError):
+    """A text that is no value of its type, or a value that is not allowed; the text says what is."""
+
+
+def trim(text: str) -> str:
+    """Take off the blanks Kafka takes off around every value."""
+    return text.strip(_BLANKS)
+
+
+def parse_value(value_type: ValueType, text: str) -> Value:
+    """Turn a text into a value of the type.
+
+    Raises:
+        BadValueError: saying what would be a value.
+    """
+    trimmed = trim(text)
+    match value_type:
+        case ValueType.STRING | ValueType.PASSWORD | ValueType.CLASS:
+            return trimmed
+        case ValueType.BOOLEAN:
+            return _boolean(trimmed)
+        case ValueType.LIST:
+            return split_list(trimmed)
+        case ValueType.DOUBLE:
+            return _double(trimmed)
+        case _:
+            return _integer(trimmed, _BITS[value_type])
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Split at commas as Kafka does: blanks around a comma go, empty elements stay, an empty text is an empty list."""
+    trimmed = trim(text)
+    return tuple(_COMMA.split(trimmed)) if trimmed else ()
+
+
+def format_value(value: Value | None) -> str | None:
+    """The text of a value, as DescribeConfigs gives it; None stays None (Kafka's null)."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, float):
+        return format_double(value)
+    return str(value)
+
+
+def format_double(value: float) -> str:
+    """Java's text of a double: ``1.0E10``, ``0.5``, ``1.7976931348623157E308``."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = f"{value:.17f}".rstrip("0") if "e" in repr(value) else repr(value)
+        return text + "0" if text.endswith(".") else text
+    digits, _, exponent = repr(value).partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.{max(len(digits.strip('-0').replace('.', '')) - 1, 0)}e}".partition("e")
+    mantissa = digits if "." in digits else digits + ".0"
+    return f"{mantissa}E{int(exponent)}"
+
+
+def _boolean(text: str) -> bool:
+    match text.lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise BadValueError("must be true or false")
+
+
+def _integer(text: str, bits: int) -> int:
+    limit = 1 << (bits - 1)
+    # A length check first: int() of a text of millions of digits is slow, and Python refuses over 4,300.
+    if _INTEGER.fullmatch(text) and len(text) <= 4000:
+        value = int(text)
+        if -limit <= value < limit:
+            return value
+    raise BadValueError(f"must be a whole number from {-limit} to {limit - 1}")
+
+
+def _double(text: str) -> float:
+    if not _DECIMAL.fullmatch(text):
+        raise BadValueError("must be a number")
+    return float(text.rstrip("dDfF")) if not text.endswith("Infinity") else float(text)

@@ -1,0 +1,50 @@
+"""The protocol versions between brokers that Kafka 3.9 knows (``MetadataVersion``, "IBP")."""
+
+from .values import BadValueError, Value
+
+# Release, and how many intermediate versions (IV0 …) it had; 0: the release's name alone.
+_RELEASES = (
+    *(("0.8.0", 0), ("0.8.1", 0), ("0.8.2", 0), ("0.9.0", 0), ("0.10.0", 2), ("0.10.1", 3), ("0.10.2", 1)),
+    *(("0.11.0", 3), ("1.0", 1), ("1.1", 1), ("2.0", 2), ("2.1", 3), ("2.2", 2), ("2.3", 2), ("2.4", 2), ("2.5", 1)),
+    *(("2.6", 1), ("2.7", 3), ("2.8", 2), ("3.0", 2), ("3.1", 1), ("3.2", 1), ("3.3", 4), ("3.4", 1), ("3.5", 3)),
+    *(("3.6", 3), ("3.7", 5), ("3.8", 1), ("3.9", 1), ("4.0", 2)),
+)
+
+METADATA_VERSIONS: tuple[str, ...] = tuple(
+    version
+    for release, count in _RELEASES
+    for version in ([f"{release}-IV{number}" for number in range(count)] or [release])
+)
+_LAST_OF_RELEASE = {version.partition("-")[0]: version for version in METADATA_VERSIONS}
+
+
+def metadata_version(text: str) -> str:
+    """The full name of a version: ``3.9``, ``3.9.1`` and ``3.9-IV0`` are all ``3.9-IV0``.
+
+    Raises:
+        BadValueError: Kafka 3.9 knows no such version.
+    """
+    if text in METADATA_VERSIONS:
+        return text
+    release = ".".join(text.split(".")[: 3 if text.startswith("0.") else 2])
+    full = release if release in METADATA_VERSIONS else _LAST_OF_RELEASE.get(release)
+    if full is None:
+        raise BadValueError("must be a version of Kafka from 0.8.0 to 4.0, like 3.9 or 3.9-IV0")
+    return full
+
+
+def is_at_least(version: str, other: str) -> bool:
+    """Whether a version, in any of its spellings, is the other or a later one."""
+    return METADATA_VERSIONS.index(metadata_version(version)) >= METADATA_VERSIONS.index(metadata_version(other))
+
+
+class MetadataVersionCheck:
+    """A version of Kafka in any spelling."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Value | None) -> None:
+        metadata_version(str(value))
+
+    def __str__(self) -> str:
+        return f"[{', '.join(METADATA_VERSIONS)}]"
