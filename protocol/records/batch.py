@@ -1,0 +1,397 @@
+"""Headers of record batches (magic 2) and of messages (magic 0 and 1): read, checked, patched in place.
+
+Everything in a log or in a request's `records` is a run of entries that begin alike:
+
+    0  base offset        8   magic 2: of the first record; magic 0 and 1: of the message, in a compressed wrapper of the last one inside
+    8  batch length       4   bytes behind this field
+    16 magic              1   (12..16 is the leader epoch in magic 2, the CRC in magic 0 and 1)
+
+Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attributes say so:
+
+    0  base offset        8      17 crc                4   CRC-32C of 21..end
+    8  batch length       4      21 attributes         2   0-2 codec, 3 log append time, 4 transactional, 5 control, 6 delete horizon
+    12 leader epoch       4      23 last offset delta  4
+    16 magic              1      27 base timestamp     8   the delete horizon when attribute 6 is set (KIP-534)
+                                 35 max timestamp      8
+                                 43 producer id 8, 51 producer epoch 2, 53 base sequence 4, 57 record count 4
+
+Offset and leader epoch lie before what the checksum covers, so that a broker assigns both without touching the rest.
+"""
+
+import struct
+from collections.abc import Iterator
+from enum import IntEnum
+
+from ..errors import CorruptRecordError, InvalidRecordError
+from .compression import Codec, codec_of
+from .crc import Buffer, crc32, crc32c
+
+LOG_OVERHEAD = 12
+"""Bytes of offset and length, which the length does not count."""
+HEADER_SIZE_V2 = 61
+HEADER_SIZE_UP_TO_MAGIC = 17
+MIN_SIZE = (26, 34, HEADER_SIZE_V2)
+"""Least bytes of an entry, by magic."""
+MAGIC_POSITION = 16
+CURRENT_MAGIC = 2
+
+CODEC_MASK = 0x07
+TIMESTAMP_TYPE_FLAG = 0x08
+TRANSACTIONAL_FLAG = 0x10
+CONTROL_FLAG = 0x20
+DELETE_HORIZON_FLAG = 0x40
+
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_PARTITION_LEADER_EPOCH = -1
+
+_HEADER_V2 = struct.Struct(">qiibIhiqqqhii")
+_HEADER_V0 = struct.Struct(">qiIbb")
+_HEADER_V1 = struct.Struct(">qiIbbq")
+_INT64 = struct.Struct(">q")
+_INT32 = struct.Struct(">i")
+_UINT32 = struct.Struct(">I")
+_INT16 = struct.Struct(">h")
+
+_unpack_v2 = _HEADER_V2.unpack_from
+_unpack_length = _INT32.unpack_from
+
+
+class TimestampType(IntEnum):
+    """Who set the timestamps. Magic 0 has none."""
+
+    NO_TIMESTAMP = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class RecordBatch:
+    """The header of the entry at `position` in `buffer`, as it stood when it was read: a later patch does not show here.
+
+    Magic 0 and 1 fit in as batches without producer or leader epoch. Their `base_offset` is the offset on the wire: in a
+    compressed wrapper the *last* one inside (`message_set.first_offset` looks into it), and `record_count` is -1 there.
+    """
+
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "batch_length",
+        "buffer",
+        "crc",
+        "last_offset_delta",
+        "magic",
+        "max_timestamp",
+        "partition_leader_epoch",
+        "position",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+    )
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    def __init__(self, buffer: Buffer, position: int) -> None:
+        """Reads the header alone: the caller knows that it is there and that its magic is 0, 1 or 2 (see `read_header`)."""
+        self.buffer = buffer
+        self.position = position
+        if buffer[position + 16] == 2:
+            (
+                self.base_offset,
+                self.batch_length,
+                self.partition_leader_epoch,
+                self.magic,
+                self.crc,
+                self.attributes,
+                self.last_offset_delta,
+                self.base_timestamp,
+                self.max_timestamp,
+                self.producer_id,
+                self.producer_epoch,
+                self.base_sequence,
+                self.record_count,
+            ) = _unpack_v2(buffer, position)
+        else:
+            self._read_legacy(buffer, position)
+
+    def _read_legacy(self, buffer: Buffer, position: int) -> None:
+        timestamp = NO_TIMESTAMP
+        if buffer[position + MAGIC_POSITION] == 0:
+            self.base_offset, self.batch_length, self.crc, self.magic, self.attributes = _HEADER_V0.unpack_from(
+                buffer, position
+            )
+        else:
+            self.base_offset, self.batch_length, self.crc, self.magic, self.attributes, timestamp = (
+                _HEADER_V1.unpack_from(buffer, position)
+            )
+        self.base_timestamp = timestamp
+        self.max_timestamp = timestamp
+        self.last_offset_delta = 0
+        self.partition_leader_epoch = NO_PARTITION_LEADER_EPOCH
+        self.producer_id = NO_PRODUCER_ID
+        self.producer_epoch = NO_PRODUCER_EPOCH
+        self.base_sequence = NO_SEQUENCE
+        self.record_count = -1 if self.attributes & CODEC_MASK else 1
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordBatch(magic={self.magic}, offsets={self.base_offset}..{self.last_offset}, "
+            f"size_bytes={self.size_bytes}, attributes={self.attributes:#x}, producer_id={self.producer_id})"
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """The whole entry, offset and length included."""
+        return self.batch_length + LOG_OVERHEAD
+
+    @property
+    def end(self) -> int:
+        """Where the next entry begins in `buffer`."""
+        return self.position + self.batch_length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the last record; -1 without a producer."""
+        if self.base_sequence < 0:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def compression(self) -> Codec:
+        """Raises UnsupportedCompressionTypeError for an id that Kafka has not assigned."""
+        return codec_of(self.attributes)
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.attributes & CODEC_MASK != 0
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        if self.magic == 0:
+            return TimestampType.NO_TIMESTAMP
+        return TimestampType.LOG_APPEND_TIME if self.attributes & TIMESTAMP_TYPE_FLAG else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.magic >= 2 and self.attributes & TRANSACTIONAL_FLAG != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic >= 2 and self.attributes & CONTROL_FLAG != 0
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the cleaner may drop the batch's tombstones or marker (KIP-534); None when it was not set yet."""
+        if self.magic < 2 or not self.attributes & DELETE_HORIZON_FLAG:
+            return None
+        return self.base_timestamp
+
+    def view(self) -> memoryview:
+        """The whole entry, not copied."""
+        return memoryview(self.buffer)[self.position : self.end]
+
+    def payload(self) -> memoryview:
+        """Magic 2: what follows the header, compressed as it is, not copied."""
+        return memoryview(self.buffer)[self.position + HEADER_SIZE_V2 : self.end]
+
+    def compute_crc(self) -> int:
+        """The checksum that the bytes have, whatever the header says."""
+        if self.magic >= 2:
+            return crc32c(memoryview(self.buffer)[self.position + 21 : self.end])
+        return crc32(memoryview(self.buffer)[self.position + 16 : self.end])
+
+    def is_valid_crc(self) -> bool:
+        return self.compute_crc() == self.crc
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Sequences of a producer go up to 2**31 - 1, then begin again at 0."""
+    return sequence + increment & 0x7FFFFFFF
+
+
+def decrement_sequence(sequence: int, decrement: int) -> int:
+    """The inverse of increment_sequence."""
+    return sequence - decrement & 0x7FFFFFFF
+
+
+def read_header(buffer: Buffer, position: int, end: int) -> RecordBatch | None:
+    """The header at `position`, whose body may lie beyond `end`; None when the header itself is cut off there.
+
+    Raises CorruptRecordError when length or magic make no sense.
+    """
+    remaining = end - position
+    if remaining < LOG_OVERHEAD:
+        return None
+    (length,) = _unpack_length(buffer, position + 8)
+    if length < MIN_SIZE[0] - LOG_OVERHEAD:
+        raise CorruptRecordError(f"Record size {length} at {position} is less than any record has")
+    if remaining <= MAGIC_POSITION:
+        return None
+    magic = buffer[position + MAGIC_POSITION]
+    if magic > CURRENT_MAGIC:
+        raise CorruptRecordError(f"Invalid magic {magic} at {position}")
+    if length + LOG_OVERHEAD < MIN_SIZE[magic]:
+        raise CorruptRecordError(f"Record size {length} at {position} is less than a record of magic {magic} has")
+    if remaining < MIN_SIZE[magic]:
+        return None
+    return RecordBatch(buffer, position)
+
+
+def iter_batches(buffer: Buffer, position: int = 0, end: int | None = None) -> Iterator[RecordBatch]:
+    """The entries of a record set, of any magic, headers read and not checked further; stops before a torn tail.
+
+    Raises CorruptRecordError when length or magic make no sense.
+    """
+    if end is None:
+        end = len(buffer)
+    while True:
+        batch = read_header(buffer, position, end)
+        if batch is None or batch.end > end:
+            return
+        yield batch
+        position = batch.end
+
+
+def valid_bytes(buffer: Buffer) -> int:
+    """Bytes of whole entries at the start of a record set (Kafka's validBytes); the rest is a torn tail."""
+    position = 0
+    for batch in iter_batches(buffer):
+        position = batch.end
+    return position
+
+
+def check_header(buffer: Buffer, position: int, end: int, verify_crc: bool = True) -> RecordBatch:
+    """The batch at `position`, all that can be known without looking at its records checked (Kafka's LogValidator).
+
+    Raises CorruptRecordError when it is cut off, its size or magic make no sense, or (with `verify_crc`) its checksum
+    is wrong; InvalidRecordError when count, offsets or sequence contradict each other; UnsupportedCompressionTypeError.
+    A header of magic 0 or 1 has only size, magic, codec and checksum.
+    """
+    batch = read_header(buffer, position, end)
+    if batch is None or batch.position + batch.batch_length + LOG_OVERHEAD > end:
+        raise CorruptRecordError(f"Record batch at {position} is cut off: {end - position} bytes are there")
+    if verify_crc and not batch.is_valid_crc():
+        raise CorruptRecordError(
+            f"Record batch at {position} is corrupt (stored crc {batch.crc}, computed {batch.compute_crc()})"
+        )
+    if batch.attributes & CODEC_MASK:
+        codec_of(batch.attributes)
+    if batch.magic >= 2:
+        _check_counts(batch)
+    return batch
+
+
+def _check_counts(batch: RecordBatch) -> None:
+    if batch.record_count <= 0 or batch.record_count != batch.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"Inconsistent record batch: {batch.record_count} records, last offset delta {batch.last_offset_delta}"
+        )
+    if batch.base_offset < 0 or batch.base_offset > (1 << 63) - 1 - batch.record_count:
+        raise InvalidRecordError(f"Record batch has an invalid base offset {batch.base_offset}")
+    if batch.producer_id >= 0 and batch.base_sequence < 0 and not batch.is_control:
+        raise InvalidRecordError(
+            f"Invalid sequence number {batch.base_sequence} in record batch with producer id {batch.producer_id}"
+        )
+
+
+def write_header_v2(
+    buffer: bytearray,
+    *,
+    base_offset: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    record_count: int,
+    partition_leader_epoch: int,
+) -> None:
+    """Fills the first 61 bytes of `buffer`, a whole batch whose records are in place, and puts in the checksum."""
+    _HEADER_V2.pack_into(
+        buffer,
+        0,
+        base_offset,
+        len(buffer) - LOG_OVERHEAD,
+        partition_leader_epoch,
+        CURRENT_MAGIC,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
+    )
+    _UINT32.pack_into(buffer, 17, crc32c(memoryview(buffer)[21:]))
+
+
+def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
+    """Patches the offset field. No checksum covers it. Magic 0 and 1 have the message's (wrapper: the last) offset there."""
+    _INT64.pack_into(buffer, position, base_offset)
+
+
+def set_last_offset(buffer: bytearray | memoryview, position: int, last_offset: int) -> None:
+    """Patches the offset field so that the last record gets `last_offset`, in any magic."""
+    delta = _INT32.unpack_from(buffer, position + 23)[0] if buffer[position + MAGIC_POSITION] == 2 else 0
+    _INT64.pack_into(buffer, position, last_offset - delta)
+
+
+def set_partition_leader_epoch(buffer: bytearray | memoryview, position: int, leader_epoch: int) -> None:
+    """Patches the leader epoch of a magic 2 batch. No checksum covers it."""
+    _INT32.pack_into(buffer, position + 12, leader_epoch)
+
+
+def set_max_timestamp(
+    buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, max_timestamp: int
+) -> None:
+    """Patches timestamp type and max timestamp (magic 1: the timestamp) and, if that changed anything, the checksum.
+
+    Raises ValueError for magic 0, which has no timestamps.
+    """
+    batch = RecordBatch(buffer, position)
+    if batch.magic == 0:
+        raise ValueError("Magic 0 has no timestamp to set")
+    if batch.timestamp_type is timestamp_type and batch.max_timestamp == max_timestamp:
+        return
+    attributes = batch.attributes & ~TIMESTAMP_TYPE_FLAG
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_FLAG
+    if batch.magic == 1:
+        buffer[position + 17] = attributes & 0xFF
+        _INT64.pack_into(buffer, position + 18, max_timestamp)
+        _UINT32.pack_into(buffer, position + 12, batch.compute_crc())
+    else:
+        _INT16.pack_into(buffer, position + 21, attributes)
+        _INT64.pack_into(buffer, position + 35, max_timestamp)
+        _UINT32.pack_into(buffer, position + 17, batch.compute_crc())

@@ -1,0 +1,146 @@
+"""LZ4 frames as Kafka reads and writes them (LZ4 frame format 1.5.1, independent blocks only).
+
+    magic 04224d18 | FLG | BD | [content size: 8] | HC | blocks … | end mark 00000000 | [content checksum: 4]
+    block: size: 4, little endian, top bit set when stored plain | bytes | [block checksum: 4]
+
+HC is the second byte of xxHash32 over FLG up to HC. Kafka's clients before KIP-31 hashed the frame's magic as well; that
+wrong byte is part of message format 0, so it is written there, and what is read there is not checked.
+
+The frame is walked here and only the blocks go to cramjam: its own frame reader takes several times as long, links
+blocks (Kafka refuses such frames) and cannot be told to overlook a wrong HC. Block and content checksums are stepped
+over: the checksum of the batch has covered these bytes.
+"""
+
+import struct
+
+import cramjam
+
+from ..errors import CorruptRecordError
+from .crc import Buffer
+
+_MAGIC = b"\x04\x22\x4d\x18"
+_BLOCK_SIZE = 64 * 1024
+_BLOCK_SIZE_OF_ID = {4: 64 * 1024, 5: 256 * 1024, 6: 1024 * 1024, 7: 4 * 1024 * 1024}
+_STORED_PLAIN = 0x80000000
+_DEFAULT_LEVEL = 9
+_MAX_RATIO = 255
+
+_size = struct.Struct("<I")
+
+
+def short_xxhash32(data: bytes) -> int:
+    """xxHash32 with seed 0 of fewer than 16 bytes, which is all a frame header has."""
+    if len(data) >= 16:
+        raise ValueError("Only for fewer than 16 bytes")
+    mask = 0xFFFFFFFF
+    digest = 374761393 + len(data)
+    position = 0
+    while position + 4 <= len(data):
+        lane = int.from_bytes(data[position : position + 4], "little")
+        digest = digest + lane * 3266489917 & mask
+        digest = (digest << 17 | digest >> 15) * 668265263 & mask
+        position += 4
+    for byte in data[position:]:
+        digest = digest + byte * 374761393 & mask
+        digest = (digest << 11 | digest >> 21) * 2654435761 & mask
+    digest = (digest ^ digest >> 15) * 2246822519 & mask
+    digest = (digest ^ digest >> 13) * 3266489917 & mask
+    return digest ^ digest >> 16
+
+
+def _header_checksum(descriptor: bytes) -> int:
+    return short_xxhash32(descriptor) >> 8 & 0xFF
+
+
+# Version 1, independent blocks, of 64 KiB at most: what Kafka writes.
+_DESCRIPTOR = b"\x60\x40"
+_HEADER = _MAGIC + _DESCRIPTOR + bytes((_header_checksum(_DESCRIPTOR),))
+_HEADER_WITH_WRONG_CHECKSUM = _MAGIC + _DESCRIPTOR + bytes((_header_checksum(_MAGIC + _DESCRIPTOR),))
+
+
+def compress_lz4(data: Buffer, level: int | None, wrong_header_checksum: bool) -> bytes:
+    """One frame. `level` None or 9, Kafka's default, takes the fast compressor, as Kafka does; others the slow one."""
+    view = memoryview(data)
+    pieces = [_HEADER_WITH_WRONG_CHECKSUM if wrong_header_checksum else _HEADER]
+    for start in range(0, len(view), _BLOCK_SIZE):
+        plain = view[start : start + _BLOCK_SIZE]
+        if level is None or level == _DEFAULT_LEVEL:
+            block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        else:
+            block = bytes(
+                cramjam.lz4.compress_block(plain, mode="high_compression", compression=level, store_size=False)
+            )
+        if len(block) < len(plain):
+            pieces.append(_size.pack(len(block)))
+            pieces.append(block)
+        else:
+            pieces.append(_size.pack(len(plain) | _STORED_PLAIN))
+            pieces.append(bytes(plain))
+    pieces.append(b"\0\0\0\0")
+    return b"".join(pieces)
+
+
+def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryview:
+    """The plain bytes of the first frame; what follows it is ignored, as Kafka does.
+
+    Raises CorruptRecordError when the frame is broken or holds more than `max_bytes`.
+    """
+    view = memoryview(data)
+    position, max_block, trailer = _read_header(view, check_header)
+    bound = _output_bound(view, position, max_block, trailer)
+    room = min(bound, max_bytes)
+    output = memoryview(bytearray(room))
+    filled = 0
+    while True:
+        (raw_size,) = _size.unpack_from(view, position)
+        if raw_size == 0:
+            return output[:filled]
+        size = raw_size & ~_STORED_PLAIN
+        block = view[position + 4 : position + 4 + size]
+        if raw_size & _STORED_PLAIN:
+            if size > room - filled:
+                raise CorruptRecordError(f"lz4 payload decompresses to more than {max_bytes} bytes")
+            output[filled : filled + size] = block
+            filled += size
+        else:
+            try:
+                filled += cramjam.lz4.decompress_block_into(block, output[filled : filled + max_block])
+            except cramjam.DecompressionError as error:
+                raise CorruptRecordError(
+                    f"Broken lz4 block, or a payload of more than {max_bytes} bytes: {error}"
+                ) from None
+        position += 4 + size + trailer
+
+
+def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:
+    """Returns (position of the first block, most bytes a block may hold, bytes behind each block)."""
+    if len(view) < 7 or view[:4] != _MAGIC:
+        raise CorruptRecordError("lz4 payload does not begin with a frame")
+    flags = view[4]
+    block_descriptor = view[5]
+    max_block = _BLOCK_SIZE_OF_ID.get(block_descriptor >> 4)
+    # Version 1, blocks independent of each other, reserved bits and dictionary bit zero.
+    if flags & 0xE3 != 0x60 or block_descriptor & 0x8F or max_block is None:
+        raise CorruptRecordError(f"lz4 frame of a kind Kafka does not read: flags {flags:#x}, {block_descriptor:#x}")
+    end = 14 if flags & 0x08 else 6
+    if len(view) <= end:
+        raise CorruptRecordError("lz4 frame header is cut off")
+    if check_header and view[end] != _header_checksum(bytes(view[4:end])):
+        raise CorruptRecordError("lz4 frame header fails its checksum")
+    return end + 1, max_block, 4 if flags & 0x10 else 0
+
+
+def _output_bound(view: memoryview, position: int, max_block: int, trailer: int) -> int:
+    """Walks the block sizes to the end mark; returns a number of bytes which the output cannot exceed."""
+    bound = 0
+    end = len(view)
+    while position + 4 <= end:
+        (raw_size,) = _size.unpack_from(view, position)
+        if raw_size == 0:
+            return bound
+        size = raw_size & ~_STORED_PLAIN
+        if size > max_block:
+            raise CorruptRecordError(f"lz4 block of {size} bytes in a frame that allows {max_block}")
+        position += 4 + size + trailer
+        bound += size if raw_size & _STORED_PLAIN else min(max_block, size * _MAX_RATIO)
+    raise CorruptRecordError("lz4 frame is cut off")

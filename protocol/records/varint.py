@@ -1,0 +1,75 @@
+"""Zigzag varints of record format v2 (those of Protocol Buffers): 7 bits a byte, low bits first, at most 32 or 64 bits.
+
+The record walk in record.py has these loops unrolled in place for the common single byte; here is the plain form.
+"""
+
+from ..errors import InvalidRecordError
+
+MAX_VARINT_BYTES = 5
+MAX_VARLONG_BYTES = 10
+
+
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Returns (value, end position) of the zigzag varint of 32 bits at `position`.
+
+    Raises InvalidRecordError when it is cut off or holds more than 32 bits.
+    """
+    raw, position = read_unsigned(data, position, 32)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def read_varlong(data: bytes, position: int) -> tuple[int, int]:
+    """Returns (value, end position) of the zigzag varint of 64 bits at `position`.
+
+    Raises InvalidRecordError when it is cut off or holds more than 64 bits.
+    """
+    raw, position = read_unsigned(data, position, 64)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def read_unsigned(data: bytes, position: int, bits: int) -> tuple[int, int]:
+    """Returns (bits as they stand, zigzag not undone, end position). Raises InvalidRecordError as the others do."""
+    raw = 0
+    shift = 0
+    end = len(data)
+    while position < end:
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if raw >> bits:
+                raise InvalidRecordError(f"Varint at {position - 1} holds more than {bits} bits")
+            return raw, position
+        shift += 7
+        if shift >= bits:
+            raise InvalidRecordError(f"Varint at {position - 1} is longer than {bits} bits allow")
+    raise InvalidRecordError(f"Varint at {position} is cut off")
+
+
+def write_varint(value: int) -> bytes:
+    """Encodes a zigzag varint of 32 bits. Raises ValueError when the value has more bits."""
+    if not -(1 << 31) <= value < 1 << 31:
+        raise ValueError(f"{value} does not fit into 32 bits")
+    return encode_unsigned((value << 1) ^ (value >> 31))
+
+
+def write_varlong(value: int) -> bytes:
+    """Encodes a zigzag varint of 64 bits. Raises ValueError when the value has more bits."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value} does not fit into 64 bits")
+    return encode_unsigned((value << 1) ^ (value >> 63))
+
+
+def encode_unsigned(raw: int) -> bytes:
+    """Encodes a number >= 0, seven bits a byte."""
+    if raw < 0x80:
+        return ONE_BYTE[raw]
+    out = bytearray()
+    while raw >= 0x80:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
+ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))

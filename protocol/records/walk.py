@@ -1,0 +1,183 @@
+"""The walk over the records of a magic 2 batch, its payload already plain.
+
+    record: length varint | attributes 1 | timestamp delta varlong | offset delta varint | key | value | headers
+    key, value: size varint (-1 null) | bytes        headers: count varint, then of each: name size varint | name | value
+
+Deltas are against the batch's base offset and base timestamp. The walk is the cold path (conversion, compaction,
+coordinators loading, full validation): varints of one and two bytes are read in place, longer ones by varint.py. It
+trusts nothing, whatever the header said: a record whose parts do not fill it exactly is an InvalidRecordError.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import InvalidRecordError
+from .varint import read_unsigned
+
+Headers = tuple[tuple[str, bytes | None], ...]
+"""Names and values. A name that is no UTF-8 keeps its bytes as surrogates, so that it is written back as it came."""
+
+_INT64_MAX = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class Record:
+    """One record, offset and timestamp absolute. `sequence` is -1 without a producer; timestamp -1 is none."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    sequence: int = -1
+
+
+def walk_records(
+    data: bytes,
+    record_count: int,
+    base_offset: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    base_sequence: int,
+    append_time: int | None,
+) -> Iterator[Record]:
+    """The records in `data`, which must hold exactly `record_count` of them.
+
+    `append_time` (LogAppendTime) replaces their own timestamps. Raises InvalidRecordError, as late as the record it is
+    about is reached: what was yielded before may stand in a batch that is broken further on.
+    """
+    if record_count < 0 or last_offset_delta < 0 or base_offset + last_offset_delta > _INT64_MAX:
+        raise InvalidRecordError(
+            f"Invalid batch: {record_count} records from {base_offset} on, last offset delta {last_offset_delta}"
+        )
+    position = 0
+    end = len(data)
+    previous_delta = -1
+    sequence = -1
+    try:
+        for _ in range(record_count):
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            if raw & 1:
+                raise InvalidRecordError(f"Record at {position} has a negative size")
+            record_end = position + (raw >> 1)
+            if record_end > end:
+                raise InvalidRecordError(f"Record at {position} of {raw >> 1} bytes ends behind its batch")
+            position += 1  # attributes: none are in use
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 64)
+            timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
+            if not -_INT64_MAX <= timestamp <= _INT64_MAX:
+                raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            offset_delta = (raw >> 1) ^ -(raw & 1)
+            if offset_delta <= previous_delta or offset_delta > last_offset_delta:
+                raise InvalidRecordError(
+                    f"Offset delta {offset_delta} behind {previous_delta} in a batch that ends at {last_offset_delta}"
+                )
+            previous_delta = offset_delta
+            if base_sequence >= 0:
+                sequence = base_sequence + offset_delta & 0x7FFFFFFF
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            key: bytes | None = None
+            if raw & 1 == 0:
+                key = data[position : position + (raw >> 1)]
+                position += raw >> 1
+            elif raw != 1:
+                raise InvalidRecordError(f"Record at {position} has a key of negative size")
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            value: bytes | None = None
+            if raw & 1 == 0:
+                value = data[position : position + (raw >> 1)]
+                position += raw >> 1
+            elif raw != 1:
+                raise InvalidRecordError(f"Record at {position} has a value of negative size")
+
+            headers: Headers = ()
+            if data[position] == 0:
+                position += 1
+            else:
+                headers, position = _read_headers(data, position, record_end)
+            if position != record_end:
+                raise InvalidRecordError(f"Record that ends at {record_end} has parts that end at {position}")
+            yield Record(
+                base_offset + offset_delta,
+                timestamp if append_time is None else append_time,
+                key,
+                value,
+                headers,
+                sequence,
+            )
+    except IndexError:
+        raise InvalidRecordError(f"Batch of {record_count} records ends inside one, after {end} bytes") from None
+    if position != end:
+        raise InvalidRecordError(f"{end - position} bytes are left behind the {record_count} records of a batch")
+
+
+def _read_headers(data: bytes, position: int, record_end: int) -> tuple[Headers, int]:
+    """Returns (headers, end position)."""
+    count, position = _read_size(data, position)
+    # A header has two bytes at least: nothing is allocated for a count that cannot be.
+    if count < 0 or count * 2 > record_end - position:
+        raise InvalidRecordError(f"Record has an impossible number of headers, {count}")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        size, position = _read_size(data, position)
+        if size < 0 or size > record_end - position:
+            raise InvalidRecordError(f"Header name of {size} bytes in a record that has {record_end - position} left")
+        name = data[position : position + size].decode("utf-8", "surrogateescape")
+        position += size
+        size, position = _read_size(data, position)
+        if size < -1 or size > record_end - position:
+            raise InvalidRecordError(f"Header value of {size} bytes in a record that has {record_end - position} left")
+        if size < 0:
+            headers.append((name, None))
+        else:
+            headers.append((name, data[position : position + size]))
+            position += size
+    return tuple(headers), position
+
+
+def _read_size(data: bytes, position: int) -> tuple[int, int]:
+    raw = data[position]
+    if raw < 0x80:
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    raw, position = read_unsigned(data, position, 32)
+    return (raw >> 1) ^ -(raw & 1), position

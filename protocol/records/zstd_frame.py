@@ -1,0 +1,98 @@
+"""How much a zstd payload can decompress to, read from its block headers (RFC 8878 §3.1), before anything is allocated.
+
+    frame: magic 28b52ffd | descriptor | [window: 1] | [dictionary id] | [content size] | blocks … | [checksum: 4]
+    block: 3 bytes, little endian: last block? (1 bit), type (2), size (21) | bytes
+    skippable frame: magic 5?2a4d18 | size: 4 | bytes
+
+The number is an upper bound: a stored block holds its size, a run its length, and a compressed one at most
+min(window, 128 KiB). It need not be exact, for untouched pages of the output buffer cost nothing; the decoder itself
+checks the rest.
+"""
+
+from ..errors import CorruptRecordError
+from .crc import Buffer
+
+_FRAME_MAGIC = 0xFD2FB528
+_SKIPPABLE_MAGIC = 0x184D2A50
+_MAX_BLOCK = 128 * 1024
+_CUT_OFF = "zstd payload is cut off"
+
+
+def zstd_output_bound(data: Buffer) -> int:
+    """Most bytes that all frames of the payload together can hold. Raises CorruptRecordError on a broken structure."""
+    view = memoryview(data)
+    position = 0
+    bound = 0
+    while position < len(view):
+        magic = _number(view, position, 4)
+        if magic == _FRAME_MAGIC:
+            held, position = _frame_bound(view, position + 4)
+            bound += held
+        elif magic & ~0xF == _SKIPPABLE_MAGIC:
+            position += 8 + _number(view, position + 4, 4)
+        else:
+            raise CorruptRecordError("zstd payload does not begin with a frame")
+    if position != len(view) or position == 0:
+        raise CorruptRecordError(_CUT_OFF)
+    return bound
+
+
+def _number(view: memoryview, position: int, size: int) -> int:
+    if position + size > len(view):
+        raise CorruptRecordError(_CUT_OFF)
+    return int.from_bytes(view[position : position + size], "little")
+
+
+def _frame_bound(view: memoryview, position: int) -> tuple[int, int]:
+    """Returns (most bytes the frame can hold, its end) for the frame whose descriptor is at `position`."""
+    descriptor = _number(view, position, 1)
+    position += 1
+    is_single_segment = bool(descriptor & 0x20)
+    window = 0
+    if not is_single_segment:
+        raw_window = _number(view, position, 1)
+        position += 1
+        base = 1 << 10 + (raw_window >> 3)
+        window = base + (base >> 3) * (raw_window & 7)
+    position += (0, 1, 2, 4)[descriptor & 3]
+    content_size, position = _content_size(view, position, descriptor >> 6, is_single_segment)
+    if is_single_segment:
+        window = content_size if content_size is not None else 0
+    held, position = _blocks_bound(view, position, min(window, _MAX_BLOCK))
+    if descriptor & 4:
+        position += 4
+    if position > len(view):
+        raise CorruptRecordError(_CUT_OFF)
+    return held if content_size is None else min(held, content_size), position
+
+
+def _content_size(view: memoryview, position: int, code: int, is_single_segment: bool) -> tuple[int | None, int]:
+    if code == 0 and not is_single_segment:
+        return None, position
+    size = 1 << code
+    # Two bytes begin at 256, for smaller numbers take one.
+    return _number(view, position, size) + (256 if code == 1 else 0), position + size
+
+
+def _blocks_bound(view: memoryview, position: int, max_block: int) -> tuple[int, int]:
+    bound = 0
+    end = len(view)
+    while position + 3 <= end:
+        header = view[position] | view[position + 1] << 8 | view[position + 2] << 16
+        position += 3
+        kind = header >> 1 & 3
+        size = header >> 3
+        if kind == 0:
+            bound += size
+            position += size
+        elif kind == 1:
+            bound += size
+            position += 1
+        elif kind == 2:
+            bound += max_block
+            position += size
+        else:
+            raise CorruptRecordError("zstd block of a reserved type")
+        if header & 1:
+            return bound, position
+    raise CorruptRecordError(_CUT_OFF)
