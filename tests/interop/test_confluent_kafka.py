@@ -1,0 +1,75 @@
+"""confluent-kafka, the client on librdkafka."""
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def produce(servers: str, topic: str, amount: int, **options: object) -> list[int]:
+    offsets: list[int] = []
+
+    def delivered(error: KafkaError | None, message: object) -> None:
+        assert error is None, error
+        offsets.append(message.offset())  # type: ignore[attr-defined]
+
+    producer = Producer({"bootstrap.servers": servers, **options})
+    for n in range(amount):
+        producer.produce(topic, f"value {n}", f"key {n}", partition=0, on_delivery=delivered, headers=[("n", str(n))])
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    return offsets
+
+
+def consume(consumer: Consumer, amount: int) -> list[object]:
+    messages: list[object] = []
+    while len(messages) < amount:
+        message = consumer.poll(1)
+        if message is not None:
+            # A topic that is being made says so once, and is there at the next look.
+            if message.error() and message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            assert not message.error(), message.error()
+            messages.append(message)
+    return messages
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str, group: str, codec: str) -> None:
+    options = {"enable.idempotence": True, "compression.type": codec, "linger.ms": 5}
+    assert produce(servers, topic, 2000, **options) == list(range(2000))
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    messages = consume(consumer, 2000)
+    consumer.close()
+    assert [message.value() for message in messages] == [f"value {n}".encode() for n in range(2000)]  # type: ignore[attr-defined]
+    assert messages[7].headers() == [("n", b"7")]  # type: ignore[attr-defined]
+
+
+def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) -> None:
+    produce(servers, topic, 100)
+    options = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
+    first = Consumer({**options, "enable.auto.commit": False})
+    first.subscribe([topic])
+    messages = consume(first, 30)
+    first.commit(messages[-1], asynchronous=False)
+    first.close()
+    second = Consumer(options)
+    second.subscribe([topic])
+    (message,) = consume(second, 1)
+    assert message.offset() == 30  # type: ignore[attr-defined]
+    second.close()
+
+
+def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, num_partitions=3, replication_factor=1)])[topic].result(30)
+    produce(servers, topic, 5)
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "watermarks"})
+    assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30) == (0, 5)
+    assert consumer.get_watermark_offsets(TopicPartition(topic, 2), timeout=30) == (0, 0)
+    consumer.close()
+    assert len(admin.list_topics(timeout=30).topics[topic].partitions) == 3
+    admin.delete_topics([topic])[topic].result(30)
+    assert topic not in admin.list_topics(timeout=30).topics
