@@ -16,6 +16,8 @@ settings.load_profile("repeatable")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--against-kafka", action="store_true", help="run the interop tests against Apache Kafka")
+    parser.addoption("--kill-rounds", type=int, default=5, help="how often the crash test kills the broker")
+    parser.addoption("--kill-seed", type=int, default=1, help="fixes the moments at which it does")
 
 
 def folder_of(node_id: str) -> str:
