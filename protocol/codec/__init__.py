@@ -1,0 +1,21 @@
+"""Messages to bytes and back. Messages are declared with `wire`; `interpreter` is the slow oracle."""
+
+from .decoder import decode, decode_prefix
+from .encoder import encode, encode_parts
+from .errors import DecodeError, EncodeError, FieldNotInVersionError
+from .wire import NULL_UUID, Message, Records, RecordsSource, Struct
+
+__all__ = [
+    "NULL_UUID",
+    "DecodeError",
+    "EncodeError",
+    "FieldNotInVersionError",
+    "Message",
+    "Records",
+    "RecordsSource",
+    "Struct",
+    "decode",
+    "decode_prefix",
+    "encode",
+    "encode_parts",
+]

@@ -1,0 +1,111 @@
+"""Messages as JSON values, in the form that Kafka's own converters print.
+
+Field names begin with a small letter; only the fields of the version are there, and tagged ones only when they are not
+the default. Bytes and records are base64, uuids URL-safe base64 without padding. Unknown tagged fields are no part of
+the value: they are a list of ``{"path", "tag", "data"}`` beside it, with paths like ``topics[0].partitions[1]``.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, WireType
+from .wire import UUID16, Message, Struct
+
+MessageT = TypeVar("MessageT", bound=Message)
+StructT = TypeVar("StructT", bound=Struct)
+Json = Any
+
+
+def to_json(message: Message, version: int) -> dict[str, Json]:
+    """The value of ``message`` in this version; records must be in memory."""
+    return _struct_to_json(message, version)
+
+
+def from_json(message_type: type[MessageT], value: dict[str, Json], version: int) -> MessageT:
+    """The message that ``to_json`` would print as ``value``. Raises KeyError or ValueError when there is none."""
+    return _struct_from_json(message_type, value, version)
+
+
+def unknown_tags_to_json(message: Message) -> list[dict[str, Json]]:
+    """All unknown tagged fields in the message, outer structs first."""
+    return [
+        {"path": path, "tag": tag, "data": base64.b64encode(data).decode()}
+        for path, struct in _structs(message, "")
+        for tag, data in sorted((struct.unknown_tags or {}).items())
+    ]
+
+
+def add_unknown_tags(message: Message, entries: list[dict[str, Json]]) -> None:
+    """Put such entries into the structs they belong to. Raises KeyError when there is no struct at a path."""
+    structs = dict(_structs(message, ""))
+    for entry in entries:
+        struct = structs[entry["path"]]
+        struct.unknown_tags = {**(struct.unknown_tags or {}), entry["tag"]: base64.b64decode(entry["data"])}
+
+
+def _struct_to_json(struct: Struct, version: int) -> dict[str, Json]:
+    result = {}
+    for field in struct.SCHEMA.fields:
+        value = getattr(struct, field.name)
+        if version in field.versions and (field.tag is None or not field.is_default(value)):
+            result[field.kafka_name] = _to_json(field.type, value, version)
+    return result
+
+
+def _to_json(wire_type: WireType, value: Any, version: int) -> Json:
+    if value is None:
+        return None
+    match wire_type:
+        case Blob() | RecordSet():
+            return base64.b64encode(value).decode()
+        case Nested():
+            return _struct_to_json(value, version)
+        case Array():
+            return [_to_json(wire_type.element, element, version) for element in value]
+        case _ if wire_type is UUID16:
+            return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+    return value
+
+
+def _struct_from_json(struct_type: type[StructT], value: dict[str, Json], version: int) -> StructT:
+    fields = {field.kafka_name: field for field in struct_type.SCHEMA.fields if version in field.versions}
+    arguments = {fields[name].name: _from_json(fields[name].type, item, version) for name, item in value.items()}
+    missing = [name for name, field in fields.items() if field.tag is None and name not in value]
+    if missing:
+        raise ValueError(f"{struct_type.__name__} v{version} needs {', '.join(missing)}")
+    return struct_type(**arguments)
+
+
+def _from_json(wire_type: WireType, value: Json, version: int) -> Any:
+    if value is None:
+        return None
+    match wire_type:
+        case Blob() | RecordSet():
+            return base64.b64decode(value)
+        case Nested():
+            return _struct_from_json(wire_type.struct, value, version)
+        case Array():
+            return [_from_json(wire_type.element, element, version) for element in value]
+        case _ if wire_type is UUID16:
+            return UUID(bytes=base64.urlsafe_b64decode(value + "=="))
+        case Fixed(name="float64"):
+            return float(value)
+    return value
+
+
+def _structs(struct: Struct, path: str) -> Iterator[tuple[str, Struct]]:
+    """This struct and all inside it, with their paths."""
+    yield path, struct
+    for field in struct.SCHEMA.fields:
+        for suffix, child in _children(field, getattr(struct, field.name)):
+            yield from _structs(child, f"{path}.{suffix}" if path else suffix)
+
+
+def _children(field: FieldSchema, value: Any) -> Iterator[tuple[str, Struct]]:
+    if isinstance(field.type, Nested) and value is not None:
+        yield field.kafka_name, cast("Struct", value)
+    elif isinstance(field.type, Array) and isinstance(field.type.element, Nested):
+        for index, element in enumerate(value or ()):
+            yield f"{field.kafka_name}[{index}]", element

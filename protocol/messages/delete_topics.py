@@ -1,0 +1,32 @@
+"""DeleteTopics (API 20), versions 0-6."""
+
+from uuid import UUID
+
+from ..codec import wire
+
+
+@wire.struct
+class DeleteTopicState(wire.Struct):
+    name: str | None = wire.string("6+", nullable="6+", default=None)
+    topic_id: UUID = wire.uuid("6+", default=wire.NULL_UUID)
+
+
+@wire.message(api_key=20, versions="0-6", flexible="4+")
+class DeleteTopicsRequest(wire.Message):
+    topics: list[DeleteTopicState] = wire.array(DeleteTopicState, "6+", default_factory=list)
+    topic_names: list[str] = wire.array(wire.STRING, "0-5", default_factory=list, ignorable=True)
+    timeout_ms: int = wire.int32("0+", default=0)
+
+
+@wire.struct
+class DeletableTopicResult(wire.Struct):
+    name: str | None = wire.string("0+", nullable="6+", default="")
+    topic_id: UUID = wire.uuid("6+", default=wire.NULL_UUID, ignorable=True)
+    error_code: int = wire.int16("0+", default=0)
+    error_message: str | None = wire.string("5+", nullable="5+", default=None, ignorable=True)
+
+
+@wire.message(api_key=20, versions="0-6", flexible="4+")
+class DeleteTopicsResponse(wire.Message):
+    throttle_time_ms: int = wire.int32("1+", default=0, ignorable=True)
+    responses: list[DeletableTopicResult] = wire.array(DeletableTopicResult, "0+", default_factory=list)

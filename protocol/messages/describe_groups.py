@@ -1,0 +1,36 @@
+"""DescribeGroups (API 15), versions 0-5."""
+
+from ..codec import wire
+
+
+@wire.message(api_key=15, versions="0-5", flexible="5+")
+class DescribeGroupsRequest(wire.Message):
+    groups: list[str] = wire.array(wire.STRING, "0+", default_factory=list)
+    include_authorized_operations: bool = wire.boolean("3+", default=False)
+
+
+@wire.struct
+class DescribedGroupMember(wire.Struct):
+    member_id: str = wire.string("0+", default="")
+    group_instance_id: str | None = wire.string("4+", nullable="4+", default=None, ignorable=True)
+    client_id: str = wire.string("0+", default="")
+    client_host: str = wire.string("0+", default="")
+    member_metadata: bytes = wire.blob("0+", default=b"")
+    member_assignment: bytes = wire.blob("0+", default=b"")
+
+
+@wire.struct
+class DescribedGroup(wire.Struct):
+    error_code: int = wire.int16("0+", default=0)
+    group_id: str = wire.string("0+", default="")
+    group_state: str = wire.string("0+", default="")
+    protocol_type: str = wire.string("0+", default="")
+    protocol_data: str = wire.string("0+", default="")
+    members: list[DescribedGroupMember] = wire.array(DescribedGroupMember, "0+", default_factory=list)
+    authorized_operations: int = wire.int32("3+", default=-2147483648)
+
+
+@wire.message(api_key=15, versions="0-5", flexible="5+")
+class DescribeGroupsResponse(wire.Message):
+    throttle_time_ms: int = wire.int32("1+", default=0, ignorable=True)
+    groups: list[DescribedGroup] = wire.array(DescribedGroup, "0+", default_factory=list)

@@ -1,0 +1,48 @@
+"""ListOffsets (API 2), versions 0-9."""
+
+from ..codec import wire
+
+
+@wire.struct
+class ListOffsetsPartition(wire.Struct):
+    partition_index: int = wire.int32("0+", default=0)
+    current_leader_epoch: int = wire.int32("4+", default=-1, ignorable=True)
+    timestamp: int = wire.int64("0+", default=0)
+    max_num_offsets: int = wire.int32("0", default=1)
+
+
+@wire.struct
+class ListOffsetsTopic(wire.Struct):
+    name: str = wire.string("0+", default="")
+    partitions: list[ListOffsetsPartition] = wire.array(ListOffsetsPartition, "0+", default_factory=list)
+
+
+@wire.message(api_key=2, versions="0-9", flexible="6+")
+class ListOffsetsRequest(wire.Message):
+    replica_id: int = wire.int32("0+", default=0)
+    isolation_level: int = wire.int8("2+", default=0)
+    topics: list[ListOffsetsTopic] = wire.array(ListOffsetsTopic, "0+", default_factory=list)
+
+
+@wire.struct
+class ListOffsetsPartitionResponse(wire.Struct):
+    partition_index: int = wire.int32("0+", default=0)
+    error_code: int = wire.int16("0+", default=0)
+    old_style_offsets: list[int] = wire.array(wire.INT64, "0", default_factory=list)
+    timestamp: int = wire.int64("1+", default=-1)
+    offset: int = wire.int64("1+", default=-1)
+    leader_epoch: int = wire.int32("4+", default=-1)
+
+
+@wire.struct
+class ListOffsetsTopicResponse(wire.Struct):
+    name: str = wire.string("0+", default="")
+    partitions: list[ListOffsetsPartitionResponse] = wire.array(
+        ListOffsetsPartitionResponse, "0+", default_factory=list
+    )
+
+
+@wire.message(api_key=2, versions="0-9", flexible="6+")
+class ListOffsetsResponse(wire.Message):
+    throttle_time_ms: int = wire.int32("2+", default=0, ignorable=True)
+    topics: list[ListOffsetsTopicResponse] = wire.array(ListOffsetsTopicResponse, "0+", default_factory=list)

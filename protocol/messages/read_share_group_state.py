@@ -1,0 +1,52 @@
+"""ReadShareGroupState (API 84), versions 0."""
+
+from uuid import UUID
+
+from ..codec import wire
+
+
+@wire.struct
+class PartitionData(wire.Struct):
+    partition: int = wire.int32("0+", default=0)
+    leader_epoch: int = wire.int32("0+", default=0)
+
+
+@wire.struct
+class ReadStateData(wire.Struct):
+    topic_id: UUID = wire.uuid("0+", default=wire.NULL_UUID)
+    partitions: list[PartitionData] = wire.array(PartitionData, "0+", default_factory=list)
+
+
+@wire.message(api_key=84, versions="0", flexible="0+")
+class ReadShareGroupStateRequest(wire.Message):
+    group_id: str = wire.string("0+", default="")
+    topics: list[ReadStateData] = wire.array(ReadStateData, "0+", default_factory=list)
+
+
+@wire.struct
+class StateBatch(wire.Struct):
+    first_offset: int = wire.int64("0+", default=0)
+    last_offset: int = wire.int64("0+", default=0)
+    delivery_state: int = wire.int8("0+", default=0)
+    delivery_count: int = wire.int16("0+", default=0)
+
+
+@wire.struct
+class PartitionResult(wire.Struct):
+    partition: int = wire.int32("0+", default=0)
+    error_code: int = wire.int16("0+", default=0)
+    error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    state_epoch: int = wire.int32("0+", default=0)
+    start_offset: int = wire.int64("0+", default=0)
+    state_batches: list[StateBatch] = wire.array(StateBatch, "0+", default_factory=list)
+
+
+@wire.struct
+class ReadStateResult(wire.Struct):
+    topic_id: UUID = wire.uuid("0+", default=wire.NULL_UUID)
+    partitions: list[PartitionResult] = wire.array(PartitionResult, "0+", default_factory=list)
+
+
+@wire.message(api_key=84, versions="0", flexible="0+")
+class ReadShareGroupStateResponse(wire.Message):
+    results: list[ReadStateResult] = wire.array(ReadStateResult, "0+", default_factory=list)

@@ -1,0 +1,14 @@
+"""SaslHandshake (API 17), versions 0-1."""
+
+from ..codec import wire
+
+
+@wire.message(api_key=17, versions="0-1", flexible="none")
+class SaslHandshakeRequest(wire.Message):
+    mechanism: str = wire.string("0+", default="")
+
+
+@wire.message(api_key=17, versions="0-1", flexible="none")
+class SaslHandshakeResponse(wire.Message):
+    error_code: int = wire.int16("0+", default=0)
+    mechanisms: list[str] = wire.array(wire.STRING, "0+", default_factory=list)

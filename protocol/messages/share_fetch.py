@@ -1,0 +1,91 @@
+"""ShareFetch (API 78), versions 0."""
+
+from uuid import UUID
+
+from ..codec import wire
+
+
+@wire.struct
+class AcknowledgementBatch(wire.Struct):
+    first_offset: int = wire.int64("0+", default=0)
+    last_offset: int = wire.int64("0+", default=0)
+    acknowledge_types: list[int] = wire.array(wire.INT8, "0+", default_factory=list)
+
+
+@wire.struct
+class FetchPartition(wire.Struct):
+    partition_index: int = wire.int32("0+", default=0)
+    partition_max_bytes: int = wire.int32("0+", default=0)
+    acknowledgement_batches: list[AcknowledgementBatch] = wire.array(AcknowledgementBatch, "0+", default_factory=list)
+
+
+@wire.struct
+class FetchTopic(wire.Struct):
+    topic_id: UUID = wire.uuid("0+", default=wire.NULL_UUID, ignorable=True)
+    partitions: list[FetchPartition] = wire.array(FetchPartition, "0+", default_factory=list)
+
+
+@wire.struct
+class ForgottenTopic(wire.Struct):
+    topic_id: UUID = wire.uuid("0+", default=wire.NULL_UUID, ignorable=True)
+    partitions: list[int] = wire.array(wire.INT32, "0+", default_factory=list)
+
+
+@wire.message(api_key=78, versions="0", flexible="0+")
+class ShareFetchRequest(wire.Message):
+    group_id: str | None = wire.string("0+", nullable="0+", default=None)
+    member_id: str | None = wire.string("0+", nullable="0+", default="")
+    share_session_epoch: int = wire.int32("0+", default=0)
+    max_wait_ms: int = wire.int32("0+", default=0)
+    min_bytes: int = wire.int32("0+", default=0)
+    max_bytes: int = wire.int32("0+", default=0x7FFFFFFF, ignorable=True)
+    topics: list[FetchTopic] = wire.array(FetchTopic, "0+", default_factory=list)
+    forgotten_topics_data: list[ForgottenTopic] = wire.array(ForgottenTopic, "0+", default_factory=list)
+
+
+@wire.struct
+class LeaderIdAndEpoch(wire.Struct):
+    leader_id: int = wire.int32("0+", default=0)
+    leader_epoch: int = wire.int32("0+", default=0)
+
+
+@wire.struct
+class AcquiredRecords(wire.Struct):
+    first_offset: int = wire.int64("0+", default=0)
+    last_offset: int = wire.int64("0+", default=0)
+    delivery_count: int = wire.int16("0+", default=0)
+
+
+@wire.struct
+class PartitionData(wire.Struct):
+    partition_index: int = wire.int32("0+", default=0)
+    error_code: int = wire.int16("0+", default=0)
+    error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    acknowledge_error_code: int = wire.int16("0+", default=0)
+    acknowledge_error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    current_leader: LeaderIdAndEpoch = wire.struct_field(LeaderIdAndEpoch, "0+", default_factory=LeaderIdAndEpoch)
+    records: wire.Records | None = wire.records("0+", nullable="0+", default=None)
+    acquired_records: list[AcquiredRecords] = wire.array(AcquiredRecords, "0+", default_factory=list)
+
+
+@wire.struct
+class ShareFetchableTopicResponse(wire.Struct):
+    topic_id: UUID = wire.uuid("0+", default=wire.NULL_UUID, ignorable=True)
+    partitions: list[PartitionData] = wire.array(PartitionData, "0+", default_factory=list)
+
+
+@wire.struct
+class NodeEndpoint(wire.Struct):
+    node_id: int = wire.int32("0+", default=0)
+    host: str = wire.string("0+", default="")
+    port: int = wire.int32("0+", default=0)
+    rack: str | None = wire.string("0+", nullable="0+", default=None)
+
+
+@wire.message(api_key=78, versions="0", flexible="0+")
+class ShareFetchResponse(wire.Message):
+    throttle_time_ms: int = wire.int32("0+", default=0, ignorable=True)
+    error_code: int = wire.int16("0+", default=0, ignorable=True)
+    error_message: str | None = wire.string("0+", nullable="0+", default=None)
+    responses: list[ShareFetchableTopicResponse] = wire.array(ShareFetchableTopicResponse, "0+", default_factory=list)
+    node_endpoints: list[NodeEndpoint] = wire.array(NodeEndpoint, "0+", default_factory=list)

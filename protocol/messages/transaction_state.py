@@ -1,0 +1,27 @@
+"""Transaction state."""
+
+from ..codec import wire
+
+
+@wire.message(versions="0", flexible="none")
+class TransactionLogKey(wire.Message):
+    transactional_id: str = wire.string("0", default="")
+
+
+@wire.struct
+class PartitionsSchema(wire.Struct):
+    topic: str = wire.string("0+", default="")
+    partition_ids: list[int] = wire.array(wire.INT32, "0+", default_factory=list)
+
+
+@wire.message(versions="0-1", flexible="1+")
+class TransactionLogValue(wire.Message):
+    producer_id: int = wire.int64("0+", default=0)
+    producer_epoch: int = wire.int16("0+", default=0)
+    transaction_timeout_ms: int = wire.int32("0+", default=0)
+    transaction_status: int = wire.int8("0+", default=0)
+    transaction_partitions: list[PartitionsSchema] | None = wire.array(
+        PartitionsSchema, "0+", nullable="0+", default_factory=list
+    )
+    transaction_last_update_timestamp_ms: int = wire.int64("0+", default=0)
+    transaction_start_timestamp_ms: int = wire.int64("0+", default=0)
