@@ -1,0 +1,49 @@
+"""ApiVersions: which APIs, in which versions, this broker serves.
+
+v0 list of ranges; v1 throttle time; v2 no change; v3 flexible, client's software name and version, features (KIP-511,
+KIP-584); v4 features whose lowest version is 0. A client that asks in a version we lack is answered in version 0 with
+UNSUPPORTED_VERSION and our range for ApiVersions alone (KIP-511), so that it can ask again.
+"""
+
+import re
+from collections.abc import Iterable
+
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from .context import RequestContext
+
+__all__ = ["ApiVersions", "unsupported_version_answer"]
+
+# Kafka's rule for the software name and version that a client gives (KIP-511).
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class ApiVersions:
+    """Derived from the table of handlers: what is served is listed, and nothing else."""
+
+    def __init__(self, served: Iterable[ApiKey]) -> None:
+        self._api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
+
+    def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        if context.api_version >= 3 and not names_its_software(request):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        # The epoch of finalized features is the version of /feature, which nobody changes in ZooKeeper mode.
+        return ApiVersionsResponse(api_keys=self._api_keys, finalized_features_epoch=0)
+
+
+def names_its_software(request: ApiVersionsRequest) -> bool:
+    name, version = request.client_software_name, request.client_software_version
+    return SOFTWARE_NAME.fullmatch(name) is not None and SOFTWARE_NAME.fullmatch(version) is not None
+
+
+def advertised_range(key: ApiKey) -> ApiVersion:
+    spec = API_SPECS[key]
+    return ApiVersion(api_key=key, min_version=spec.min_version, max_version=spec.max_version)
+
+
+def unsupported_version_answer() -> ApiVersionsResponse:
+    """What a too new (or nonsensical) version of ApiVersions is answered with; to be encoded as version 0."""
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[advertised_range(ApiKey.API_VERSIONS)]
+    )

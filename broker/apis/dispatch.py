@@ -1,0 +1,138 @@
+"""From a request's bytes to its answer's: decode, ask the handler, encode; and the one place where errors become codes.
+
+An answer that a handler gives at once costs no task. What it gives later (an awaitable) is a task of the connection's.
+"""
+
+import logging
+from collections.abc import Awaitable, Mapping
+from inspect import isawaitable
+from struct import Struct
+from typing import Any
+
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.codec import DecodeError, Message, decode_prefix, encode_parts
+from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
+from .api_versions import ApiVersions, unsupported_version_answer
+from .context import Handler, RequestContext
+from .failures import failure_answer
+
+__all__ = ["Dispatcher"]
+
+logger = logging.getLogger(__name__)
+
+PLAIN_RESPONSE_HEADER = Struct(">i")  # correlation id
+FLEXIBLE_RESPONSE_HEADER = Struct(">ib")  # correlation id, no tagged fields
+
+
+class Route:
+    """What one version of one API is served by."""
+
+    __slots__ = ("handler", "header", "key", "request_type", "version")
+
+    def __init__(self, key: ApiKey, version: int, handler: Handler) -> None:
+        spec = API_SPECS[key]
+        self.key = key
+        self.version = version
+        self.handler = handler
+        self.request_type = spec.request_type()
+        self.header = response_header(key, version)
+
+
+def response_header(key: ApiKey, version: int) -> Struct:
+    return FLEXIBLE_RESPONSE_HEADER if API_SPECS[key].response_header_version(version) else PLAIN_RESPONSE_HEADER
+
+
+class Dispatcher:
+    """The network layer's handler. ``handlers`` is the table of APIs; ApiVersions is derived from it."""
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
+        self._handlers = {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
+        self._routes: dict[tuple[int, int], Route] = {}
+
+    def __call__(self, request: Request) -> Reply:
+        """The answer's parts, or what they can be awaited from.
+
+        Raises CloseConnectionError for what cannot be answered: an API or version that is not served, a broken body.
+        """
+        route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
+        if route is None:
+            return too_new_api_versions(request)
+        try:
+            message, _ = decode_prefix(route.request_type, request.frame, route.version, request.header_size)
+        except DecodeError as error:
+            raise CloseConnectionError(f"{describe(request)} could not be decoded: {error}") from error
+        context = RequestContext(
+            request.api_version, request.correlation_id, request.client_id, request.connection, request.received_ms
+        )
+        try:
+            answer = route.handler(context, message)
+        except CloseConnectionError:
+            raise
+        except Exception as error:
+            answer = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+        if answer is None:
+            return None
+        if isawaitable(answer):
+            return self._answer_later(request, route, message, answer)
+        return encode_answer(route, request, answer)
+
+    def _find_route(self, request: Request) -> Route | None:
+        """Remembers the route; None when ApiVersions is asked for in a version that is not served (KIP-511)."""
+        try:
+            key = ApiKey(request.api_key)
+            handler = self._handlers[key]
+        except (ValueError, KeyError) as error:
+            raise CloseConnectionError(f"API {request.api_key} is not served") from error
+        spec = API_SPECS[key]
+        if not spec.min_version <= request.api_version <= spec.max_version:
+            if key is ApiKey.API_VERSIONS:
+                return None
+            raise CloseConnectionError(f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are")
+        route = Route(key, request.api_version, handler)
+        self._routes[key, request.api_version] = route
+        return route
+
+    async def _answer_later(
+        self, request: Request, route: Route, message: Message, answer: Awaitable[Any]
+    ) -> list[ReplyPart] | None:
+        try:
+            response = await answer
+        except CloseConnectionError:
+            raise
+        except Exception as error:
+            response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+        return None if response is None else encode_answer(route, request, response)
+
+
+def encode_answer(route: Route, request: Request, response: Message) -> list[ReplyPart]:
+    parts: list[ReplyPart] = encode_parts(response, route.version)  # type: ignore[assignment]
+    header = route.header
+    if header is PLAIN_RESPONSE_HEADER:
+        parts.insert(0, header.pack(request.correlation_id))
+    else:
+        parts.insert(0, header.pack(request.correlation_id, 0))
+    return parts
+
+
+def too_new_api_versions(request: Request) -> list[ReplyPart]:
+    header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
+    return [header, *encode_parts(unsupported_version_answer(), 0)]  # type: ignore[list-item]
+
+
+def as_kafka_error(error: Exception, request: Request) -> KafkaError:
+    """What nobody expected is logged with its traceback, and harms no other request."""
+    if isinstance(error, KafkaError):
+        return error
+    logger.error(
+        "%s of client %s at %s failed", describe(request), request.client_id, request.connection, exc_info=error
+    )
+    return UnknownServerError(ErrorCode.UNKNOWN_SERVER_ERROR.name)
+
+
+def describe(request: Request) -> str:
+    try:
+        name = ApiKey(request.api_key).name
+    except ValueError:
+        name = f"API {request.api_key}"
+    return f"{name} v{request.api_version}"
