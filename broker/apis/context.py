@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ClientAddress", "Handler", "RequestContext"]
+__all__ = ["ClientAddress", "CloseConnectionError", "Handler", "RequestContext"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class RequestContext:
     client_id: str | None
     address: ClientAddress
     now_ms: int
+
+
+class CloseConnectionError(Exception):
+    """The request cannot be answered with an error (Produce with acks=0): only closing the connection tells the client."""
 
 
 Handler = Callable[[RequestContext, Any], Any | Awaitable[Any]]

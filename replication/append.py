@@ -1,0 +1,36 @@
+"""The outcome of an append to one partition."""
+
+from dataclasses import dataclass
+
+from ..protocol.errors import ErrorCode, KafkaError
+
+__all__ = ["AppendResult", "RecordError"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordError:
+    """A record of the batch that was refused, by its index in the batch (KIP-467)."""
+
+    batch_index: int
+    message: str | None
+
+
+@dataclass(slots=True)
+class AppendResult:
+    """What the producer is told (Kafka: PartitionResponse). ``base_offset`` is -1 with an error.
+
+    A duplicate of an idempotent producer is no error: ``base_offset`` is then that of the first copy, -1 when its batch is
+    known no more. ``log_append_time_ms`` is -1 unless the topic's timestamps are the broker's.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    record_errors: tuple[RecordError, ...] = ()
+    message: str | None = None
+
+    @classmethod
+    def failed(cls, error: KafkaError, log_start_offset: int = -1) -> "AppendResult":
+        return cls(error.code, log_start_offset=log_start_offset, message=error.message)

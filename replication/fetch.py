@@ -1,0 +1,138 @@
+"""What a fetch asks of partitions, and what it gets. Shared by readers, sessions and the purgatory."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from ..protocol.errors import ErrorCode
+from ..storage.files import FileRegion
+from ..storage.topic_partition import TopicPartition
+from .isolation import Isolation
+
+__all__ = ["AbortedTransaction", "EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
+
+PartitionKey = tuple[str | UUID, int]
+"""Topic name, or topic id (fetch v13+), and partition: what identifies a partition within one fetcher's requests."""
+
+
+class EpochEnd(NamedTuple):
+    """A leader epoch and where it ends: the start offset of the next one, or the LEO."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction that overlaps what was read."""
+
+    producer_id: int
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchParams:
+    """What holds for all partitions of one fetch (Kafka: FetchParams).
+
+    ``replica_id`` is -1 for a consumer. ``hard_max_bytes``: fetch v0-2, which may get part of a batch rather than one that
+    is too big. ``leader_only``: consumers before v11 and followers must not read from a follower (KIP-392).
+    """
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation: Isolation
+    replica_id: int = -1
+    replica_epoch: int = -1
+    hard_max_bytes: bool = False
+    leader_only: bool = True
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
+
+
+class PartitionFetch:
+    """One partition of a fetch; a session keeps it, with what the fetcher was last told."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "key",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        key: PartitionKey,
+        topic_partition: TopicPartition | None,
+        fetch_offset: int,
+        max_bytes: int,
+        *,
+        topic_id: UUID | None = None,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        log_start_offset: int = -1,
+    ) -> None:
+        self.key = key
+        self.topic_partition = topic_partition  # None: the topic id is not known here (yet)
+        self.topic_id = topic_id
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset  # a follower's own; -1 from consumers
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+
+    def update_request(self, newer: "PartitionFetch") -> None:
+        """Take over what a later request of the same session asks."""
+        self.fetch_offset = newer.fetch_offset
+        self.max_bytes = newer.max_bytes
+        self.current_leader_epoch = newer.current_leader_epoch
+        self.last_fetched_epoch = newer.last_fetched_epoch
+        self.log_start_offset = newer.log_start_offset
+        if newer.topic_partition is not None:
+            self.topic_partition = newer.topic_partition
+
+    def note_answer(self, result: "FetchResult") -> bool:
+        """Remember what the fetcher is told by ``result``; returns whether it tells it anything new."""
+        is_news = bool(
+            result.size_bytes
+            or result.error
+            or result.diverging_epoch is not None
+            or result.preferred_read_replica != -1
+            or result.high_watermark != self.sent_high_watermark
+            or result.log_start_offset != self.sent_log_start_offset
+        )
+        # After an error the next good answer is news whatever it says.
+        self.sent_high_watermark = -1 if result.error else result.high_watermark
+        self.sent_log_start_offset = result.log_start_offset
+        return is_news
+
+    def __repr__(self) -> str:
+        return f"PartitionFetch({self.topic_partition or self.key}, from {self.fetch_offset}, max {self.max_bytes})"
+
+
+@dataclass(slots=True)
+class FetchResult:
+    """What one partition answers (Kafka: FetchPartitionData). Offsets are -1 with an error."""
+
+    error: ErrorCode = ErrorCode.NONE
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: FileRegion | None = None
+    aborted_transactions: list[AbortedTransaction] | None = None
+    diverging_epoch: EpochEnd | None = None
+    preferred_read_replica: int = -1
+    is_incomplete_batch: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return self.records.size_bytes if self.records is not None else 0

@@ -1,0 +1,291 @@
+"""Fetch sessions (KIP-227): the broker remembers which partitions a fetcher wants, and answers only with what changed.
+
+A *full* fetch (epoch 0) names every partition and may open a session; an *incremental* one (epoch 1, 2, ...) names only what
+differs from the last; epoch -1 closes the session. Pure: time and the source of ids are passed in.
+"""
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from ..protocol.errors import ErrorCode
+from .fetch import FetchResult, PartitionFetch, PartitionKey
+
+__all__ = [
+    "FINAL_EPOCH",
+    "INITIAL_EPOCH",
+    "NO_SESSION",
+    "FetchContext",
+    "FetchSession",
+    "FetchSessions",
+    "SessionAnswer",
+    "next_epoch",
+]
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+_LAST_EPOCH = 2**31 - 1
+
+FetchResults = list[tuple[PartitionFetch, FetchResult]]
+SessionAnswer = tuple[ErrorCode, int, FetchResults]
+"""Top-level error, session id for the fetcher, and what is to be sent."""
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch after this one; it wraps to 1, for 0 opens a session."""
+    if epoch < 0:
+        return FINAL_EPOCH
+    return 1 if epoch == _LAST_EPOCH else epoch + 1
+
+
+class FetchSession:
+    """What one fetcher wants, in the order in which it is served: who got data goes to the end."""
+
+    __slots__ = ("created_ms", "epoch", "evictable_key", "is_privileged", "last_used_ms", "partitions", "session_id",
+                 "uses_topic_ids")  # fmt: skip
+
+    def __init__(
+        self,
+        session_id: int,
+        partitions: dict[PartitionKey, PartitionFetch],
+        *,
+        is_privileged: bool,
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> None:
+        self.session_id = session_id
+        self.partitions = partitions
+        self.is_privileged = is_privileged
+        self.uses_topic_ids = uses_topic_ids
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = next_epoch(INITIAL_EPOCH)
+        self.evictable_key = (is_privileged, len(partitions), session_id)
+
+    def update(self, wanted: Mapping[PartitionKey, PartitionFetch], forgotten: Iterable[PartitionKey]) -> None:
+        for key, fetch in wanted.items():
+            cached = self.partitions.get(key)
+            if cached is None:
+                self.partitions[key] = fetch
+            else:
+                cached.update_request(fetch)
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def select(self, results: FetchResults) -> FetchResults:
+        """The results the fetcher does not know yet; what it will have been told is noted."""
+        selected = []
+        for entry in results:
+            fetch, result = entry
+            if not fetch.note_answer(result):
+                continue
+            selected.append(entry)
+            if result.size_bytes and fetch.key in self.partitions:
+                self.partitions[fetch.key] = self.partitions.pop(fetch.key)
+        return selected
+
+
+class FetchContext(Protocol):
+    """One fetch request in the light of its session."""
+
+    @property
+    def partitions(self) -> Iterable[PartitionFetch]:
+        """What is to be read, in order."""
+        ...
+
+    def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        """What to send of ``results``. Changes the session: call it once, when the answer goes out."""
+        ...
+
+
+class SessionErrorContext:
+    """The session is unknown or out of step: the answer is the error alone, and the fetcher starts a new session."""
+
+    __slots__ = ("error",)
+    partitions: tuple[PartitionFetch, ...] = ()
+
+    def __init__(self, error: ErrorCode) -> None:
+        self.error = error
+
+    def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        return self.error, NO_SESSION, []
+
+
+class SessionlessContext:
+    """The fetcher wants no session, or is too old to know of them."""
+
+    __slots__ = ("partitions",)
+
+    def __init__(self, partitions: Iterable[PartitionFetch]) -> None:
+        self.partitions = partitions
+
+    def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        return ErrorCode.NONE, NO_SESSION, results
+
+
+class FullContext:
+    """Everything is named and everything is answered; a session is opened with the answer, if there is room."""
+
+    __slots__ = ("_is_follower", "_sessions", "_uses_topic_ids", "partitions")
+
+    def __init__(
+        self,
+        sessions: "FetchSessions",
+        partitions: Iterable[PartitionFetch],
+        *,
+        is_follower: bool,
+        uses_topic_ids: bool,
+    ) -> None:
+        self._sessions = sessions
+        self.partitions = partitions
+        self._is_follower = is_follower
+        self._uses_topic_ids = uses_topic_ids
+
+    def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        session_id = self._sessions.maybe_create(
+            results, is_privileged=self._is_follower, uses_topic_ids=self._uses_topic_ids, now_ms=now_ms
+        )
+        return ErrorCode.NONE, session_id, results
+
+
+class IncrementalContext:
+    """The session's partitions are read, and what changed is answered."""
+
+    __slots__ = ("_expected_epoch", "_session")
+
+    def __init__(self, session: FetchSession) -> None:
+        self._session = session
+        self._expected_epoch = session.epoch
+
+    @property
+    def partitions(self) -> Iterable[PartitionFetch]:
+        return self._session.partitions.values()
+
+    def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        session = self._session
+        if session.epoch != self._expected_epoch:  # another request of this session came in while this one was parked
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.session_id, []
+        return ErrorCode.NONE, session.session_id, session.select(results)
+
+
+class FetchSessions:
+    """The cache of sessions, max.incremental.fetch.session.cache.slots of them.
+
+    A new session may push out another that (1) was not used for ``eviction_ms``; or (2) belongs to a consumer, when the new
+    one is a follower's; or (3) is at least that old and has fewer partitions.
+    """
+
+    __slots__ = ("_by_all", "_by_privileged", "_eviction_ms", "_max_entries", "_new_id", "_sessions")
+
+    def __init__(self, max_entries: int, new_id: Callable[[], int], eviction_ms: int = 120_000) -> None:
+        self._max_entries = max_entries
+        self._new_id = new_id
+        self._eviction_ms = eviction_ms
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the least recently used first
+        self._by_all: list[tuple[bool, int, int]] = []  # evictable by anyone, the least valuable first
+        self._by_privileged: list[tuple[bool, int, int]] = []  # evictable by a follower's
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, session_id: int) -> FetchSession | None:
+        return self._sessions.get(session_id)
+
+    def begin(
+        self,
+        session_id: int,
+        epoch: int,
+        wanted: Mapping[PartitionKey, PartitionFetch],
+        forgotten: Iterable[PartitionKey],
+        *,
+        is_follower: bool,
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> FetchContext:
+        """The context of a request with these session fields. ``wanted``: the partitions it names."""
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if session_id != NO_SESSION:
+                self.remove(session_id)
+            if epoch == FINAL_EPOCH:
+                return SessionlessContext(wanted.values())
+            return FullContext(self, wanted.values(), is_follower=is_follower, uses_topic_ids=uses_topic_ids)
+        session = self._sessions.get(session_id)
+        if session is None:
+            return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            return SessionErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if wanted or forgotten:
+            session.update(wanted, forgotten)
+            if not session.partitions:
+                self.remove(session_id)
+                return SessionlessContext(wanted.values())
+        self._touch(session, now_ms)
+        session.epoch = next_epoch(epoch)
+        return IncrementalContext(session)
+
+    def maybe_create(self, results: FetchResults, *, is_privileged: bool, uses_topic_ids: bool, now_ms: int) -> int:
+        """Open a session for what was just answered; its id, or NO_SESSION when every slot is worth more."""
+        if len(self._sessions) >= self._max_entries and not self._evict_one(is_privileged, len(results), now_ms):
+            return NO_SESSION
+        partitions = {}
+        for fetch, result in results:
+            fetch.note_answer(result)
+            partitions[fetch.key] = fetch
+        session_id = self._new_id()
+        while session_id in self._sessions or session_id == NO_SESSION:
+            session_id = self._new_id()
+        session = FetchSession(
+            session_id, partitions, is_privileged=is_privileged, uses_topic_ids=uses_topic_ids, now_ms=now_ms
+        )
+        self._sessions[session_id] = session
+        self._touch(session, now_ms)
+        return session_id
+
+    def remove(self, session_id: int) -> bool:
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            return False
+        _discard(self._by_all, session.evictable_key)
+        _discard(self._by_privileged, session.evictable_key)
+        return True
+
+    def _evict_one(self, is_privileged: bool, size: int, now_ms: int) -> bool:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None:
+            return False
+        if now_ms - oldest.last_used_ms > self._eviction_ms:
+            return self.remove(oldest.session_id)
+        evictable = self._by_privileged if is_privileged else self._by_all
+        if not evictable or (is_privileged, size, 0) < evictable[0]:
+            return False
+        return self.remove(evictable[0][2])
+
+    def _touch(self, session: FetchSession, now_ms: int) -> None:
+        session.last_used_ms = now_ms
+        self._sessions.move_to_end(session.session_id)
+        is_old = now_ms - session.created_ms > self._eviction_ms
+        key = (session.is_privileged, len(session.partitions), session.session_id)
+        if key != session.evictable_key:
+            _discard(self._by_all, session.evictable_key)
+            _discard(self._by_privileged, session.evictable_key)
+            session.evictable_key = key
+        if is_old:
+            _add(self._by_all, key)
+        if is_old or not session.is_privileged:
+            _add(self._by_privileged, key)
+
+
+def _add(keys: list[tuple[bool, int, int]], key: tuple[bool, int, int]) -> None:
+    at = bisect_left(keys, key)
+    if at == len(keys) or keys[at] != key:
+        insort(keys, key)
+
+
+def _discard(keys: list[tuple[bool, int, int]], key: tuple[bool, int, int]) -> None:
+    at = bisect_left(keys, key)
+    if at < len(keys) and keys[at] == key:
+        del keys[at]

@@ -1,0 +1,71 @@
+"""A heap of parked operations that forgets finished ones without searching for them.
+
+An operation is finished from elsewhere (its offset was reached, its time was up), and taking it out of a heap would be a
+linear search. It stays, flagged, and the heap is rebuilt when more than half of it is dead: O(1) amortised, and the memory
+is at most twice that of the living ones. Parked produces with 30 s timeouts that finish in a millisecond need this.
+"""
+
+from heapq import heapify, heappop, heappush
+from typing import Generic, Protocol, TypeVar
+
+__all__ = ["Operation", "OperationHeap"]
+
+_FEW = 64
+
+
+class Operation(Protocol):
+    """Something parked that is finished exactly once."""
+
+    is_completed: bool
+
+
+OperationT = TypeVar("OperationT", bound=Operation)
+
+
+class OperationHeap(Generic[OperationT]):
+    """Operations by rank (a deadline, an offset); equal ranks in order of arrival."""
+
+    __slots__ = ("_arrivals", "_dead", "_entries")
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, int, OperationT]] = []
+        self._arrivals = 0
+        self._dead = 0
+
+    def __len__(self) -> int:
+        return len(self._entries) - self._dead
+
+    def push(self, rank: float, operation: OperationT) -> None:
+        self._arrivals += 1
+        heappush(self._entries, (rank, self._arrivals, operation))
+
+    def pop_up_to(self, rank: float) -> list[OperationT]:
+        """Take out the living operations with at most this rank, lowest first."""
+        entries = self._entries
+        due: list[OperationT] = []
+        while entries and entries[0][0] <= rank:
+            operation = heappop(entries)[2]
+            if operation.is_completed:
+                self._dead -= 1
+            else:
+                due.append(operation)
+        return due
+
+    def pop_all(self) -> list[OperationT]:
+        """Take out everything living, lowest rank first."""
+        due = [operation for _, _, operation in sorted(self._entries) if not operation.is_completed]
+        self._entries.clear()
+        self._dead = 0
+        return due
+
+    def lowest_rank(self) -> float | None:
+        """The lowest rank; it may be of an operation that is already finished."""
+        return self._entries[0][0] if self._entries else None
+
+    def one_died(self) -> None:
+        """An operation in here was completed from elsewhere."""
+        self._dead += 1
+        if self._dead > _FEW and self._dead * 2 > len(self._entries):
+            self._entries = [entry for entry in self._entries if not entry[2].is_completed]
+            heapify(self._entries)
+            self._dead = 0

@@ -1,0 +1,420 @@
+"""One partition on this broker: role, in-sync replicas, high watermark. Pure: no files, no loop, no clock.
+
+The shell (`PartitionSet`) tells it what happened - the log grew, a follower fetched, the controller decided - and asks what is
+allowed. Where things stand:
+
+    log start offset <= high watermark (HW) <= log end offset (LEO)
+
+Records below the HW are committed: every replica that may be in the ISR has them. The HW never falls on a leader within its
+epoch. On a follower it may: the leader's word, cut to the follower's own LEO.
+
+Roles are variants: a leader has an ISR and knows of its followers, a follower knows its leader's id, and neither can be
+mistaken for the other. Times are milliseconds of any clock that does not go backwards.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from ..protocol.errors import (
+    ErrorCode,
+    FencedLeaderEpochError,
+    NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
+    OffsetNotAvailableError,
+    UnknownLeaderEpochError,
+)
+from ..storage.topic_partition import TopicPartition
+from ..storage.invariant import invariant
+from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
+from .isolation import Isolation
+from .partition_state import PartitionState
+from .remote_replica import RemoteReplica
+
+__all__ = ["NO_LEADER_EPOCH", "Follower", "Leader", "Partition", "PartitionLog"]
+
+NO_LEADER_EPOCH = -1
+"""In a request: the sender does not know the leader epoch, so it is not checked."""
+
+
+class PartitionLog(Protocol):
+    """What a partition needs to know of its log."""
+
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+    def last_stable_offset(self, high_watermark: int) -> int: ...
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]: ...
+
+
+@dataclass(slots=True)
+class Leader:
+    """This broker leads. ``epoch_start_offset``: the LEO when this leadership began; nothing below it is known committed
+    to a follower that has not reached it."""
+
+    epoch_start_offset: int
+    isr: IsrState
+    replicas: dict[int, RemoteReplica] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Follower:
+    """Another broker leads, or none does (``NO_LEADER``)."""
+
+    leader_id: int
+
+
+class Partition:
+    """See the module. ``minimum_isr``: min.insync.replicas of the topic; ``is_alive``: is this broker registered?"""
+
+    __slots__ = (
+        "_is_alive",
+        "_lag_max_ms",
+        "adding_replicas",
+        "controller_epoch",
+        "high_watermark",
+        "leader",
+        "leader_epoch",
+        "local_broker_id",
+        "log",
+        "minimum_isr",
+        "partition_epoch",
+        "removing_replicas",
+        "replicas",
+        "role",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        local_broker_id: int,
+        *,
+        replica_lag_time_max_ms: int,
+        is_alive: Callable[[int], bool],
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id: UUID | None = None
+        self.local_broker_id = local_broker_id
+        self._lag_max_ms = replica_lag_time_max_ms
+        self._is_alive = is_alive
+
+        self.log: PartitionLog | None = None
+        self.minimum_isr = 1
+        self.high_watermark = 0
+
+        self.role: Leader | Follower | None = None
+        self.leader: Leader | None = None  # the role when it is Leader: the hot path asks this one question
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.controller_epoch = -1
+        self.replicas: tuple[int, ...] = ()
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
+
+    # -- the log ----------------------------------------------------------------------------------------------------
+
+    def attach_log(self, log: PartitionLog, checkpointed_high_watermark: int, minimum_isr: int) -> None:
+        """Give the partition its log. A checkpointed HW is only a hint: it is brought inside what the log holds."""
+        self.log = log
+        self.minimum_isr = minimum_isr
+        self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader is not None
+
+    def _set_role(self, role: Leader | Follower | None) -> None:
+        self.role = role
+        self.leader = role if isinstance(role, Leader) else None
+
+    # -- leadership -------------------------------------------------------------------------------------------------
+
+    def become_leader(self, state: PartitionState, epoch_start_offset: int, now_ms: int) -> bool:
+        """Lead under ``state``; returns whether this broker did not lead before.
+
+        ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. An older partition epoch changes
+        nothing: the ISR it speaks of has been overtaken by an answer to AlterPartition.
+        """
+        if state.partition_epoch < self.partition_epoch:
+            return False
+        log = self._require_log()
+        previous = self.leader
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        followers = [broker for broker in state.replicas if broker != self.local_broker_id]
+        known = previous.replicas if previous is not None else {}
+        leader = Leader(
+            epoch_start_offset=epoch_start_offset if is_new_epoch or previous is None else previous.epoch_start_offset,
+            isr=CommittedIsr(frozenset(state.isr)),
+            replicas={broker: known.get(broker) or RemoteReplica(broker) for broker in followers},
+        )
+        if is_new_epoch:
+            for broker, replica in leader.replicas.items():
+                replica.begin_leadership(
+                    now_ms, epoch_start_offset, is_new_leader=previous is None, in_isr=broker in state.isr
+                )
+        self._adopt(state)
+        self._set_role(leader)
+        self.high_watermark = max(self.high_watermark, log.log_start_offset)
+        self.maybe_increment_high_watermark(now_ms)
+        return previous is None
+
+    def become_follower(self, state: PartitionState) -> bool:
+        """Follow ``state.leader``; returns whether the leader epoch is new, so that the fetcher must start anew."""
+        if state.partition_epoch < self.partition_epoch:
+            return False
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        self._adopt(state)
+        self._set_role(Follower(state.leader))
+        return is_new_epoch
+
+    def resign(self) -> None:
+        """Have no role: the replica is stopped, or its log directory failed."""
+        self._set_role(None)
+
+    def _adopt(self, state: PartitionState) -> None:
+        invariant(
+            state.leader_epoch >= self.leader_epoch,
+            f"{self.topic_partition}: leader epoch {self.leader_epoch} would fall to {state.leader_epoch}",
+        )
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.replicas = state.replicas
+        self.adding_replicas = state.adding_replicas
+        self.removing_replicas = state.removing_replicas
+        if state.topic_id is not None:
+            self.topic_id = state.topic_id
+
+    # -- what a request may do ----------------------------------------------------------------------------------------
+
+    def check_leader_epoch(self, leader_epoch: int) -> None:
+        """Compare the epoch a client or follower believes in with ours (KIP-320).
+
+        Raises FencedLeaderEpochError when its view is older, UnknownLeaderEpochError when ours is.
+        """
+        if leader_epoch == NO_LEADER_EPOCH or leader_epoch == self.leader_epoch:
+            return
+        if leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpochError()
+        raise UnknownLeaderEpochError()
+
+    def check_readable(self, leader_epoch: int, *, leader_only: bool) -> PartitionLog:
+        """The log, when it may be read by someone who believes in ``leader_epoch``.
+
+        Raises the two errors of `check_leader_epoch`, and NotLeaderOrFollowerError.
+        """
+        if leader_epoch != self.leader_epoch:
+            self.check_leader_epoch(leader_epoch)
+        if (leader_only and self.leader is None) or self.role is None or self.log is None:
+            raise NotLeaderOrFollowerError()
+        return self.log
+
+    def check_append(self, required_acks: int) -> None:
+        """Raises NotLeaderOrFollowerError, or NotEnoughReplicasError when acks=-1 could not be kept."""
+        leader = self.leader
+        if leader is None:
+            raise NotLeaderOrFollowerError()
+        if required_acks == -1 and leader.replicas and len(leader.isr.members) < self.effective_minimum_isr():
+            raise NotEnoughReplicasError(
+                f"The size of the current ISR {sorted(leader.isr.members)} is insufficient to satisfy the min.isr "
+                f"requirement of {self.effective_minimum_isr()} for partition {self.topic_partition}"
+            )
+
+    def effective_minimum_isr(self) -> int:
+        """min.insync.replicas, but no more than there are replicas (KAFKA-15583)."""
+        return min(self.minimum_isr, 1 + len(self.leader.replicas)) if self.leader else self.minimum_isr
+
+    def check_acks(self, required_offset: int) -> ErrorCode | None:
+        """Is an append that ends at ``required_offset`` committed? None: not yet.
+
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND: it is, but by an ISR that has shrunk below the minimum since.
+        """
+        leader = self.leader
+        if leader is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self.high_watermark < required_offset:
+            return None
+        if leader.replicas and len(leader.isr.maximal) < self.effective_minimum_isr():
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
+
+    def readable_end(self, isolation: Isolation) -> int:
+        """The first offset that a reader with this isolation must not see."""
+        log = self._require_log()
+        if isolation is Isolation.HIGH_WATERMARK:
+            return self.high_watermark
+        if isolation is Isolation.LOG_END:
+            return log.log_end_offset
+        return log.last_stable_offset(self.high_watermark)
+
+    def check_latest_known(self) -> None:
+        """Raises OffsetNotAvailableError while a new leader's HW is behind the start of its epoch (KIP-207):
+        a consumer could be told an end before one it was told by the leader before."""
+        if self.leader is not None and self.leader.epoch_start_offset > self.high_watermark:
+            raise OffsetNotAvailableError(
+                f"the high watermark {self.high_watermark} of {self.topic_partition} is behind the start offset "
+                f"{self.leader.epoch_start_offset} of leader epoch {self.leader_epoch}"
+            )
+
+    # -- the high watermark -------------------------------------------------------------------------------------------
+
+    def maybe_increment_high_watermark(self, now_ms: int) -> bool:
+        """Leader: raise the HW to what every replica of the maximal ISR has; returns whether it moved.
+
+        Followers that are not in the ISR but caught up lately are waited for too: else the HW would run before them for ever
+        and they could never join. It stays while the ISR is below the minimum.
+        """
+        leader = self.leader
+        if leader is None:
+            return False
+        new = self._require_log().log_end_offset
+        if leader.replicas:
+            if len(leader.isr.members) < self.effective_minimum_isr():
+                return False
+            new = self._lowest_end_offset(leader, new, now_ms)
+        if new <= self.high_watermark:
+            return False
+        self.high_watermark = new
+        return True
+
+    def _lowest_end_offset(self, leader: Leader, leader_end_offset: int, now_ms: int) -> int:
+        lowest = leader_end_offset
+        maximal = leader.isr.maximal
+        for broker, replica in leader.replicas.items():
+            if replica.log_end_offset < lowest and (
+                broker in maximal
+                or (replica.is_caught_up(leader_end_offset, now_ms, self._lag_max_ms) and self._is_alive(broker))
+            ):
+                lowest = replica.log_end_offset
+        return lowest
+
+    def update_follower_high_watermark(self, leader_high_watermark: int) -> bool:
+        """Follower: take the leader's HW, as far as our log reaches; returns whether it changed. It may fall."""
+        log = self._require_log()
+        new = max(min(leader_high_watermark, log.log_end_offset), log.log_start_offset)
+        changed = new != self.high_watermark
+        self.high_watermark = new
+        return changed
+
+    def low_watermark(self) -> int:
+        """The lowest log start offset of the live replicas: everything below is deleted everywhere."""
+        lowest = self._require_log().log_start_offset
+        for broker, replica in self.leader.replicas.items() if self.leader else ():
+            if replica.log_start_offset < lowest and self._is_alive(broker):
+                lowest = replica.log_start_offset
+        return lowest
+
+    # -- followers ----------------------------------------------------------------------------------------------------
+
+    def check_follower(self, replica_id: int, leader_epoch: int) -> RemoteReplica:
+        """The follower ``replica_id``. Raises when it is not assigned: the error makes it ask again.
+
+        UnknownLeaderEpochError when it named the (right) epoch: our assignment is the one that lags.
+        """
+        replica = self.leader.replicas.get(replica_id) if self.leader is not None else None
+        if replica is not None:
+            return replica
+        message = f"replica {replica_id} is not assigned to {self.topic_partition} in leader epoch {self.leader_epoch}"
+        if leader_epoch == NO_LEADER_EPOCH:
+            raise NotLeaderOrFollowerError(message)
+        raise UnknownLeaderEpochError(message)
+
+    def record_follower_fetch(
+        self,
+        replica: RemoteReplica,
+        fetch_offset: int,
+        log_start_offset: int,
+        now_ms: int,
+        leader_end_offset: int,
+        broker_epoch: int,
+    ) -> bool:
+        """Note how far a follower is; returns whether the HW moved. ``leader_end_offset``: the LEO before the read."""
+        previous = replica.log_end_offset
+        replica.record_fetch(fetch_offset, log_start_offset, now_ms, leader_end_offset, broker_epoch)
+        return previous != fetch_offset and self.maybe_increment_high_watermark(now_ms)
+
+    def maybe_expand_isr(self, replica: RemoteReplica) -> PendingExpand | None:
+        """Start adding ``replica`` to the ISR if it may join; the caller sends the change to the controller.
+
+        It must have reached the HW *and* the start of this leader's epoch. Otherwise records between our HW and LEO, which
+        the leader before may have committed, could be lost by electing it.
+        """
+        leader = self.leader
+        if leader is None or not isinstance(leader.isr, CommittedIsr) or replica.broker_id in leader.isr.members:
+            return None
+        end = replica.log_end_offset
+        if end < self.high_watermark or end < leader.epoch_start_offset or not self._is_alive(replica.broker_id):
+            return None
+        change = PendingExpand(leader.isr, replica.broker_id)
+        leader.isr = change
+        return change
+
+    def maybe_shrink_isr(self, now_ms: int) -> PendingShrink | None:
+        """Start removing followers that have not caught up for replica.lag.time.max.ms."""
+        leader = self.leader
+        if leader is None or not isinstance(leader.isr, CommittedIsr):
+            return None
+        end = self._require_log().log_end_offset
+        lagging = frozenset(
+            broker
+            for broker in leader.isr.members
+            if broker != self.local_broker_id and self._is_lagging(leader.replicas.get(broker), end, now_ms)
+        )
+        if not lagging:
+            return None
+        change = PendingShrink(leader.isr, lagging)
+        leader.isr = change
+        return change
+
+    def _is_lagging(self, replica: RemoteReplica | None, leader_end_offset: int, now_ms: int) -> bool:
+        return replica is None or not replica.is_caught_up(leader_end_offset, now_ms, self._lag_max_ms)
+
+    def isr_change_accepted(
+        self, change: PendingIsr, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int, now_ms: int
+    ) -> bool:
+        """The controller's answer to ``change``; returns whether the HW moved. An overtaken answer changes nothing."""
+        leader = self.leader
+        if leader is None or leader.isr is not change:
+            return False
+        if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
+            return False
+        leader.isr = CommittedIsr(frozenset(isr))
+        self.partition_epoch = partition_epoch
+        return self.maybe_increment_high_watermark(now_ms)
+
+    def isr_change_refused(self, change: PendingIsr, error: ErrorCode) -> bool:
+        """The controller refused ``change``; returns whether to send it again.
+
+        Only two codes say that it was certainly not applied, and then the committed ISR stands. After the others the truth
+        comes with the next LeaderAndIsr, and the change stays pending: the maximal ISR is safe either way.
+        """
+        leader = self.leader
+        if leader is None or leader.isr is not change:
+            return False
+        if error in (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA):
+            leader.isr = change.committed
+            return False
+        return error not in _AWAIT_LEADER_AND_ISR
+
+    def _require_log(self) -> PartitionLog:
+        if self.log is None:
+            raise NotLeaderOrFollowerError(f"the log of {self.topic_partition} is not open")
+        return self.log
+
+    def __repr__(self) -> str:
+        return f"Partition({self.topic_partition}, {self.role}, epoch {self.leader_epoch}, HW {self.high_watermark})"
+
+
+_AWAIT_LEADER_AND_ISR = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.NEW_LEADER_ELECTED,
+    }
+)

@@ -1,0 +1,156 @@
+"""Requests that wait: produces for the high watermark, fetches for data or for their time to be up.
+
+Everything here is on the loop. An operation is completed exactly once, by what it waits for, by an error that makes waiting
+pointless (leadership lost, partition deleted), or by its deadline. It is watched at the partitions it concerns, so an append
+wakes nobody else, and a partition without waiters costs one truth test.
+"""
+
+from collections.abc import Callable
+
+from ..protocol.errors import ErrorCode
+from .fetch import FetchParams, PartitionFetch
+from .operation_heap import OperationHeap
+from .timer import Timer, TimerLoop
+
+__all__ = ["AppendPurgatory", "DelayedAppend", "DelayedFetch", "FetchPurgatory", "FetchWatchers"]
+
+
+class DelayedAppend:
+    """An append with acks=-1 that waits until the HW reaches its end."""
+
+    __slots__ = ("_done", "_waiting", "is_completed", "required_offset")
+
+    def __init__(
+        self, required_offset: int, waiting: "OperationHeap[DelayedAppend]", done: Callable[[ErrorCode], None]
+    ) -> None:
+        self.required_offset = required_offset
+        self.is_completed = False
+        self._waiting = waiting
+        self._done = done
+
+    def complete(self, error: ErrorCode) -> None:
+        if not self.is_completed:
+            self.is_completed = True
+            self._done(error)
+
+    def expire(self) -> None:
+        self._waiting.one_died()
+        self.complete(ErrorCode.REQUEST_TIMED_OUT)
+
+
+class AppendPurgatory:
+    """All delayed appends of a broker."""
+
+    def __init__(self, loop: TimerLoop) -> None:
+        self._timer: Timer[DelayedAppend] = Timer(loop)
+
+    def __len__(self) -> int:
+        return len(self._timer)
+
+    def park(
+        self,
+        waiting: OperationHeap[DelayedAppend],
+        required_offset: int,
+        timeout_ms: int,
+        done: Callable[[ErrorCode], None],
+    ) -> None:
+        """Call ``done`` when the HW reaches ``required_offset`` (see `advance`) or with REQUEST_TIMED_OUT."""
+        operation = DelayedAppend(required_offset, waiting, done)
+        waiting.push(required_offset, operation)
+        self._timer.add(operation, max(timeout_ms, 0))
+
+    def advance(
+        self,
+        waiting: OperationHeap[DelayedAppend],
+        high_watermark: int,
+        verdict: Callable[[int], ErrorCode | None],
+    ) -> None:
+        """The HW moved: complete the appends it has reached with what ``verdict`` says of their required offset."""
+        for operation in waiting.pop_up_to(high_watermark):
+            self._timer.one_died()
+            operation.complete(verdict(operation.required_offset) or ErrorCode.NONE)
+
+    def fail_all(self, waiting: OperationHeap[DelayedAppend], error: ErrorCode) -> None:
+        """Waiting became pointless."""
+        for operation in waiting.pop_all():
+            self._timer.one_died()
+            operation.complete(error)
+
+    def close(self) -> None:
+        self._timer.close()
+
+
+class DelayedFetch:
+    """A fetch that found less than min bytes. ``available_bytes`` is what its partitions have for it by now."""
+
+    __slots__ = ("_by_partition", "_finish", "_timer", "_watched_at", "available_bytes", "is_completed", "params")
+
+    def __init__(self, params: FetchParams, timer: "Timer[DelayedFetch]", finish: Callable[[], None]) -> None:
+        self.params = params
+        self.available_bytes = 0
+        self.is_completed = False
+        self._by_partition: dict[PartitionFetch, int] = {}
+        self._watched_at: list[FetchWatchers] = []
+        self._timer = timer
+        self._finish = finish
+
+    def watch(self, watchers: "FetchWatchers", fetch: PartitionFetch) -> None:
+        watchers[self] = fetch
+        self._watched_at.append(watchers)
+
+    def note_available(self, fetch: PartitionFetch, size_bytes: int) -> bool:
+        """This partition now has ``size_bytes`` for us; returns whether that makes enough."""
+        self.available_bytes += size_bytes - self._by_partition.get(fetch, 0)
+        self._by_partition[fetch] = size_bytes
+        return self.available_bytes >= self.params.min_bytes
+
+    def complete(self) -> None:
+        """Answer with what is there now."""
+        if not self.is_completed:
+            self._timer.one_died()
+            self._end()
+
+    def expire(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self.is_completed = True
+        for watchers in self._watched_at:
+            watchers.pop(self, None)
+        self._watched_at.clear()
+        self._finish()
+
+
+FetchWatchers = dict[DelayedFetch, PartitionFetch]
+"""The fetches that wait for a partition, in order of arrival, each with what it wants of it."""
+
+
+class FetchPurgatory:
+    """All delayed fetches of a broker."""
+
+    def __init__(self, loop: TimerLoop) -> None:
+        self._timer: Timer[DelayedFetch] = Timer(loop)
+
+    def __len__(self) -> int:
+        return len(self._timer)
+
+    def delayed_fetch(self, params: FetchParams, finish: Callable[[], None]) -> DelayedFetch:
+        """A fetch to park: `DelayedFetch.watch` its partitions, then `park`. ``finish`` is called once, at the end."""
+        return DelayedFetch(params, self._timer, finish)
+
+    def park(self, operation: DelayedFetch) -> None:
+        self._timer.add(operation, operation.params.max_wait_ms)
+
+    def wake(self, watchers: FetchWatchers, is_enough: Callable[[DelayedFetch, PartitionFetch], bool]) -> None:
+        """The partition of ``watchers`` changed: complete the fetches for which that ``is_enough``."""
+        for operation, fetch in tuple(watchers.items()):
+            if not operation.is_completed and is_enough(operation, fetch):
+                operation.complete()
+
+    def complete_all(self, watchers: FetchWatchers) -> None:
+        """Waiting became pointless: the answers will say why."""
+        for operation in tuple(watchers):
+            operation.complete()
+
+    def close(self) -> None:
+        self._timer.close()

@@ -1,0 +1,70 @@
+"""What a leader knows of one follower, learnt from its fetches."""
+
+__all__ = ["NEVER_MS", "UNKNOWN_OFFSET", "RemoteReplica"]
+
+UNKNOWN_OFFSET = -1
+NEVER_MS = -(1 << 62)
+"""Longer ago than any lag: 0 would be 'just now' for a clock that starts at 0."""
+
+
+class RemoteReplica:
+    """A follower's log end offset and when it last had everything (Kafka: Replica, ReplicaState)."""
+
+    __slots__ = (
+        "broker_epoch",
+        "broker_id",
+        "last_caught_up_ms",
+        "last_fetch_leader_end_offset",
+        "last_fetch_ms",
+        "log_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.last_fetch_leader_end_offset = 0
+        self.last_fetch_ms = NEVER_MS
+        self.last_caught_up_ms = NEVER_MS
+        self.broker_epoch = -1
+
+    def record_fetch(
+        self, fetch_offset: int, log_start_offset: int, now_ms: int, leader_end_offset: int, broker_epoch: int
+    ) -> None:
+        """The follower asked for ``fetch_offset``, so it has everything below it.
+
+        It was caught up *now* when that reaches the leader's end, and *at its previous fetch* when it reaches what was the
+        end then: a follower that fetches all the leader has, each time, stays in sync under a steady stream of appends.
+        """
+        if fetch_offset >= leader_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        elif fetch_offset >= self.last_fetch_leader_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+        self.log_end_offset = fetch_offset
+        self.log_start_offset = log_start_offset
+        self.last_fetch_leader_end_offset = max(leader_end_offset, self.last_fetch_leader_end_offset)
+        self.last_fetch_ms = now_ms
+        self.broker_epoch = broker_epoch
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
+        return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
+
+    def begin_leadership(self, now_ms: int, leader_end_offset: int, *, is_new_leader: bool, in_isr: bool) -> None:
+        """A new leader epoch: members of the ISR get a full lag period to show up, others none.
+
+        ``is_new_leader``: this broker did not lead before, so nothing it may once have known of the follower counts.
+        """
+        self.last_caught_up_ms = now_ms if in_isr else NEVER_MS
+        if is_new_leader:
+            self.log_end_offset = UNKNOWN_OFFSET
+            self.log_start_offset = UNKNOWN_OFFSET
+            self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
+            self.last_fetch_ms = NEVER_MS
+            self.broker_epoch = -1
+        else:
+            self.last_fetch_leader_end_offset = leader_end_offset
+            self.last_fetch_ms = now_ms if in_isr else NEVER_MS
+
+    def __repr__(self) -> str:
+        return f"RemoteReplica(broker {self.broker_id}, end {self.log_end_offset}, caught up {self.last_caught_up_ms})"
