@@ -2,15 +2,15 @@
 
 Everything in a log or in a request's `records` is a run of entries that begin alike:
 
-    0  base offset        8   magic 2: of the first record; magic 0 and 1: of the message, in a compressed wrapper of the last one inside
+    0  base offset        8   magic 0 and 1: the message's; in a compressed wrapper that of the last one inside
     8  batch length       4   bytes behind this field
     16 magic              1   (12..16 is the leader epoch in magic 2, the CRC in magic 0 and 1)
 
 Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attributes say so:
 
     0  base offset        8      17 crc                4   CRC-32C of 21..end
-    8  batch length       4      21 attributes         2   0-2 codec, 3 log append time, 4 transactional, 5 control, 6 delete horizon
-    12 leader epoch       4      23 last offset delta  4
+    8  batch length       4      21 attributes         2   bits 0-2 codec, 3 log append time, 4 transactional,
+    12 leader epoch       4      23 last offset delta  4        5 control, 6 delete horizon
     16 magic              1      27 base timestamp     8   the delete horizon when attribute 6 is set (KIP-534)
                                  35 max timestamp      8
                                  43 producer id 8, 51 producer epoch 2, 53 base sequence 4, 57 record count 4
@@ -68,10 +68,10 @@ class TimestampType(IntEnum):
 
 
 class RecordBatch:
-    """The header of the entry at `position` in `buffer`, as it stood when it was read: a later patch does not show here.
+    """The header of the entry at `position` in `buffer`, as it was when it was read: a later patch does not show here.
 
-    Magic 0 and 1 fit in as batches without producer or leader epoch. Their `base_offset` is the offset on the wire: in a
-    compressed wrapper the *last* one inside (`message_set.first_offset` looks into it), and `record_count` is -1 there.
+    Magic 0 and 1 fit in as batches without producer or leader epoch. Their `base_offset` is the offset on the wire: in
+    a compressed wrapper the *last* one inside (`message_set.first_offset` looks inside), with `record_count` -1.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class RecordBatch:
     record_count: int
 
     def __init__(self, buffer: Buffer, position: int) -> None:
-        """Reads the header alone: the caller knows that it is there and that its magic is 0, 1 or 2 (see `read_header`)."""
+        """Reads the header alone: the caller knows that it is there and has magic 0, 1 or 2 (see `read_header`)."""
         self.buffer = buffer
         self.position = position
         if buffer[position + 16] == 2:
@@ -295,7 +295,7 @@ def check_header(buffer: Buffer, position: int, end: int, verify_crc: bool = Tru
     A header of magic 0 or 1 has only size, magic, codec and checksum.
     """
     batch = read_header(buffer, position, end)
-    if batch is None or batch.position + batch.batch_length + LOG_OVERHEAD > end:
+    if batch is None or batch.end > end:
         raise CorruptRecordError(f"Record batch at {position} is cut off: {end - position} bytes are there")
     if verify_crc and not batch.is_valid_crc():
         raise CorruptRecordError(
@@ -357,7 +357,7 @@ def write_header_v2(
 
 
 def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
-    """Patches the offset field. No checksum covers it. Magic 0 and 1 have the message's (wrapper: the last) offset there."""
+    """Patches the offset field, which no checksum covers. In magic 0 and 1 it is the (last) message's offset."""
     _INT64.pack_into(buffer, position, base_offset)
 
 

@@ -46,7 +46,7 @@ COMPRESSION_LEVELS: dict[Codec, tuple[int, int, int]] = {
 
 
 def codec_of(attributes: int) -> Codec:
-    """Codec in the low bits of a batch's or message's attributes; UnsupportedCompressionTypeError for an unknown one."""
+    """Codec in the low bits of attributes. Raises UnsupportedCompressionTypeError for one that Kafka does not have."""
     codec = CODEC_OF_ID[attributes & 7]
     if codec is None:
         raise UnsupportedCompressionTypeError(f"Unknown compression type {attributes & 7}")
@@ -54,7 +54,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None, magic: int = 2) -> bytes:
-    """Compresses a payload of records. `level` None is Kafka's default; `magic` 0 has lz4 write Kafka's old wrong checksum."""
+    """Compresses a payload. `level` None is Kafka's default; `magic` 0 has lz4 write Kafka's old wrong checksum."""
     if codec is Codec.NONE:
         return bytes(data)
     if codec is Codec.GZIP:
@@ -85,7 +85,7 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> by
 
 
 def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
-    """All members of a gzip stream (RFC 1952). Bytes behind the last one are ignored, as Java's GZIPInputStream does."""
+    """All members of a gzip stream (RFC 1952). Bytes behind the last are ignored, as by Java's GZIPInputStream."""
     pieces: list[bytes] = []
     room = max_bytes
     rest: Buffer = data

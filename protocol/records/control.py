@@ -42,7 +42,7 @@ class EndTransactionMarker:
 
 
 def control_type(key: bytes | None) -> ControlType:
-    """Type of a control record by its key; UNKNOWN for one of a later Kafka. InvalidRecordError when it is no such key."""
+    """Type of a control record by its key; UNKNOWN for one of a later Kafka. Raises InvalidRecordError."""
     if key is None or len(key) < _KEY.size:
         raise InvalidRecordError(f"Control record with a key of {0 if key is None else len(key)} bytes")
     version, number = _KEY.unpack_from(key)

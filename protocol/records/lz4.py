@@ -3,8 +3,8 @@
     magic 04224d18 | FLG | BD | [content size: 8] | HC | blocks … | end mark 00000000 | [content checksum: 4]
     block: size: 4, little endian, top bit set when stored plain | bytes | [block checksum: 4]
 
-HC is the second byte of xxHash32 over FLG up to HC. Kafka's clients before KIP-31 hashed the frame's magic as well; that
-wrong byte is part of message format 0, so it is written there, and what is read there is not checked.
+HC is the second byte of xxHash32 over FLG up to HC. Kafka's clients before KIP-31 hashed the frame's magic as well;
+that wrong byte is part of message format 0, so it is written there, and what is read there is not checked.
 
 The frame is walked here and only the blocks go to cramjam: its own frame reader takes several times as long, links
 blocks (Kafka refuses such frames) and cannot be told to overlook a wrong HC. Block and content checksums are stepped

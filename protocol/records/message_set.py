@@ -113,7 +113,7 @@ def _shift_of_inner_offsets(batch: RecordBatch, inner: bytes) -> int:
     shift = batch.base_offset - last_inner
     if shift < 0 or shift + greatest > _INT64_MAX:
         raise InvalidRecordError(
-            f"Compressed message of offset {batch.base_offset} with inner offsets up to {greatest}, the last {last_inner}"
+            f"Compressed message of offset {batch.base_offset}, inner offsets up to {greatest}, the last {last_inner}"
         )
     return shift
 

@@ -1,7 +1,7 @@
 """The walk over the records of a magic 2 batch, its payload already plain.
 
     record: length varint | attributes 1 | timestamp delta varlong | offset delta varint | key | value | headers
-    key, value: size varint (-1 null) | bytes        headers: count varint, then of each: name size varint | name | value
+    key, value: size varint (-1 null) | bytes        headers: count varint, of each: name size varint | name | value
 
 Deltas are against the batch's base offset and base timestamp. The walk is the cold path (conversion, compaction,
 coordinators loading, full validation): varints of one and two bytes are read in place, longer ones by varint.py. It
