@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..network.request import CloseConnectionError
+
 __all__ = ["ClientAddress", "CloseConnectionError", "Handler", "RequestContext"]
 
 
@@ -28,10 +30,6 @@ class RequestContext:
     client_id: str | None
     address: ClientAddress
     now_ms: int
-
-
-class CloseConnectionError(Exception):
-    """The request cannot be answered with an error (Produce with acks=0): only closing the connection tells the client."""
 
 
 Handler = Callable[[RequestContext, Any], Any | Awaitable[Any]]
