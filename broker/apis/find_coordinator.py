@@ -1,0 +1,140 @@
+"""FindCoordinator: which broker serves a group, and where it is reached.
+
+v0 one group · v1 a key type: groups or transactions (KIP-98) · v3 flexible · v4 many keys at once (KIP-699) ·
+v5 a new error for transactions (KIP-890) · v6 share groups (KIP-932).
+
+Kafka answers COORDINATOR_NOT_AVAILABLE while the internal topic is being made; here the answer waits for it, which
+spares every first consumer a round trip.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from ...protocol.errors import ErrorCode, error_for
+from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from .context import RequestContext
+
+__all__ = ["CoordinatorDirectory", "CoordinatorType", "FindCoordinator", "Node"]
+
+_FIRST_BATCHED_VERSION = 4
+_FIRST_SHARE_VERSION = 6
+
+
+class CoordinatorType(IntEnum):
+    """What kind of key is asked for."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Node(Protocol):
+    """A broker as clients of one listener reach it."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorDirectory:
+    """How to find the coordinators of one type.
+
+    ``node_of(partition, context)``: the leader of that partition of the internal topic, by the address that the
+    asking client can use, or None when there is none (yet). ``ensure_topic()`` makes the topic if it is missing and
+    returns when its leaders are known here.
+    """
+
+    partition_for: Callable[[str], int]
+    node_of: Callable[[int, RequestContext], Node | None]
+    ensure_topic: Callable[[], Awaitable[None]]
+
+
+class _Found(NamedTuple):
+    key: str
+    node: Node | None
+    error: ErrorCode
+    message: str | None
+
+
+class FindCoordinator:
+    """Handler; without a directory for transactions they are refused for good, so that producers do not wait."""
+
+    def __init__(self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory | None = None) -> None:
+        self._directories = {CoordinatorType.GROUP: groups}
+        if transactions is not None:
+            self._directories[CoordinatorType.TRANSACTION] = transactions
+
+    def __call__(
+        self, context: RequestContext, request: FindCoordinatorRequest
+    ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+        """At once when the internal topic is there."""
+        keys = [request.key] if context.api_version < _FIRST_BATCHED_VERSION else request.coordinator_keys
+        refusal = self._refusal(context, request.key_type)
+        if refusal is not None:
+            error, message = refusal
+            return _response(context, [_Found(key, None, error, message) for key in keys])
+        directory = self._directories[CoordinatorType(request.key_type)]
+        found = [_look_up(directory, context, key) for key in keys]
+        if all(one.node is not None for one in found):
+            return _response(context, found)
+        return self._after_creation(directory, context, keys)
+
+    async def _after_creation(
+        self, directory: CoordinatorDirectory, context: RequestContext, keys: list[str]
+    ) -> FindCoordinatorResponse:
+        await directory.ensure_topic()
+        return _response(context, [_look_up(directory, context, key) for key in keys])
+
+    def _refusal(self, context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | None:
+        match key_type:
+            case CoordinatorType.SHARE if context.api_version < _FIRST_SHARE_VERSION:
+                return ErrorCode.INVALID_REQUEST, "Share groups need FindCoordinator version 6."
+            case CoordinatorType.GROUP | CoordinatorType.TRANSACTION | CoordinatorType.SHARE:
+                if CoordinatorType(key_type) in self._directories:
+                    return None
+                what = "transactions" if key_type == CoordinatorType.TRANSACTION else "share groups"
+                # Not COORDINATOR_NOT_AVAILABLE: on that a client retries until its own time-out.
+                return ErrorCode.UNSUPPORTED_VERSION, f"This broker does not serve {what}."
+            case _:
+                return ErrorCode.INVALID_REQUEST, f"Coordinator type {key_type} is unknown."
+
+
+def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:
+    node = directory.node_of(directory.partition_for(key), context)
+    if node is None:
+        error = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _Found(key, None, error.code, error.message)
+    return _Found(key, node, ErrorCode.NONE, None)
+
+
+def _response(context: RequestContext, found: list[_Found]) -> FindCoordinatorResponse:
+    if context.api_version < _FIRST_BATCHED_VERSION:
+        one = found[0]
+        return FindCoordinatorResponse(
+            error_code=one.error,
+            error_message=one.message,
+            node_id=-1 if one.node is None else one.node.node_id,
+            host="" if one.node is None else one.node.host,
+            port=-1 if one.node is None else one.node.port,
+        )
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(
+                key=one.key,
+                node_id=-1 if one.node is None else one.node.node_id,
+                host="" if one.node is None else one.node.host,
+                port=-1 if one.node is None else one.node.port,
+                error_code=one.error,
+                error_message=one.message,
+            )
+            for one in found
+        ]
+    )

@@ -1,0 +1,128 @@
+"""Looking at groups and clearing them away: list, describe, delete, expire (KIP-211, KIP-229, KIP-496, KIP-518)."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from ....protocol.errors import ErrorCode
+from ....storage.topic_partition import TopicPartition
+from .group import CLASSIC_GROUP_TYPE, Group
+from .group_log import GroupLog
+from .rebalance import Rebalances
+from .registry import GroupRegistry
+from .results import GroupListing, GroupSummary
+from .settings import GroupSettings
+from .states import GroupState
+
+__all__ = ["Administration"]
+
+logger = logging.getLogger(__name__)
+
+
+class Administration:
+    """What administrators and the clock do to groups."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        registry: GroupRegistry,
+        rebalances: Rebalances,
+        group_log: GroupLog,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._rebalances = rebalances
+        self._group_log = group_log
+        self._now_ms = now_ms
+
+    def list_groups(
+        self, states: Collection[str] = (), types: Collection[str] = ()
+    ) -> tuple[ErrorCode, list[GroupListing]]:
+        """ListGroups; empty filters let everything through, and none looks at upper or lower case.
+
+        COORDINATOR_LOAD_IN_PROGRESS comes with the groups that are known so far.
+        """
+        if not self._registry.is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
+        wanted_states = {state.lower() for state in states}
+        is_type_wanted = not types or CLASSIC_GROUP_TYPE in {group_type.lower() for group_type in types}
+        listings = [
+            group.listing()
+            for group in self._registry.groups()
+            if is_type_wanted and (not wanted_states or group.state.value.lower() in wanted_states)
+        ]
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._registry.is_loading_any else ErrorCode.NONE
+        return error, listings
+
+    def describe(self, group_id: str) -> GroupSummary:
+        """DescribeGroups; a group that does not exist is Dead."""
+        error = self._registry.check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return GroupSummary(error)
+        group = self._registry.get(group_id)
+        return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value) if group is None else group.summary()
+
+    def delete_group(self, group_id: str) -> ErrorCode:
+        """DeleteGroups: only a group without members."""
+        error = self._registry.check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error
+        group = self._registry.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not GroupState.EMPTY:
+            return ErrorCode.NON_EMPTY_GROUP
+        self._clear(group, group.offsets.remove(list(group.offsets.committed)), is_deleted=True)
+        return ErrorCode.NONE
+
+    def delete_offsets(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
+        """OffsetDelete: of topics that no member reads."""
+        error = self._registry.check(group_id)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        group = self._registry.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND, {}
+        if group.state is not GroupState.EMPTY and not group.is_consumer_group:
+            return ErrorCode.NON_EMPTY_GROUP, {}
+        codes = {
+            partition: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            if group.state is not GroupState.EMPTY and group.is_subscribed_to(partition.topic)
+            else ErrorCode.NONE
+            for partition in partitions
+        }
+        free = [partition for partition, code in codes.items() if code is ErrorCode.NONE]
+        if free:
+            self._clear(group, group.offsets.remove(free))
+        return ErrorCode.NONE, codes
+
+    def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """Topics were deleted: so are the offsets in them."""
+        for group in self._registry.groups():
+            self._clear(group, group.offsets.remove(partitions))
+
+    def expire(self) -> int:
+        """Drop offsets past ``offsets.retention.minutes`` and groups that have nothing left; how many offsets."""
+        now_ms = self._now_ms()
+        count = 0
+        for group in self._registry.groups():
+            expired = group.expired_offsets(now_ms, self._settings.retention_ms)
+            self._clear(group, group.offsets.remove(expired))
+            count += len(expired)
+        if count:
+            logger.info("%d offsets expired", count)
+        return count
+
+    def _clear(self, group: Group, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:
+        """Write that these offsets are gone, and the group with them when it was its last reason to be.
+
+        Not while somebody was handed a member id: that one is about to join.
+        """
+        is_finished = group.state is GroupState.EMPTY and group.offsets.is_empty() and not group.pending_members
+        if is_deleted or is_finished:
+            logger.info("group %s is removed in generation %d", group.group_id, group.generation_id)
+            self._rebalances.bury(group)
+            self._registry.remove(group)
+        self._group_log.store_tombstones(group, removed, whole_group=group.is_dead)

@@ -1,0 +1,188 @@
+"""Offsets of groups: commits, commits in transactions (KIP-98, KIP-447), and fetches."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ....protocol.errors import ErrorCode, KafkaError
+from ....storage.topic_partition import TopicPartition
+from .group import Group
+from .group_log import GroupLog, commit_error
+from .joining import UNKNOWN_MEMBER_ID
+from .offset_batch import TransactionalProducer
+from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from .ports import AppendOutcome
+from .rebalance import Rebalances
+from .registry import GroupRegistry
+from .results import NO_GENERATION, OffsetFetchResult
+from .settings import GroupSettings
+from .states import GroupState
+
+__all__ = ["INVALID_OFFSET", "CommitReply", "CommitRequest", "Commits"]
+
+logger = logging.getLogger(__name__)
+
+INVALID_OFFSET = -1
+"""What OffsetFetch says where nothing is committed."""
+
+NOTHING_COMMITTED = OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.NONE)
+UNSTABLE = OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+CommitReply = Callable[[Mapping[TopicPartition, ErrorCode]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """An OffsetCommit. Generation −1 with no member id is somebody who only keeps offsets here."""
+
+    group_id: str
+    offsets: Offsets
+    member_id: str = UNKNOWN_MEMBER_ID
+    group_instance_id: str | None = None
+    generation_id: int = NO_GENERATION
+
+
+class Commits:
+    """Stores and shows offsets."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        registry: GroupRegistry,
+        rebalances: Rebalances,
+        group_log: GroupLog,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._rebalances = rebalances
+        self._group_log = group_log
+        self._now_ms = now_ms
+
+    def commit(self, request: CommitRequest, reply: CommitReply) -> None:
+        """OffsetCommit: the reply comes when the offsets are written, with one code for each partition."""
+        error = self._registry.check(request.group_id, may_be_empty=True)
+        group = self._registry.get(request.group_id)
+        if error is ErrorCode.NONE and group is None:
+            if request.generation_id >= 0:
+                error = ErrorCode.ILLEGAL_GENERATION
+            else:
+                group = self._registry.get_or_create(request.group_id, self._now_ms())
+        if group is not None and error is ErrorCode.NONE:
+            error = _refusal(group, request, is_transactional=False)
+        if group is None or error is not ErrorCode.NONE:
+            reply(dict.fromkeys(request.offsets, error))
+            return
+        member = group.members.get(request.member_id)
+        if member is not None:
+            self._rebalances.keep_alive(group, member)
+        self._store(group, request.offsets, reply)
+
+    def commit_in_transaction(
+        self, request: CommitRequest, producer: TransactionalProducer, reply: CommitReply
+    ) -> None:
+        """TxnOffsetCommit: offsets that take effect when the producer's transaction commits."""
+        error = self._registry.check(request.group_id)
+        if error is ErrorCode.NONE:
+            group = self._registry.get_or_create(request.group_id, self._now_ms())
+            error = _refusal(group, request, is_transactional=True)
+        if error is not ErrorCode.NONE:
+            reply(dict.fromkeys(request.offsets, error))
+            return
+        self._store(group, request.offsets, reply, producer)
+
+    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
+        """An end marker was written to these partitions of the offsets topic."""
+        for partition in partitions:
+            for group in self._registry.groups_in(partition):
+                group.offsets.complete_transaction(producer_id, is_commit=is_commit)
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
+    ) -> tuple[ErrorCode, dict[TopicPartition, OffsetFetchResult]]:
+        """OffsetFetch: of the given partitions, or of all that have an offset when None.
+
+        ``require_stable``: UNSTABLE_OFFSET_COMMIT where a transaction may still change the answer (KIP-447).
+        """
+        error = self._registry.check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        group = self._registry.get(group_id)
+        if group is None:
+            return ErrorCode.NONE, dict.fromkeys(partitions or (), NOTHING_COMMITTED)
+        wanted = group.offsets.committed if partitions is None else partitions
+        return ErrorCode.NONE, {partition: _show(group, partition, require_stable) for partition in wanted}
+
+    def _store(
+        self, group: Group, offsets: Offsets, reply: CommitReply, producer: TransactionalProducer | None = None
+    ) -> None:
+        accepted = {key: value for key, value in offsets.items() if self.is_metadata_short_enough(value.metadata)}
+        codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        if not accepted:
+            reply(codes)
+            return
+
+        def finish(outcome: AppendOutcome) -> None:
+            if isinstance(outcome, KafkaError):
+                error = commit_error(outcome.code)
+                logger.warning("group %s: offsets could not be stored: %s", group.group_id, outcome.code.name)
+            else:
+                error = ErrorCode.NONE
+            _settle(group, accepted, outcome, producer)
+            codes.update(dict.fromkeys(accepted, error))
+            reply(codes)
+
+        if producer is None:
+            group.offsets.stage(accepted)
+        else:
+            group.offsets.stage_transactional(producer.producer_id, accepted)
+        self._group_log.store_offsets(group, accepted, finish, producer)
+
+    def is_metadata_short_enough(self, metadata: str) -> bool:
+        # Java counts UTF-16 units; a character has one or two of them.
+        limit = self._settings.metadata_max_bytes
+        return len(metadata) * 2 <= limit or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+
+
+def _refusal(group: Group, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
+    """Who may commit: without members anybody who claims no generation, with members only they (KIP-447 for
+    transactions: there too, if the client names itself).
+    """
+    is_anonymous = (
+        request.generation_id < 0 and request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+    )
+    if request.generation_id < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if is_anonymous:
+        return ErrorCode.NONE if is_transactional or group.state is GroupState.EMPTY else ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.member_error(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _settle(group: Group, offsets: Offsets, outcome: AppendOutcome, producer: TransactionalProducer | None) -> None:
+    """Staged offsets become committed ones, or are dropped."""
+    match outcome, producer:
+        case KafkaError(), None:
+            group.offsets.on_append_failed(offsets)
+        case KafkaError(), TransactionalProducer(producer_id):
+            group.offsets.on_transactional_append_failed(producer_id, offsets)
+        case int(appended_at), None:
+            group.offsets.on_appended(appended_at, offsets)
+        case int(appended_at), TransactionalProducer(producer_id):
+            group.offsets.on_transactional_appended(producer_id, appended_at, offsets)
+
+
+def _show(group: Group, partition: TopicPartition, require_stable: bool) -> OffsetFetchResult:
+    if require_stable and group.offsets.is_unstable(partition):
+        return UNSTABLE
+    value = group.offsets.get(partition)
+    if value is None:
+        return NOTHING_COMMITTED
+    return OffsetFetchResult(value.offset, value.leader_epoch, value.metadata, ErrorCode.NONE)

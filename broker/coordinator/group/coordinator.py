@@ -1,0 +1,153 @@
+"""The group coordinator of one broker: puts the parts together, takes partitions over and gives them away.
+
+Everything happens on the event loop. Rules are in the pure parts; here are the loading of a partition, the timer of
+expiry and the end. Handlers use ``membership``, ``commits`` and ``administration``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ....protocol.records.batch import iter_batches
+from ....protocol.records.compression import Codec
+from .administration import Administration
+from .append_bridge import AppendBridge
+from .commits import Commits
+from .group import Group
+from .group_log import GroupLog
+from .joining import Joins
+from .member import Timer
+from .membership import Membership
+from .ports import OffsetsLog, Scheduler
+from .rebalance import Rebalances
+from .registry import GroupRegistry
+from .replay import Replay
+from .settings import GroupSettings
+from .syncing import Syncs
+
+__all__ = ["GroupCoordinator"]
+
+logger = logging.getLogger(__name__)
+
+_RECORDS_BETWEEN_PAUSES = 1_000
+
+
+class GroupCoordinator:
+    """Kafka's GroupCoordinator with its GroupMetadataManager.
+
+    ``now_ms`` is the wall clock, ``new_uuid`` makes the random part of member ids.
+    """
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        log: OffsetsLog,
+        scheduler: Scheduler,
+        now_ms: Callable[[], int],
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._settings = settings
+        self._log = log
+        self._scheduler = scheduler
+        self._now_ms = now_ms
+        self._expiry_timer: Timer | None = None
+        self._appends = AppendBridge(log)
+        self.registry = GroupRegistry(lambda: log.partition_count)
+        group_log = GroupLog(self._appends, self.registry.partition_for, now_ms, Codec(settings.compression_codec))
+        self._rebalances = Rebalances(settings, scheduler, now_ms, group_log)
+        joins = Joins(settings, self._rebalances, group_log, new_uuid)
+        syncs = Syncs(self._rebalances, group_log)
+        self.membership = Membership(settings, self.registry, self._rebalances, joins, syncs, now_ms)
+        self.commits = Commits(settings, self.registry, self._rebalances, group_log, now_ms)
+        self.administration = Administration(settings, self.registry, self._rebalances, group_log, now_ms)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of ``__consumer_offsets`` whose leader coordinates the group."""
+        return self.registry.partition_for(group_id)
+
+    # -- partitions come and go
+
+    async def load_partition(self, partition: int, coordinator_epoch: int) -> None:
+        """This broker leads the partition: read its groups, then answer for them.
+
+        Meanwhile they are COORDINATOR_LOAD_IN_PROGRESS. When reading fails they stay NOT_COORDINATOR, since to answer
+        "nothing committed" would send consumers back to the start, and the error is raised. A load that an
+        ``unload_partition`` or a later leadership overtook ends without effect.
+        """
+        if not self.registry.begin_loading(partition, coordinator_epoch):
+            logger.info("not loading __consumer_offsets-%d for epoch %d", partition, coordinator_epoch)
+            return
+        replay = Replay(partition)
+        started_ms = self._now_ms()
+        try:
+            is_complete = await self._replay(partition, coordinator_epoch, replay)
+        except BaseException:
+            if self.registry.is_loading(partition, coordinator_epoch):
+                self.registry.give_up_loading(partition)
+            raise
+        if not is_complete:
+            return
+        groups = replay.groups(self._now_ms())
+        self.registry.finish_loading(partition, groups)
+        for group in groups:
+            self._resume(group)
+        logger.info(
+            "loaded %d groups from %d records of __consumer_offsets-%d in epoch %d, %d ms",
+            len(groups),
+            replay.record_count,
+            partition,
+            coordinator_epoch,
+            self._now_ms() - started_ms,
+        )
+
+    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
+        """Another broker leads the partition now, or it was deleted: forget its groups and turn their members away."""
+        groups = self.registry.release(partition, coordinator_epoch)
+        if groups is None:
+            logger.info("not unloading __consumer_offsets-%d for old epoch %s", partition, coordinator_epoch)
+            return
+        for group in groups:
+            self._rebalances.bury(group)
+        logger.info("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
+
+    async def _replay(self, partition: int, epoch: int, replay: Replay) -> bool:
+        """Read everything; False when somebody else took over meanwhile. Pauses, so that the loop goes on."""
+        next_pause = _RECORDS_BETWEEN_PAUSES
+        async for chunk in self._log.read(partition):
+            for batch in iter_batches(chunk):
+                replay.add(batch)
+                if replay.record_count >= next_pause:
+                    next_pause = replay.record_count + _RECORDS_BETWEEN_PAUSES
+                    await asyncio.sleep(0)
+            if not self.registry.is_loading(partition, epoch):
+                return False
+        return self.registry.is_loading(partition, epoch)
+
+    def _resume(self, group: Group) -> None:
+        if len(group.members) > self._settings.max_size:
+            self._rebalances.prepare(group, f"it has more than group.max.size={self._settings.max_size} members")
+        for member in group.members.values():
+            self._rebalances.keep_alive(group, member)
+
+    # -- life
+
+    def start(self) -> None:
+        """Begin to drop expired offsets from time to time."""
+        self._schedule_expiry()
+
+    async def close(self) -> None:
+        """Answer nothing any more, stop all timers, and wait for what is being written."""
+        self.registry.is_active = False
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+        for group in self.registry.groups():
+            self._rebalances.bury(group)
+        await self._appends.drain()
+
+    def _schedule_expiry(self) -> None:
+        delay_s = self._settings.retention_check_interval_ms / 1000
+        self._expiry_timer = self._scheduler.call_later(delay_s, self._expire)
+
+    def _expire(self) -> None:
+        self._schedule_expiry()
+        self.administration.expire()

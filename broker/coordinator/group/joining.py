@@ -1,0 +1,247 @@
+"""JoinGroup: who gets into a group, under which id, and whether that calls for a rebalance.
+
+Dynamic members get an id first and join with it (KIP-394); static ones come back under their instance id and take
+over from their former self, without a rebalance if nothing else changed (KIP-345, KIP-814).
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ....protocol.errors import ErrorCode
+from .group import Group
+from .group_log import GroupLog
+from .member import JoinReply, Member, MemberProtocol
+from .rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalances
+from .results import JoinResult
+from .settings import GroupSettings
+from .states import GroupState
+
+__all__ = ["UNKNOWN_MEMBER_ID", "JoinRequest", "Joins"]
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_MEMBER_ID = ""
+"""The member id of somebody who has none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """A JoinGroup, whatever its version."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[MemberProtocol, ...]
+    reason: str = "not provided"
+    requires_known_member_id: bool = False
+    """The client knows MEMBER_ID_REQUIRED (version 4)."""
+    supports_skipping_assignment: bool = False
+    """The client, made leader, can be told that there is nothing to assign (version 9)."""
+
+
+class Joins:
+    """Decides JoinGroups of groups that are ours."""
+
+    def __init__(
+        self, settings: GroupSettings, rebalances: Rebalances, group_log: GroupLog, new_uuid: Callable[[], str]
+    ) -> None:
+        self._settings = settings
+        self._rebalances = rebalances
+        self._group_log = group_log
+        self._new_uuid = new_uuid
+
+    def join(self, group: Group, request: JoinRequest, reply: JoinReply) -> None:
+        """Answer the request now, or park it until the rebalance is over."""
+        error = self._refusal(group, request)
+        if error is not ErrorCode.NONE:
+            if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+                self._rebalances.turn_away(group, request.member_id)
+            member_id = UNKNOWN_MEMBER_ID if error is ErrorCode.GROUP_MAX_SIZE_REACHED else request.member_id
+            reply(JoinResult(error, member_id))
+        elif request.member_id == UNKNOWN_MEMBER_ID:
+            self._join_as_new(group, request, reply)
+        else:
+            self._join_as_known(group, request, reply)
+        self._rebalances.maybe_complete_join(group)
+
+    def _refusal(self, group: Group, request: JoinRequest) -> ErrorCode:
+        if not self._has_room(group, request.member_id):
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if group.is_dead:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not group.supports(request.protocol_type, request.protocols):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return ErrorCode.NONE
+
+    def _has_room(self, group: Group, member_id: str) -> bool:
+        """``group.max.size`` (KIP-389). While a rebalance waits, those who came back count, and the last to come loses
+        its place when the limit was lowered.
+        """
+        member = group.members.get(member_id)
+        match group.state:
+            case GroupState.EMPTY | GroupState.DEAD:
+                return True
+            case GroupState.PREPARING_REBALANCE:
+                is_waiting = member is not None and member.is_awaiting_join
+                return is_waiting or group.awaiting_join_count < self._settings.max_size
+            case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
+                return member is not None or len(group.members) < self._settings.max_size
+
+    # -- without a member id
+
+    def _join_as_new(self, group: Group, request: JoinRequest, reply: JoinReply) -> None:
+        instance_id = request.group_instance_id
+        prefix = request.client_id if instance_id is None else instance_id
+        new_member_id = f"{prefix}-{self._new_uuid()}"
+        if instance_id is None and request.requires_known_member_id:
+            logger.info("group %s: a new member gets the id %s", group.group_id, new_member_id)
+            self._rebalances.remember_pending(group, new_member_id, request.session_timeout_ms)
+            reply(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, new_member_id))
+        elif instance_id is not None and instance_id in group.static_members:
+            self._take_over(group, request, group.static_members[instance_id], new_member_id, reply)
+        else:
+            self._add_and_rebalance(group, request, new_member_id, reply)
+
+    def _add_and_rebalance(self, group: Group, request: JoinRequest, member_id: str, reply: JoinReply) -> None:
+        member = Member(
+            member_id,
+            request.group_instance_id,
+            request.client_id,
+            request.client_host,
+            request.rebalance_timeout_ms,
+            request.session_timeout_ms,
+            request.protocol_type,
+            request.protocols,
+            is_new=True,
+        )
+        if group.state is GroupState.PREPARING_REBALANCE and group.generation_id == 0:
+            group.has_new_member = True
+        group.add(member, reply)
+        self._rebalances.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self._rebalances.maybe_prepare(group, f"member {member_id} joins (client's reason: {request.reason})")
+
+    # -- with a member id
+
+    def _join_as_known(self, group: Group, request: JoinRequest, reply: JoinReply) -> None:
+        if request.member_id in group.pending_members and request.group_instance_id is None:
+            self._add_and_rebalance(group, request, request.member_id, reply)
+            return
+        error = group.member_error(request.member_id, request.group_instance_id)
+        if error is not ErrorCode.NONE:
+            reply(JoinResult(error, request.member_id))
+            return
+        member = group.members[request.member_id]
+        if self._may_keep_generation(group, member, request):
+            reply(group.join_result(member.member_id))
+        else:
+            self._update_and_rebalance(group, member, request, reply)
+
+    def _may_keep_generation(self, group: Group, member: Member, request: JoinRequest) -> bool:
+        """A repeated join that changes nothing is told the current generation.
+
+        Not a leader's in a stable group: that is how it asks for a new assignment, say because topics grew.
+        """
+        if member.protocols != request.protocols:
+            return False
+        return group.state is GroupState.COMPLETING_REBALANCE or (
+            group.state is GroupState.STABLE and not group.is_leader(member.member_id)
+        )
+
+    def _update_and_rebalance(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply) -> None:
+        group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+        self._rebalances.maybe_prepare(
+            group, f"member {member.member_id} joins again (client's reason: {request.reason})"
+        )
+
+    # -- static members (KIP-345)
+
+    def _take_over(
+        self, group: Group, request: JoinRequest, old_member_id: str, new_member_id: str, reply: JoinReply
+    ) -> None:
+        """A static member came back under a new id: the old one is fenced from here on."""
+        assert request.group_instance_id is not None
+        logger.info(
+            "group %s: static member %s comes back as %s in place of %s",
+            group.group_id,
+            request.group_instance_id,
+            new_member_id,
+            old_member_id,
+        )
+        old_leader_id = group.leader_id
+        member = group.replace_static_member(request.group_instance_id, old_member_id, new_member_id)
+        before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+        group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+        self._rebalances.keep_alive(group, member)
+        if group.state is GroupState.PREPARING_REBALANCE:
+            return
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            # The leader may be assigning to the old id already, and the new one would get nothing.
+            self._rebalances.prepare(group, f"static member {new_member_id} comes back during a rebalance")
+        elif group.select_protocol() != group.protocol_name:
+            self._rebalances.prepare(group, f"static member {new_member_id} changes the group's protocol")
+        else:
+            self._store_new_id(group, request, member, old_member_id, old_leader_id, before)
+
+    def _store_new_id(
+        self,
+        group: Group,
+        request: JoinRequest,
+        member: Member,
+        old_member_id: str,
+        old_leader_id: str | None,
+        before: tuple[tuple[MemberProtocol, ...], int, int],
+    ) -> None:
+        """Nothing changed but the id: store it, then answer with the current generation."""
+        new_member_id, generation_id = member.member_id, group.generation_id
+
+        def finish(error: ErrorCode) -> None:
+            if member.member_id != new_member_id or group.members.get(new_member_id) is not member:
+                return  # it came back once more, or left
+            if group.state is not GroupState.STABLE or group.generation_id != generation_id:
+                return  # a rebalance began: the parked join is part of it
+            if error is not ErrorCode.NONE:
+                self._take_back(group, member, old_member_id, before, error, old_leader_id)
+                return
+            # Older clients would compute an assignment as leader that a stable group ignores: they are shown the id
+            # that they no longer have as the leader's. From version 9 on they can be told to skip it (KIP-814).
+            if request.supports_skipping_assignment:
+                is_leader = group.is_leader(new_member_id)
+                result = group.join_result(new_member_id, skip_assignment=is_leader)
+            else:
+                result = group.join_result(new_member_id, leader_id=old_leader_id)
+            group.answer_join(member, result)
+
+        assignments = {other.member_id: other.assignment for other in group.members.values()}
+        self._group_log.store_group(group, assignments, finish)
+
+    def _take_back(
+        self,
+        group: Group,
+        member: Member,
+        old_member_id: str,
+        before: tuple[tuple[MemberProtocol, ...], int, int],
+        error: ErrorCode,
+        old_leader_id: str | None,
+    ) -> None:
+        """The new id could not be stored: all is as it was, and the client tries again without an id."""
+        group.answer_join(
+            member,
+            JoinResult(
+                error,
+                UNKNOWN_MEMBER_ID,
+                group.generation_id,
+                group.protocol_type,
+                group.protocol_name,
+                old_leader_id or "",
+            ),
+        )
+        group.update_member(member, *before, None)
+        assert member.group_instance_id is not None
+        group.replace_static_member(member.group_instance_id, member.member_id, old_member_id)
+        self._rebalances.keep_alive(group, member)

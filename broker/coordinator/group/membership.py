@@ -1,0 +1,128 @@
+"""Members' requests: join, sync, heartbeat, leave. Finds the group, checks that it is ours, lets its rules decide."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from ....protocol.errors import ErrorCode
+from .group import Group
+from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
+from .member import JoinReply, SyncReply
+from .rebalance import Rebalances
+from .registry import GroupRegistry
+from .results import JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
+from .settings import GroupSettings
+from .states import GroupState
+from .syncing import SyncRequest, Syncs
+
+__all__ = ["Membership"]
+
+logger = logging.getLogger(__name__)
+
+
+class Membership:
+    """What members ask of their coordinator. Replies come at once or when a rebalance is over."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        registry: GroupRegistry,
+        rebalances: Rebalances,
+        joins: Joins,
+        syncs: Syncs,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._rebalances = rebalances
+        self._joins = joins
+        self._syncs = syncs
+        self._now_ms = now_ms
+
+    def join(self, request: JoinRequest, reply: JoinReply) -> None:
+        """JoinGroup. Only somebody without a member id makes a group that does not exist."""
+        error = self._registry.check(request.group_id)
+        if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
+            error = ErrorCode.INVALID_SESSION_TIMEOUT
+        if error is not ErrorCode.NONE:
+            reply(JoinResult(error, request.member_id))
+            return
+        if request.member_id == UNKNOWN_MEMBER_ID:
+            group: Group | None = self._registry.get_or_create(request.group_id, self._now_ms())
+        else:
+            group = self._registry.get(request.group_id)
+        if group is None:
+            reply(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+        else:
+            self._joins.join(group, request, reply)
+
+    def sync(self, request: SyncRequest, reply: SyncReply) -> None:
+        """SyncGroup."""
+        error = self._registry.check(request.group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            # The rebalance it belongs to is lost. Old clients do not expect the true code here, and join again on this.
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        group = self._registry.get(request.group_id)
+        if error is not ErrorCode.NONE:
+            reply(SyncResult(error))
+        elif group is None:
+            reply(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        else:
+            self._syncs.sync(group, request, reply)
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> ErrorCode:
+        """Heartbeat: the member lives. REBALANCE_IN_PROGRESS asks it to join again."""
+        group = self._registry.get(group_id)
+        if group is None or not group_id or not self._registry.is_active:
+            return self._heartbeat_without_group(group_id)
+        error = group.member_error(member_id, instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+        if generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        self._rebalances.keep_alive(group, group.members[member_id])
+        if group.state is GroupState.PREPARING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveResult:
+        """LeaveGroup: each member by its id, or by its instance id alone."""
+        error = self._registry.check(group_id)
+        if error is not ErrorCode.NONE:
+            return LeaveResult(error)
+        group = self._registry.get(group_id)
+        return LeaveResult(
+            ErrorCode.NONE,
+            tuple(
+                LeftMember(
+                    who.member_id,
+                    who.group_instance_id,
+                    ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._leave_one(group, who),
+                )
+                for who in leaving
+            ),
+        )
+
+    def _leave_one(self, group: Group, who: LeavingMember) -> ErrorCode:
+        member_id = who.member_id
+        if member_id == UNKNOWN_MEMBER_ID:
+            member_id = group.static_members.get(who.group_instance_id or "", UNKNOWN_MEMBER_ID)
+            if member_id == UNKNOWN_MEMBER_ID:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+        elif member_id in group.pending_members:
+            self._rebalances.remove_pending(group, member_id)
+            return ErrorCode.NONE
+        error = group.member_error(member_id, who.group_instance_id)
+        if error is ErrorCode.NONE:
+            reason = f"member {member_id} leaves (client's reason: {who.reason or 'not provided'})"
+            logger.info("group %s: %s", group.group_id, reason)
+            self._rebalances.remove_member(group, group.members[member_id], reason)
+        return error
+
+    def _heartbeat_without_group(self, group_id: str) -> ErrorCode:
+        error = self._registry.check(group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return ErrorCode.NONE  # it may well be a member: do not alarm it while we read
+        return ErrorCode.UNKNOWN_MEMBER_ID if error is ErrorCode.NONE else error
+
+    def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:
+        return self._settings.min_session_timeout_ms <= timeout_ms <= self._settings.max_session_timeout_ms

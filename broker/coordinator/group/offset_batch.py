@@ -1,0 +1,38 @@
+"""Batches of ``__consumer_offsets`` records."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ....protocol.records.builder import build_batch
+from ....protocol.records.compression import Codec
+from ....protocol.records.walk import Record
+
+__all__ = ["TransactionalProducer", "build_records"]
+
+
+class TransactionalProducer(NamedTuple):
+    """The producer in whose transaction offsets are committed."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+def build_records(
+    records: Iterable[tuple[bytes, bytes | None]],
+    timestamp_ms: int,
+    codec: Codec,
+    producer: TransactionalProducer | None = None,
+) -> bytes:
+    """One batch of (key, value) records with one timestamp; its base offset is the log's to set."""
+    stamped = [Record(offset, timestamp_ms, key, value) for offset, (key, value) in enumerate(records)]
+    if producer is None:
+        return build_batch(stamped, base_offset=0, codec=codec)
+    return build_batch(
+        stamped,
+        base_offset=0,
+        codec=codec,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=0,
+        is_transactional=True,
+    )

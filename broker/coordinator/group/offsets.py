@@ -1,0 +1,160 @@
+"""The offsets of one group: committed, being written, and waiting for a transaction to end."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ....storage.topic_partition import TopicPartition
+
+__all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older"]
+
+NO_LEADER_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndMetadata:
+    """One committed offset. ``leader_epoch`` −1: none. ``expire_timestamp_ms`` comes from OffsetCommit v2–4 only."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int | None = None
+
+
+class CommitRecord(NamedTuple):
+    """A commit with the base offset of the batch that holds it in ``__consumer_offsets``; None: not written yet.
+
+    The position decides between a plain commit and one whose transaction ended later: the later written one wins,
+    which is also the one that compaction keeps.
+    """
+
+    appended_at: int | None
+    value: OffsetAndMetadata
+
+
+class GroupOffsets:
+    """Kafka's offsets of GroupMetadata: ``committed`` is what OffsetFetch shows."""
+
+    __slots__ = ("_pending", "_pending_by_producer", "committed")
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, CommitRecord] = {}
+        self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
+
+    # -- plain commits
+
+    def stage(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These are about to be written."""
+        self._pending.update(offsets)
+
+    def on_appended(self, appended_at: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These were written at ``appended_at``. One removed meanwhile (its topic was deleted) stays removed."""
+        for partition, value in offsets.items():
+            staged = self._pending.get(partition)
+            if staged is None:
+                continue
+            self._keep_later(partition, CommitRecord(appended_at, value))
+            if staged is value:
+                del self._pending[partition]
+
+    def on_append_failed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These were not written; a newer commit in flight for the same partition stays."""
+        for partition, value in offsets.items():
+            if self._pending.get(partition) is value:
+                del self._pending[partition]
+
+    # -- commits inside transactions (KIP-98)
+
+    def stage_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These are about to be written under a transaction."""
+        pending = self._pending_by_producer.setdefault(producer_id, {})
+        for partition, value in offsets.items():
+            pending[partition] = CommitRecord(None, value)
+
+    def on_transactional_appended(
+        self, producer_id: int, appended_at: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """These were written; they show when the transaction commits."""
+        pending = self._pending_by_producer.get(producer_id, {})
+        for partition, value in offsets.items():
+            record = pending.get(partition)
+            if record is not None and record.value is value:
+                pending[partition] = CommitRecord(appended_at, value)
+
+    def on_transactional_append_failed(
+        self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """These were not written."""
+        pending = self._pending_by_producer.get(producer_id)
+        if pending is None:
+            return
+        for partition in offsets:
+            pending.pop(partition, None)
+        if not pending:
+            del self._pending_by_producer[producer_id]
+
+    def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The producer's transaction ended: its offsets take effect, or are forgotten."""
+        pending = self._pending_by_producer.get(producer_id, {})
+        if is_commit and any(record.appended_at is None for record in pending.values()):
+            raise RuntimeError(f"the transaction of producer {producer_id} ended before its offsets were in the log")
+        self._pending_by_producer.pop(producer_id, None)
+        if is_commit:
+            for partition, record in pending.items():
+                self._keep_later(partition, record)
+
+    def load_pending(self, producer_id: int, offsets: Mapping[TopicPartition, CommitRecord]) -> None:
+        """Offsets of a transaction that had no end yet when the log was read."""
+        self._pending_by_producer.setdefault(producer_id, {}).update(offsets)
+
+    @property
+    def producers(self) -> Iterable[int]:
+        """Ids of producers with offsets in an open transaction."""
+        return self._pending_by_producer.keys()
+
+    # -- questions
+
+    def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+        """The committed offset."""
+        record = self.committed.get(partition)
+        return None if record is None else record.value
+
+    def is_pending(self, partition: TopicPartition) -> bool:
+        """Whether a commit of it is being written as a plain one."""
+        return partition in self._pending
+
+    def is_unstable(self, partition: TopicPartition) -> bool:
+        """Whether a commit of it is in flight or in an open transaction (KIP-447)."""
+        return partition in self._pending or any(partition in own for own in self._pending_by_producer.values())
+
+    def is_empty(self) -> bool:
+        """Nothing committed and nothing under way: the group may go."""
+        return not (self.committed or self._pending or self._pending_by_producer)
+
+    # -- removal
+
+    def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Forget everything about these; those that had a committed offset are returned (they need a tombstone)."""
+        removed = []
+        for partition in partitions:
+            self._pending.pop(partition, None)
+            for producer_id, own in list(self._pending_by_producer.items()):
+                if own.pop(partition, None) is not None and not own:
+                    del self._pending_by_producer[producer_id]
+            if self.committed.pop(partition, None) is not None:
+                removed.append(partition)
+        return removed
+
+    def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
+        current = self.committed.get(partition)
+        if current is None or is_older(current, record):
+            self.committed[partition] = record
+
+
+def is_older(current: CommitRecord, other: CommitRecord) -> bool:
+    """Whether ``current`` was written before ``other``; both are in the log."""
+    assert current.appended_at is not None
+    assert other.appended_at is not None
+    return current.appended_at < other.appended_at

@@ -1,0 +1,265 @@
+"""Rebalances: who is waited for and how long, what ends the wait, and who is thrown out (KIP-62, KIP-134, KIP-394).
+
+Plain code on an injected scheduler. A session's timer is armed once and looks at the member's deadline when it fires:
+a heartbeat only moves a number.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from ....protocol.errors import ErrorCode
+from .group import Group
+from .group_log import GroupLog
+from .member import Member, Timer
+from .ports import Scheduler
+from .results import JoinResult, SyncResult
+from .settings import GroupSettings
+from .states import GroupState
+
+__all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalances"]
+
+logger = logging.getLogger(__name__)
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
+"""How long a first JoinGroup is parked. Its sender has no member id for heartbeats yet, and may be gone long ago."""
+
+
+class Rebalances:
+    """Starts and ends rebalances, and keeps sessions."""
+
+    def __init__(
+        self, settings: GroupSettings, scheduler: Scheduler, now_ms: Callable[[], int], group_log: GroupLog
+    ) -> None:
+        self._settings = settings
+        self._scheduler = scheduler
+        self._now_ms = now_ms
+        self._group_log = group_log
+
+    # -- beginning and end of a rebalance
+
+    def maybe_prepare(self, group: Group, reason: str) -> None:
+        """Start a rebalance unless one is already waiting for joins."""
+        if group.can_rebalance:
+            self.prepare(group, reason)
+
+    def prepare(self, group: Group, reason: str) -> None:
+        """Start a rebalance: all members are to join again."""
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            self.propagate_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
+        self._forget_sync_timer(group)
+        group.pending_sync.clear()
+        is_first = group.state is GroupState.EMPTY
+        group.transition_to(GroupState.PREPARING_REBALANCE, self._now_ms())
+        logger.info("group %s rebalances after generation %d: %s", group.group_id, group.generation_id, reason)
+        if is_first:
+            self._wait_for_first_members(group)
+        else:
+            self._wait_for_members(group)
+            self.maybe_complete_join(group)
+
+    def maybe_complete_join(self, group: Group) -> None:
+        """End the wait for joins when nobody is missing."""
+        if group.state is GroupState.PREPARING_REBALANCE and not group.is_in_initial_delay and group.have_all_joined:
+            self._complete_join(group)
+
+    def _wait_for_members(self, group: Group) -> None:
+        group.join_timer = self._call_later(group.rebalance_timeout_ms, self._complete_join, group)
+
+    def _wait_for_first_members(self, group: Group) -> None:
+        delay_ms = self._settings.initial_rebalance_delay_ms
+        if delay_ms == 0:
+            self._complete_join(group)
+            return
+        remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+        group.is_in_initial_delay = True
+        group.join_timer = self._call_later(delay_ms, self._on_initial_delay_over, group, delay_ms, remaining_ms)
+
+    def _on_initial_delay_over(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
+        """Whenever somebody came during the delay, wait once more, up to the rebalance time-out in all."""
+        group.join_timer = None
+        if group.has_new_member and remaining_ms > 0:
+            group.has_new_member = False
+            next_delay_ms = min(self._settings.initial_rebalance_delay_ms, remaining_ms)
+            left_ms = max(remaining_ms - delay_ms, 0)
+            group.join_timer = self._call_later(
+                next_delay_ms, self._on_initial_delay_over, group, next_delay_ms, left_ms
+            )
+        else:
+            self._complete_join(group)
+
+    def _complete_join(self, group: Group) -> None:
+        """The wait for joins is over: with those who came make the next generation."""
+        self._forget_join_timer(group)
+        self._remove_absent_dynamic_members(group)
+        if group.members and not group.maybe_elect_joined_leader():
+            logger.info("group %s waits on: none of its static members came back", group.group_id)
+            self._wait_for_members(group)
+            return
+        group.init_next_generation(self._now_ms())
+        if group.state is GroupState.EMPTY:
+            logger.info("group %s is empty in generation %d", group.group_id, group.generation_id)
+            # Should the write be lost, the former generation comes back at the next start and times out again.
+            self._group_log.store_group(group, {}, _ignore_outcome)
+        else:
+            self._answer_joins(group)
+
+    def _remove_absent_dynamic_members(self, group: Group) -> None:
+        for member in group.members_not_joined():
+            if not member.is_static:
+                logger.info("group %s: member %s did not join again in time", group.group_id, member.member_id)
+                self._drop(group, member)
+
+    def _answer_joins(self, group: Group) -> None:
+        logger.info(
+            "group %s has generation %d with %d members, protocol %s, leader %s",
+            group.group_id,
+            group.generation_id,
+            len(group.members),
+            group.protocol_name,
+            group.leader_id,
+        )
+        for member in group.members.values():
+            group.pending_sync[member.member_id] = None
+            member.is_new = False
+            self.keep_alive(group, member)
+            group.answer_join(member, group.join_result(member.member_id))
+        group.sync_timer = self._call_later(
+            group.rebalance_timeout_ms, self._on_sync_overdue, group, group.generation_id
+        )
+
+    # -- assignments
+
+    def note_sync(self, group: Group, member_id: str) -> None:
+        """The member sent its SyncGroup of this generation."""
+        group.pending_sync.pop(member_id, None)
+        if not group.pending_sync:
+            self._forget_sync_timer(group)
+
+    def become_stable(self, group: Group) -> None:
+        """The generation's assignment is stored."""
+        group.transition_to(GroupState.STABLE, self._now_ms())
+
+    def propagate_assignment(self, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
+        """Answer all parked syncs: with the members' assignments, or with the error after taking them back."""
+        for member in group.members.values():
+            if error is ErrorCode.NONE:
+                result = SyncResult(error, group.protocol_type, group.protocol_name, member.assignment)
+            else:
+                member.assignment = b""
+                result = SyncResult(error)
+            if member.answer_sync(result):
+                # A session that ran out while its sync was parked was let off; from here on it counts again.
+                self.keep_alive(group, member)
+
+    def _on_sync_overdue(self, group: Group, generation_id: int) -> None:
+        group.sync_timer = None
+        if generation_id != group.generation_id or not group.pending_sync:
+            return
+        overdue = list(group.pending_sync)
+        for member_id in overdue:
+            member = group.members.get(member_id)
+            if member is not None:
+                self._drop(group, member)
+        self.maybe_prepare(group, f"{', '.join(overdue)} did not send a SyncGroup in time")
+
+    # -- sessions
+
+    def keep_alive(self, group: Group, member: Member) -> None:
+        """The member was heard of: its session starts anew."""
+        self.expect(group, member, member.session_timeout_ms)
+
+    def expect(self, group: Group, member: Member, timeout_ms: int) -> None:
+        """Remove the member unless it is heard of within ``timeout_ms``."""
+        deadline = self._scheduler.time() + timeout_ms / 1000
+        member.session_deadline = deadline
+        if member.session_timer is None:
+            self._arm_session_timer(group, member)
+        elif member.session_timer_due > deadline:
+            member.session_timer.cancel()
+            self._arm_session_timer(group, member)
+
+    def _arm_session_timer(self, group: Group, member: Member) -> None:
+        delay = max(member.session_deadline - self._scheduler.time(), 0.0)
+        member.session_timer_due = member.session_deadline
+        member.session_timer = self._scheduler.call_later(delay, self._on_session_timer, group, member)
+
+    def _on_session_timer(self, group: Group, member: Member) -> None:
+        member.session_timer = None
+        if group.members.get(member.member_id) is not member:
+            return
+        if self._scheduler.time() < member.session_deadline:
+            self._arm_session_timer(group, member)
+        elif not member.is_excused_from_heartbeats:  # else the end of its wait starts the session anew
+            logger.info("group %s: member %s failed, its session is over", group.group_id, member.member_id)
+            self.remove_member(group, member, f"the session of member {member.member_id} is over")
+
+    # -- leaving
+
+    def remove_member(self, group: Group, member: Member, reason: str) -> None:
+        """Throw a member out, or let it go; the others share its partitions."""
+        group.answer_join(member, JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
+        member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        self._drop(group, member)
+        if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            self.prepare(group, reason)
+        self.maybe_complete_join(group)
+
+    def remember_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:
+        """An id was handed out; a rebalance waits for its owner, who has ``timeout_ms`` to come back (KIP-394)."""
+        group.pending_members[member_id] = self._call_later(timeout_ms, self.remove_pending, group, member_id)
+
+    def remove_pending(self, group: Group, member_id: str) -> None:
+        """The owner of an id that was handed out does not come any more."""
+        if group.forget_pending(member_id):
+            self.maybe_complete_join(group)
+
+    def bury(self, group: Group) -> None:
+        """The group is deleted or goes to another broker: turn everybody away and stop its timers."""
+        group.transition_to(GroupState.DEAD, self._now_ms())
+        self._forget_join_timer(group)
+        self._forget_sync_timer(group)
+        for member_id in list(group.pending_members):
+            group.forget_pending(member_id)
+        for member in group.members.values():
+            _forget_session(member)
+            group.answer_join(member, JoinResult(ErrorCode.NOT_COORDINATOR, member.member_id))
+            member.answer_sync(SyncResult(ErrorCode.NOT_COORDINATOR))
+
+    def turn_away(self, group: Group, member_id: str) -> None:
+        """The group is full: forget the member or the id handed out. The others do not wait for it any longer."""
+        member = group.members.get(member_id)
+        if member is None:
+            group.forget_pending(member_id)
+        else:
+            self._drop(group, member)
+
+    def _drop(self, group: Group, member: Member) -> None:
+        group.remove(member.member_id)
+        _forget_session(member)
+
+    # -- timers
+
+    def _call_later(self, delay_ms: int, callback: Callable[..., None], *args: object) -> Timer:
+        return self._scheduler.call_later(delay_ms / 1000, partial(callback, *args))
+
+    def _forget_join_timer(self, group: Group) -> None:
+        group.is_in_initial_delay = False
+        if group.join_timer is not None:
+            group.join_timer.cancel()
+            group.join_timer = None
+
+    def _forget_sync_timer(self, group: Group) -> None:
+        if group.sync_timer is not None:
+            group.sync_timer.cancel()
+            group.sync_timer = None
+
+
+def _forget_session(member: Member) -> None:
+    if member.session_timer is not None:
+        member.session_timer.cancel()
+        member.session_timer = None
+
+
+def _ignore_outcome(error: ErrorCode) -> None:
+    """The log line of a lost write is written where it is lost."""

@@ -1,0 +1,203 @@
+"""The records of ``__consumer_offsets``, byte for byte as Kafka 3.9 writes them.
+
+Key version 1 names a committed offset (0 is an older twin), 2 a group; a null value deletes what the key names. Values
+are written in version 3, the newest without tagged fields, except that an offset with its own expiry needs version 1;
+all versions up to 4 are read. Other key versions belong to group types that this coordinator does not serve.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from ....protocol.codec import DecodeError, Message, decode, encode
+from ....protocol.messages.consumer_offsets import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from ....storage.topic_partition import TopicPartition
+from .group import Group
+from .member import Member, MemberProtocol
+from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from .states import GroupState
+
+__all__ = [
+    "GroupKey",
+    "OffsetKey",
+    "UnknownKey",
+    "decode_group",
+    "decode_key",
+    "decode_offset",
+    "encode_group",
+    "encode_group_key",
+    "encode_offset",
+    "encode_offset_key",
+]
+
+_OFFSET_KEY_VERSION = 1
+_GROUP_KEY_VERSION = 2
+_VALUE_VERSION = 3
+_VALUE_VERSION_WITH_EXPIRY = 1
+_NEWEST_VALUE_VERSION = 4
+_NO_TIMESTAMP = -1
+_VERSION = struct.Struct(">h")
+
+Bytes = bytes | bytearray | memoryview
+Value = TypeVar("Value", bound=Message)
+
+
+class OffsetKey(NamedTuple):
+    """Names one group's offset of one partition."""
+
+    group_id: str
+    partition: TopicPartition
+
+
+class GroupKey(NamedTuple):
+    """Names a group's generation."""
+
+    group_id: str
+
+
+class UnknownKey(NamedTuple):
+    """A key of a version this coordinator does not know."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Versioned:
+    version: int
+    body: Bytes
+
+
+def encode_offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    """Key of a committed offset."""
+    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    return _with_version(key, _OFFSET_KEY_VERSION)
+
+
+def encode_offset(value: OffsetAndMetadata) -> bytes:
+    """Value of a committed offset."""
+    expires = value.expire_timestamp_ms is not None
+    message = OffsetCommitValue(
+        offset=value.offset,
+        leader_epoch=NO_LEADER_EPOCH if expires else value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp_ms,
+        expire_timestamp=_NO_TIMESTAMP if value.expire_timestamp_ms is None else value.expire_timestamp_ms,
+    )
+    return _with_version(message, _VALUE_VERSION_WITH_EXPIRY if expires else _VALUE_VERSION)
+
+
+def encode_group_key(group_id: str) -> bytes:
+    """Key of a group."""
+    return _with_version(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
+
+
+def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
+    """Value of a group: its generation with everybody's subscription and assignment (member id → bytes)."""
+    message = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=_NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
+        members=[_member_record(group, member, assignments) for member in group.members.values()],
+    )
+    return _with_version(message, _VALUE_VERSION)
+
+
+def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
+    """What a record is about; DecodeError when the key is broken."""
+    versioned = _split(key)
+    if versioned.version in (0, _OFFSET_KEY_VERSION):
+        offset_key = decode(OffsetCommitKey, versioned.body, versioned.version)
+        return OffsetKey(offset_key.group, TopicPartition(offset_key.topic, offset_key.partition))
+    if versioned.version == _GROUP_KEY_VERSION:
+        return GroupKey(decode(GroupMetadataKey, versioned.body, versioned.version).group)
+    return UnknownKey(versioned.version)
+
+
+def decode_offset(value: Bytes) -> OffsetAndMetadata:
+    """A committed offset from its record's value; DecodeError when broken or too new."""
+    message = _decode_value(OffsetCommitValue, value)
+    return OffsetAndMetadata(
+        message.offset,
+        message.leader_epoch,
+        message.metadata,
+        message.commit_timestamp,
+        None if message.expire_timestamp == _NO_TIMESTAMP else message.expire_timestamp,
+    )
+
+
+def decode_group(group_id: str, value: Bytes) -> Group:
+    """A group as it was stored: stable with its members, or empty; DecodeError when broken or too new."""
+    message = _decode_value(GroupMetadataValue, value)
+    timestamp = message.current_state_timestamp
+    group = Group(
+        group_id,
+        None if timestamp == _NO_TIMESTAMP else timestamp,
+        GroupState.STABLE if message.members else GroupState.EMPTY,
+    )
+    for record in message.members:
+        if record.group_instance_id is not None and record.group_instance_id in group.static_members:
+            raise DecodeError(f"group {group_id} names static member {record.group_instance_id} twice")
+        group.add(_member(message, record))
+    group.generation_id = message.generation
+    group.protocol_type = message.protocol_type or None
+    group.protocol_name = message.protocol
+    if message.leader in group.members:
+        group.leader_id = message.leader
+    group.refresh_subscribed_topics()
+    return group
+
+
+def _member_record(group: Group, member: Member, assignments: Mapping[str, bytes]) -> MemberMetadata:
+    assert group.protocol_name is not None
+    return MemberMetadata(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=member.session_timeout_ms,
+        subscription=member.metadata(group.protocol_name),
+        assignment=assignments[member.member_id],
+    )
+
+
+def _member(group: GroupMetadataValue, record: MemberMetadata) -> Member:
+    # Version 0 has no rebalance time-out: there the session time-out was both.
+    rebalance_timeout_ms = record.rebalance_timeout if record.rebalance_timeout >= 0 else record.session_timeout
+    return Member(
+        record.member_id,
+        record.group_instance_id,
+        record.client_id,
+        record.client_host,
+        rebalance_timeout_ms,
+        record.session_timeout,
+        group.protocol_type,
+        (MemberProtocol(group.protocol or "", bytes(record.subscription)),),
+        bytes(record.assignment),
+    )
+
+
+def _with_version(message: Message, version: int) -> bytes:
+    return _VERSION.pack(version) + encode(message, version)
+
+
+def _split(data: Bytes) -> _Versioned:
+    if len(data) < _VERSION.size:
+        raise DecodeError(f"{len(data)} bytes are too short for a version")
+    return _Versioned(_VERSION.unpack_from(data)[0], memoryview(data)[_VERSION.size :])
+
+
+def _decode_value(message_type: type[Value], value: Bytes) -> Value:
+    versioned = _split(value)
+    if not 0 <= versioned.version <= _NEWEST_VALUE_VERSION:
+        raise DecodeError(f"version {versioned.version} of {message_type.__name__} is unknown")
+    return decode(message_type, versioned.body, versioned.version)

@@ -1,0 +1,129 @@
+"""The groups in memory, and which partitions of ``__consumer_offsets`` this broker answers for."""
+
+from collections.abc import Callable, Iterable
+
+from ....protocol.errors import ErrorCode
+from .group import Group
+from .partitioning import partition_for_key
+
+__all__ = ["GroupRegistry"]
+
+
+class GroupRegistry:
+    """Groups by id; partitions are owned, loading or not ours.
+
+    A partition's coordinator epoch is its leader epoch: what an older leadership asks for is ignored.
+    """
+
+    def __init__(self, partition_count: Callable[[], int]) -> None:
+        self._partition_count = partition_count
+        self._groups: dict[str, Group] = {}
+        self._groups_by_partition: dict[int, dict[str, Group]] = {}
+        self._owned: set[int] = set()
+        self._loading: set[int] = set()
+        self._epochs: dict[int, int] = {}
+        self.is_active = True
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of the offsets topic that keeps the group."""
+        return partition_for_key(group_id, self._partition_count())
+
+    def check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
+        """Whether requests for the group may be answered here and now.
+
+        ``may_be_empty``: offsets can be kept under the empty group id, but nobody can join it.
+        """
+        if not group_id and not may_be_empty:
+            return ErrorCode.INVALID_GROUP_ID
+        if not self.is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if group_id in self._groups:
+            return ErrorCode.NONE
+        partition = self.partition_for(group_id)
+        if partition in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NONE if partition in self._owned else ErrorCode.NOT_COORDINATOR
+
+    # -- groups
+
+    def get(self, group_id: str) -> Group | None:
+        """The group, if it is in memory."""
+        return self._groups.get(group_id)
+
+    def get_or_create(self, group_id: str, now_ms: int) -> Group:
+        """The group, made empty if there is none. Only after ``check``."""
+        group = self._groups.get(group_id)
+        if group is None:
+            group = Group(group_id, now_ms)
+            self.add(group)
+        return group
+
+    def add(self, group: Group) -> None:
+        """Take in a group of a partition that is ours."""
+        self._groups[group.group_id] = group
+        partition = self.partition_for(group.group_id)
+        self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
+
+    def remove(self, group: Group) -> None:
+        """Forget a group."""
+        self._groups.pop(group.group_id, None)
+        self._groups_by_partition.get(self.partition_for(group.group_id), {}).pop(group.group_id, None)
+
+    def groups(self) -> Iterable[Group]:
+        """All groups; a snapshot, so that they may be removed meanwhile."""
+        return list(self._groups.values())
+
+    def groups_in(self, partition: int) -> Iterable[Group]:
+        """The groups of one partition; a snapshot."""
+        return list(self._groups_by_partition.get(partition, {}).values())
+
+    # -- partitions
+
+    def begin_loading(self, partition: int, epoch: int) -> bool:
+        """Whether to load the partition: not when it is ours or being loaded already, nor for an old leadership."""
+        if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or partition in self._owned:
+            return False
+        self._loading.add(partition)
+        return True
+
+    def is_loading(self, partition: int, epoch: int) -> bool:
+        """Whether the load begun under ``epoch`` is still wanted."""
+        return partition in self._loading and self._epochs.get(partition) == epoch
+
+    def finish_loading(self, partition: int, groups: Iterable[Group]) -> None:
+        """The partition is ours, with these groups."""
+        self._loading.discard(partition)
+        self._owned.add(partition)
+        for group in groups:
+            self.add(group)
+
+    def give_up_loading(self, partition: int) -> None:
+        """The partition could not be read: it is nobody's until the next leadership."""
+        self._loading.discard(partition)
+
+    def release(self, partition: int, epoch: int | None) -> list[Group] | None:
+        """Give the partition away with its groups; None when ``epoch`` is old. None as epoch: whatever it is."""
+        if epoch is not None and not self._accept_epoch(partition, epoch):
+            return None
+        self._owned.discard(partition)
+        self._loading.discard(partition)
+        groups = list(self._groups_by_partition.pop(partition, {}).values())
+        for group in groups:
+            del self._groups[group.group_id]
+        return groups
+
+    @property
+    def is_loading_any(self) -> bool:
+        """Whether some partition is being read."""
+        return bool(self._loading)
+
+    @property
+    def owned_partitions(self) -> list[int]:
+        """Partitions this broker answers for, in order."""
+        return sorted(self._owned)
+
+    def _accept_epoch(self, partition: int, epoch: int) -> bool:
+        if epoch < self._epochs.get(partition, epoch):
+            return False
+        self._epochs[partition] = epoch
+        return True

@@ -1,0 +1,114 @@
+"""From the records of one ``__consumer_offsets`` partition back to groups (KIP-98 for the transactional part)."""
+
+import logging
+from collections import defaultdict
+
+from ....protocol.codec import DecodeError
+from ....protocol.records.batch import RecordBatch
+from ....protocol.records.control import read_marker
+from ....protocol.records.record import read_records
+from ....protocol.records.walk import Record
+from .group import Group
+from .offsets import CommitRecord, is_older
+from .records import GroupKey, OffsetKey, decode_group, decode_key, decode_offset
+
+__all__ = ["Replay"]
+
+logger = logging.getLogger(__name__)
+
+Commits = dict[OffsetKey, CommitRecord]
+
+
+class Replay:
+    """Takes batches in the order of the log; ``groups()`` is what they amount to.
+
+    Offsets of a transaction take effect at its commit marker, unless the same offset was committed later in the log;
+    what an open transaction holds stays pending, so that its end can be applied after loading.
+    """
+
+    def __init__(self, partition: int) -> None:
+        self._partition = partition
+        self._groups: dict[str, Group] = {}
+        self._offsets: Commits = {}
+        self._pending: dict[int, Commits] = {}
+        self.record_count = 0
+
+    def add(self, batch: RecordBatch) -> None:
+        """Apply one batch."""
+        self.record_count += batch.record_count
+        if batch.is_control:
+            self._end_transaction(batch)
+            return
+        producer_id = batch.producer_id if batch.is_transactional else None
+        appended_at: int | None = None
+        for record in read_records(batch):
+            if appended_at is None:
+                appended_at = record.offset
+            try:
+                self._apply(record, producer_id, appended_at)
+            except DecodeError as error:
+                # One bad record must not take all groups of the partition away; what it would replace stays.
+                logger.error(
+                    "__consumer_offsets-%d: record at offset %d skipped: %s", self._partition, record.offset, error
+                )
+
+    def groups(self, now_ms: int) -> list[Group]:
+        """Every group with members, offsets or offsets in an open transaction; ``now_ms`` dates the unwritten ones."""
+        offsets: dict[str, Commits] = defaultdict(dict)
+        for key, record in self._offsets.items():
+            offsets[key.group_id][key] = record
+        pending: dict[str, dict[int, Commits]] = defaultdict(lambda: defaultdict(dict))
+        for producer_id, commits in self._pending.items():
+            for key, record in commits.items():
+                pending[key.group_id][producer_id][key] = record
+        for group_id in (*offsets, *pending):
+            if group_id not in self._groups:  # it only ever committed offsets
+                self._groups[group_id] = Group(group_id, now_ms)
+        for group_id, group in self._groups.items():
+            for key, record in offsets.get(group_id, {}).items():
+                group.offsets.committed[key.partition] = record
+            for producer_id, commits in pending.get(group_id, {}).items():
+                group.offsets.load_pending(producer_id, {key.partition: record for key, record in commits.items()})
+        return list(self._groups.values())
+
+    def _apply(self, record: Record, producer_id: int | None, appended_at: int) -> None:
+        if record.key is None:
+            raise DecodeError("a record without a key")
+        match decode_key(record.key):
+            case OffsetKey() as key:
+                self._apply_offset(key, record.value, producer_id, appended_at)
+            case GroupKey(group_id):
+                self._apply_group(group_id, record.value)
+            case unknown:
+                # Groups of the newer protocols (KIP-848, KIP-932), left by another coordinator.
+                logger.warning(
+                    "__consumer_offsets-%d: key version %d ignored at offset %d",
+                    self._partition,
+                    unknown.version,
+                    record.offset,
+                )
+
+    def _apply_offset(self, key: OffsetKey, value: bytes | None, producer_id: int | None, appended_at: int) -> None:
+        target = self._offsets if producer_id is None else self._pending.setdefault(producer_id, {})
+        if value is None:
+            target.pop(key, None)
+        else:
+            target[key] = CommitRecord(appended_at, decode_offset(value))
+
+    def _apply_group(self, group_id: str, value: bytes | None) -> None:
+        if value is None:
+            self._groups.pop(group_id, None)
+        else:
+            self._groups[group_id] = decode_group(group_id, value)
+
+    def _end_transaction(self, batch: RecordBatch) -> None:
+        marker = read_marker(batch)
+        if marker is None:
+            return
+        pending = self._pending.pop(batch.producer_id, {})
+        if not marker.is_commit:
+            return
+        for key, record in pending.items():
+            current = self._offsets.get(key)
+            if current is None or is_older(current, record):
+                self._offsets[key] = record

@@ -1,0 +1,117 @@
+"""What the coordinator answers, before an API shapes it for its version."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ....protocol.errors import ErrorCode
+
+__all__ = [
+    "GroupListing",
+    "GroupSummary",
+    "JoinResult",
+    "JoinedMember",
+    "LeaveResult",
+    "LeavingMember",
+    "LeftMember",
+    "MemberSummary",
+    "OffsetFetchResult",
+    "SyncResult",
+]
+
+NO_GENERATION = -1
+
+
+class JoinedMember(NamedTuple):
+    """One member as the leader of a new generation sees it; ``metadata`` is that of the chosen protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """Answer to a JoinGroup. ``members`` is filled for the leader only."""
+
+    error: ErrorCode
+    member_id: str
+    generation_id: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str = ""
+    members: tuple[JoinedMember, ...] = ()
+    skip_assignment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """Answer to a SyncGroup."""
+
+    error: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+class LeavingMember(NamedTuple):
+    """Whom a LeaveGroup names. An empty ``member_id`` with an instance id is an administrator's removal (KIP-345)."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+class LeftMember(NamedTuple):
+    """What became of one leaving member."""
+
+    member_id: str
+    group_instance_id: str | None
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveResult:
+    """Answer to a LeaveGroup; with an error ``members`` is empty."""
+
+    error: ErrorCode
+    members: tuple[LeftMember, ...] = ()
+
+
+class OffsetFetchResult(NamedTuple):
+    """One partition's answer in OffsetFetch; offset −1 and no error: nothing committed."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    error: ErrorCode
+
+
+class GroupListing(NamedTuple):
+    """One line of ListGroups."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+class MemberSummary(NamedTuple):
+    """One member in DescribeGroups. Metadata and assignment are empty unless the group is stable."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """One group in DescribeGroups."""
+
+    error: ErrorCode
+    state: str = ""
+    protocol_type: str = ""
+    protocol_name: str = ""
+    members: tuple[MemberSummary, ...] = ()

@@ -1,0 +1,35 @@
+"""The settings the group coordinator goes by, read once from the broker's configuration."""
+
+from dataclasses import dataclass
+
+from ....config.config import Config
+
+__all__ = ["GroupSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Limits and delays under Kafka's names (``group.min.session.timeout.ms`` …), with its defaults."""
+
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    max_size: int = 2**31 - 1
+    initial_rebalance_delay_ms: int = 3_000
+    metadata_max_bytes: int = 4_096
+    retention_ms: int = 7 * 24 * 3_600_000
+    retention_check_interval_ms: int = 600_000
+    compression_codec: int = 0
+
+    @classmethod
+    def from_config(cls, config: Config) -> "GroupSettings":
+        """From a broker's configuration."""
+        return cls(
+            min_session_timeout_ms=config.int("group.min.session.timeout.ms"),
+            max_session_timeout_ms=config.int("group.max.session.timeout.ms"),
+            max_size=config.int("group.max.size"),
+            initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
+            metadata_max_bytes=config.int("offset.metadata.max.bytes"),
+            retention_ms=config.int("offsets.retention.minutes") * 60_000,
+            retention_check_interval_ms=config.int("offsets.retention.check.interval.ms"),
+            compression_codec=config.int("offsets.topic.compression.codec"),
+        )

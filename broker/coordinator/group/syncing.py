@@ -1,0 +1,100 @@
+"""SyncGroup: the leader's assignment is stored, then everybody gets a share."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ....protocol.errors import ErrorCode
+from .group import Group
+from .group_log import GroupLog
+from .member import SyncReply
+from .rebalance import Rebalances
+from .results import SyncResult
+from .states import GroupState
+
+__all__ = ["SyncRequest", "Syncs"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """A SyncGroup, whatever its version. ``assignments`` (member id → bytes) is the leader's; others send none."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: Mapping[str, bytes] | None = None
+
+
+class Syncs:
+    """Decides SyncGroups of groups that are ours."""
+
+    def __init__(self, rebalances: Rebalances, group_log: GroupLog) -> None:
+        self._rebalances = rebalances
+        self._group_log = group_log
+
+    def sync(self, group: Group, request: SyncRequest, reply: SyncReply) -> None:
+        """Answer with the assignment, or park the request until the leader's is stored."""
+        error = self._refusal(group, request)
+        if error is not ErrorCode.NONE:
+            reply(SyncResult(error))
+            return
+        member = group.members[request.member_id]
+        self._rebalances.note_sync(group, request.member_id)
+        if group.state is GroupState.STABLE:
+            reply(SyncResult(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment))
+            self._rebalances.keep_alive(group, member)
+            return
+        # An earlier attempt of the same member that is still parked was given up by its client.
+        member.sync_reply = reply
+        if group.is_leader(request.member_id) and group.storing_generation != group.generation_id:
+            self._store_assignment(group, request)
+
+    def _refusal(self, group: Group, request: SyncRequest) -> ErrorCode:
+        if group.is_dead:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = group.member_error(request.member_id, request.group_instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+        if request.generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        if request.protocol_type not in (None, group.protocol_type):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if request.protocol_name not in (None, group.protocol_name):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if group.state is GroupState.PREPARING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def _store_assignment(self, group: Group, request: SyncRequest) -> None:
+        given = request.assignments or {}
+        assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+        if len(given) < len(assignments):
+            missing = [member_id for member_id in assignments if member_id not in given]
+            logger.warning("group %s: its leader assigned nothing to %s", group.group_id, missing)
+        generation_id = group.generation_id
+
+        def finish(error: ErrorCode) -> None:
+            if group.storing_generation == generation_id:
+                group.storing_generation = None
+            # Somebody may have joined, left or failed while the write was under way.
+            if group.state is not GroupState.COMPLETING_REBALANCE or group.generation_id != generation_id:
+                return
+            if error is not ErrorCode.NONE:
+                self._rebalances.propagate_assignment(group, error)
+                self._rebalances.prepare(group, f"the assignment could not be stored: {error.name}")
+                return
+            self._share_out(group, assignments)
+
+        group.storing_generation = generation_id
+        self._group_log.store_group(group, assignments, finish)
+
+    def _share_out(self, group: Group, assignments: Mapping[str, bytes]) -> None:
+        for member in group.members.values():
+            member.assignment = assignments[member.member_id]
+        self._rebalances.become_stable(group)
+        self._rebalances.propagate_assignment(group)
