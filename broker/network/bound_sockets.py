@@ -1,0 +1,119 @@
+"""One listener's sockets: which addresses a host name stands for, and binding all of them to one port."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from .errors import AddressInUseError, BindError
+from .settings import Endpoint, NetworkSettings
+
+__all__ = ["open_servers"]
+
+_PORT_ATTEMPTS = 20
+_NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
+_BOTH_FAMILIES = {"": ("0.0.0.0", "::"), "localhost": ("127.0.0.1", "::1")}
+
+ProtocolFactory = Callable[[], asyncio.BaseProtocol]
+
+
+async def open_servers(
+    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory
+) -> tuple[list[asyncio.Server], int]:
+    """Listen on every address of the endpoint's host: the servers, and the port that all of them have.
+
+    :raises AddressInUseError:
+    :raises BindError: for any other reason.
+    """
+    hosts = await _addresses(endpoint)
+    attempts = _PORT_ATTEMPTS if endpoint.port == 0 and len(hosts) > 1 else 1
+    for attempt in range(1, attempts + 1):
+        try:
+            return await _open_all(endpoint, hosts, settings, factory)
+        except AddressInUseError:
+            # The system chose the port for the first address only: on another one it may be taken.
+            if attempt == attempts:
+                raise
+    raise AssertionError("not reached")
+
+
+async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
+    host = endpoint.host
+    if host.lower() in _BOTH_FAMILIES:
+        return _BOTH_FAMILIES[host.lower()]
+    try:
+        ip_address(host)
+    except ValueError:
+        pass
+    else:
+        return (host,)
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise BindError(endpoint.listener_name, host, endpoint.port, f"the name is unknown ({error})") from error
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _open_all(
+    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory
+) -> tuple[list[asyncio.Server], int]:
+    servers: list[asyncio.Server] = []
+    port = endpoint.port
+    failure: OSError | None = None
+    try:
+        for host in hosts:
+            try:
+                server = await _open_one(host, port, settings, factory)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_ADDRESS or len(hosts) == 1:
+                    raise
+                failure = error  # a machine without IPv6 (or IPv4): the others will do
+                continue
+            servers.append(server)
+            port = server.sockets[0].getsockname()[1]
+        if not servers:
+            assert failure is not None
+            raise failure
+    except OSError as error:
+        _close_all(servers)
+        raise _bind_error(endpoint, error) from error
+    except BaseException:
+        _close_all(servers)
+        raise
+    return servers, port
+
+
+async def _open_one(host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory) -> asyncio.Server:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(factory, host, port, backlog=settings.backlog, start_serving=False)
+    try:
+        for listening in server.sockets:
+            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit both.
+            if settings.receive_buffer_bytes >= 0:
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
+            if settings.send_buffer_bytes >= 0:
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
+        await server.start_serving()
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _bind_error(endpoint: Endpoint, error: OSError) -> BindError:
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUseError(endpoint.listener_name, endpoint.host, endpoint.port)
+    if error.errno == errno.EACCES:
+        reason = "permission denied (ports below 1024 are the administrator's)"
+    elif error.errno in _NO_SUCH_ADDRESS:
+        reason = "this machine has no such address"
+    else:
+        reason = error.strerror or str(error)
+    return BindError(endpoint.listener_name, endpoint.host, endpoint.port, reason)
+
+
+def _close_all(servers: list[asyncio.Server]) -> None:
+    for server in servers:
+        server.close()

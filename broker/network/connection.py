@@ -1,0 +1,437 @@
+"""One connection: requests start in the order they came, answers leave in that order.
+
+    bytes ─► FrameReader ─► handler ─► answered at once: straight to the ResponseWriter
+                                   └─► later: a ParkedRequest holds its place in the order
+
+Back-pressure is not reading. Reading is held for any of the reasons in ``Hold``; frames that had come by then wait in
+``_frames`` (no more than one read's worth), and when the last reason is gone they go first.
+
+One read is one pass: all requests in it are started, the answers that are ready leave in one write.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable
+from enum import IntFlag
+from functools import partial
+from typing import Protocol, cast
+
+from .frame_reader import FrameReader, FrameSizeError
+from .loop_resources import LoopResources
+from .region_sender import RegionSender
+from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
+from .request_header import BadRequestHeaderError
+from .response_writer import ResponseWriter
+from .strangers import recognise
+
+__all__ = ["Connection", "ConnectionOwner", "Hold"]
+
+logger = logging.getLogger(__name__)
+
+_PRODUCE = 0
+"""The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
+
+
+class Hold(IntFlag):
+    """Why a connection is not read."""
+
+    ADMISSION = 1
+    """There are ``max.connections`` others."""
+    PARKED = 2
+    """Enough requests await their answers."""
+    WRITING = 4
+    """The peer does not read its answers as fast as they come."""
+    MEMORY = 8
+    """``queued.max.request.bytes`` or ``queued.max.requests`` is reached."""
+    STARTING = 16
+    """A request's coroutine has not begun yet."""
+    THROTTLED = 32
+    """A quota is exceeded (KIP-219: the answer leaves, then the connection is muted)."""
+    CLOSING = 64
+    """Nothing more is wanted of this peer."""
+
+
+# Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
+_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _CLOSING = (hold.value for hold in Hold)
+
+
+class ConnectionOwner(Protocol):
+    """The listener that a connection came in by."""
+
+    def connected(self, connection: "Connection", transport: asyncio.Transport) -> ConnectionInfo: ...
+
+    def disconnected(self, connection: "Connection") -> None: ...
+
+
+class ParkedRequest:
+    """The place in the order of a request whose answer is not known, or not written, yet."""
+
+    __slots__ = ("is_ready", "parts")
+
+    def __init__(self) -> None:
+        self.is_ready = False
+        self.parts: list[ReplyPart] | None = None
+
+
+class KeptFrame:
+    """Bytes of a request that count until its handler needs them no more."""
+
+    __slots__ = ("_connection", "_size_bytes")
+
+    def __init__(self, connection: "Connection", size_bytes: int) -> None:
+        self._connection: Connection | None = connection
+        self._size_bytes = size_bytes
+
+    def release(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.count_memory(-self._size_bytes, -1)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the head of this file. All of it runs on the loop."""
+
+    # for its whole life
+    info: ConnectionInfo
+    _transport: asyncio.Transport
+    _writer: ResponseWriter
+
+    def __init__(self, resources: LoopResources, owner: ConnectionOwner) -> None:
+        self._resources = resources
+        self._owner = owner
+        self._reader = FrameReader(resources.read_buffer, resources.settings.max_request_bytes)
+        self._max_parked = resources.settings.max_parked_requests
+        self.last_active_s = 0.0
+        self.is_admitted = False
+        # requests on their way
+        self._frames: deque[bytearray] = deque()  # read, not started
+        self._parked: deque[ParkedRequest] = deque()  # started, not answered; in order
+        self._received_ms = 0
+        self._requests_started = 0
+        self._client_id_bytes: bytearray | None = None
+        self._client_id: str | None = None
+        # back-pressure
+        self._held = 0
+        self._counted_bytes = 0  # of ``resources.memory``: kept frames and the half one
+        self._half_frame_bytes = 0  # the part of them that is the half frame
+        self._sent_bytes_seen = 0
+        self._lost = False
+
+    # --- what the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's and a simulation's need not inherit from it
+        self._transport.set_write_buffer_limits(high=0)
+        self._writer = ResponseWriter(self._transport, self._new_sender, self._send_ready, self._broken)
+        self.info = self._owner.connected(self, self._transport)
+        self._resources.idle.touch(self)
+
+    def get_buffer(self, sizehint: int) -> bytearray | memoryview:
+        return self._reader.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        resources = self._resources
+        stranger = None
+        try:
+            frames = self._reader.received(nbytes)
+        except FrameSizeError as error:
+            stranger = error
+            frames = error.frames
+        resources.idle.touch(self)
+        if frames:
+            self._received_ms = resources.clock_ms()
+            for frame in frames:
+                if self._held:
+                    self._frames.append(frame)
+                else:
+                    self._start(frame)
+            self._writer.flush()
+        if stranger is not None:
+            self._refuse_frame(stranger)
+        if self._reader.held_bytes != self._half_frame_bytes:
+            self._count_half_frame()
+        if self._counted_bytes:
+            self._watch_memory()
+        if self._held:
+            self._transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writer.pause()
+        self._hold(_WRITING)
+
+    def resume_writing(self) -> None:
+        self._resources.idle.touch(self)
+        self._writer.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self._held |= _CLOSING
+        self._frames.clear()
+        self._parked.clear()
+        self._writer.close()
+        resources = self._resources
+        resources.idle.forget(self)
+        if self._half_frame_bytes:
+            self.count_memory(-self._half_frame_bytes, 0)
+            self._half_frame_bytes = 0
+        resources.memory.forget(self)
+        self._reader.abandon()
+        self._owner.disconnected(self)
+
+    # --- what the rooms around it call
+
+    @property
+    def is_busy(self) -> bool:
+        """Requests are under way, or an answer has moved on since this was asked last."""
+        sent_before, self._sent_bytes_seen = self._sent_bytes_seen, self._writer.region_bytes
+        return self._sent_bytes_seen != sent_before or any(not parked.is_ready for parked in self._parked)
+
+    @property
+    def is_inside_frame(self) -> bool:
+        return self._reader.is_inside_frame
+
+    @property
+    def is_lost(self) -> bool:
+        return self._lost
+
+    @property
+    def held(self) -> Hold:
+        """Why it is not read just now."""
+        return Hold(self._held)
+
+    def hold_for_admission(self) -> None:
+        self._hold(_ADMISSION)
+
+    def admit(self) -> None:
+        self.is_admitted = True
+        self._let_go(_ADMISSION)
+
+    def memory_is_free(self) -> None:
+        self._let_go(_MEMORY)
+
+    def throttle(self, duration_s: float) -> None:
+        """Read nothing more for so long; what is under way goes on."""
+        self._hold(_THROTTLED)
+        self._resources.loop.call_later(duration_s, self._let_go, _THROTTLED)
+
+    def close_idle(self) -> None:
+        logger.debug("Closing %s: idle for %d ms", self.info, self._resources.settings.max_idle_ms)
+        self.abort()
+
+    def close_for_memory(self) -> None:
+        self._warn("silent in the middle of a request while queued.max.request.bytes is reached")
+        self.abort()
+
+    def finish(self) -> None:
+        """Take no further request, answer those under way, close."""
+        self._frames.clear()
+        self._hold(_CLOSING)
+        self._maybe_close()
+
+    def abort(self) -> None:
+        """Close now, whatever is under way."""
+        self._frames.clear()
+        self._hold(_CLOSING)
+        self._transport.abort()
+
+    def count_memory(self, size_bytes: int, requests: int) -> None:
+        self._counted_bytes += size_bytes
+        self._resources.memory.change(size_bytes, requests)
+
+    # --- requests
+
+    def _start(self, frame: bytearray) -> None:
+        resources = self._resources
+        try:
+            api_key, api_version, correlation_id, client_id, header_size = resources.headers.parse(frame)
+        except BadRequestHeaderError as error:
+            self._refuse(str(error))
+            return
+        if client_id != self._client_id_bytes:
+            self._client_id_bytes = client_id
+            self._client_id = None if client_id is None else client_id.decode("utf-8", "replace")
+        self._requests_started += 1
+        request = Request(
+            api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
+        )
+        try:
+            reply = resources.handler(request)
+        except Exception as error:
+            self._failed(error, request.api_key, request.api_version)
+            return
+        if isinstance(reply, list):
+            if self._parked or self._writer.blocked:
+                self._park_answer(reply)
+            else:
+                if not self._writer.send(reply):
+                    self._hold(_WRITING)
+        elif reply is not None:
+            self._park(request, reply)
+
+    def _park_answer(self, parts: list[ReplyPart]) -> None:
+        """Known already, but it is not its turn."""
+        parked = ParkedRequest()
+        parked.parts = parts
+        parked.is_ready = True
+        self._append(parked)
+
+    def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
+        parked = ParkedRequest()
+        kept = None
+        if request.api_key == _PRODUCE:
+            size = len(request.frame)
+            kept = KeptFrame(self, size)
+            request.on_release(kept.release)
+            self.count_memory(size, 1)
+        future: asyncio.Future[list[ReplyPart] | None]
+        if asyncio.isfuture(reply):
+            future = reply
+        else:
+            future = self._resources.new_task(reply)
+            # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
+            self._hold(_STARTING)
+            self._resources.loop.call_soon(self._let_go, _STARTING)
+        self._append(parked)
+        future.add_done_callback(partial(self._answered, parked, kept, request.api_key, request.api_version))
+
+    def _append(self, parked: ParkedRequest) -> None:
+        self._parked.append(parked)
+        if len(self._parked) >= self._max_parked:
+            self._hold(_PARKED)
+
+    def _answered(
+        self,
+        parked: ParkedRequest,
+        kept: KeptFrame | None,
+        api_key: int,
+        api_version: int,
+        future: "asyncio.Future[list[ReplyPart] | None]",
+    ) -> None:
+        if kept is not None:
+            kept.release()
+        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        if self._lost:
+            if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
+                self._failed(error, api_key, api_version)
+            return
+        parked.is_ready = True
+        if error is None:
+            parked.parts = future.result()
+        else:
+            self._drop_behind(parked)
+            self._failed(error, api_key, api_version)
+        self._resources.idle.touch(self)
+        if self._parked and self._parked[0] is parked:
+            self._send_ready()
+
+    def _drop_behind(self, parked: ParkedRequest) -> None:
+        """What was asked after a request that ends the connection gets no answer."""
+        while self._parked and self._parked[-1] is not parked:
+            self._parked.pop()
+
+    def _send_ready(self) -> None:
+        """Give the writer the answers whose turn it is; read on when there is room again."""
+        parked, writer = self._parked, self._writer
+        while parked and parked[0].is_ready and not writer.blocked:
+            parts = parked.popleft().parts
+            if parts is not None:
+                writer.send(parts)
+        writer.flush()
+        if writer.blocked:
+            self._hold(_WRITING)
+        else:
+            self._let_go(_WRITING)
+        if len(parked) < self._max_parked:
+            self._let_go(_PARKED)
+        if self._held & _CLOSING:
+            self._maybe_close()
+
+    # --- reading or not
+
+    def _hold(self, reason: int) -> None:
+        if not self._held:
+            self._transport.pause_reading()
+        self._held |= reason
+
+    def _let_go(self, reasons: int) -> None:
+        held = self._held
+        if not held & reasons:
+            return
+        self._held = held & ~reasons
+        if not self._held:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        frames = self._frames
+        while frames and not self._held:
+            self._start(frames.popleft())
+        self._writer.flush()
+        if self._counted_bytes:
+            self._watch_memory()
+        if not self._held:
+            self._transport.resume_reading()
+
+    def _count_half_frame(self) -> None:
+        half = self._reader.held_bytes
+        self.count_memory(half - self._half_frame_bytes, 0)
+        self._half_frame_bytes = half
+
+    def _watch_memory(self) -> None:
+        memory = self._resources.memory
+        if memory.is_over and not self._held & _MEMORY and not memory.may_read_on(self):
+            self._hold(_MEMORY)
+
+    # --- endings
+
+    def _refuse_frame(self, error: FrameSizeError) -> None:
+        if self._requests_started == 0 and (stranger := recognise(error.start)) is not None:
+            if stranger.answer:
+                self._writer.write_raw(stranger.answer)
+            self._refuse(stranger.description)
+            return
+        limit = self._resources.settings.max_request_bytes
+        self._refuse(f"a request of {error.size} bytes; socket.request.max.bytes allows 1 to {limit}")
+
+    def _refuse(self, reason: str) -> None:
+        self._warn(reason)
+        self.finish()
+
+    def _warn(self, reason: str) -> None:
+        self._resources.offenders.warn(self.info.peer_host, f"Closing the connection of {self.info}: {reason}")
+
+    def _failed(self, error: BaseException, api_key: int, api_version: int) -> None:
+        """A handler did not answer but raised: it should have answered with an error code, or it wants us to close."""
+        if isinstance(error, CloseConnectionError):
+            self._refuse(str(error))
+            return
+        if not isinstance(error, asyncio.CancelledError):
+            logger.error(
+                "Closing the connection of %s, client id %s: the handler of API %d version %d failed",
+                self.info,
+                self._client_id,
+                api_key,
+                api_version,
+                exc_info=error,
+            )
+        self.finish()
+
+    def _broken(self, error: OSError) -> None:
+        """An answer cannot be finished, so no further one can follow it."""
+        if not isinstance(error, ConnectionError):
+            logger.warning("Closing the connection of %s in the middle of an answer: %s", self.info, error)
+        self.abort()
+
+    def _maybe_close(self) -> None:
+        if not self._parked and not self._writer.blocked:
+            self._writer.flush()
+            self._transport.close()
+
+    def _new_sender(self) -> RegionSender:
+        resources = self._resources
+        return resources.new_sender(
+            self._transport, resources.loop, resources.run_in_worker, self._writer.transport_is_full
+        )

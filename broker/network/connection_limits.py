@@ -1,0 +1,95 @@
+"""Who may connect: ``max.connections``, ``max.connections.per.ip`` and its overrides, per listener too.
+
+Decisions only, as Kafka's ConnectionQuotas takes them: over a limit by address the connection is closed at once; over a
+limit by number it waits, unread, until another one goes. The listener between brokers is not held back by
+``max.connections`` when there are others: there, the longest idle connection of another listener has to go.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from ipaddress import ip_address
+
+__all__ = ["Admission", "ConnectionLimits", "LimitSettings"]
+
+UNLIMITED = 2**31 - 1
+
+
+class Admission(Enum):
+    """What to do with a new connection."""
+
+    ADMIT = auto()
+    ADMIT_AND_CLOSE_IDLE = auto()
+    WAIT = auto()
+    REFUSE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """Kafka's names and defaults; all of them may change while the broker runs."""
+
+    max_connections: int = UNLIMITED
+    max_connections_per_ip: int = UNLIMITED
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    """By address as ``ipaddress`` writes it; host names are resolved by who builds this."""
+    max_connections_by_listener: Mapping[str, int] = field(default_factory=dict)
+    inter_broker_listener: str | None = None
+
+
+class ConnectionLimits:
+    """Counts connections, and decides about the next one."""
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self.settings = settings
+        self.total = 0
+        self._by_address: Counter[str] = Counter()
+        self._by_listener: Counter[str] = Counter()
+        self._listeners: set[str] = set()
+
+    def add_listener(self, name: str) -> None:
+        self._listeners.add(name)
+
+    def of_address(self, host: str) -> int:
+        return self._by_address[host]
+
+    def max_of_address(self, host: str) -> int:
+        settings = self.settings
+        if not settings.max_connections_per_ip_overrides:
+            return settings.max_connections_per_ip
+        return settings.max_connections_per_ip_overrides.get(_canonical(host), settings.max_connections_per_ip)
+
+    def decide(self, listener_name: str, host: str) -> Admission:
+        """About one more connection; ``add`` it only after ADMIT or ADMIT_AND_CLOSE_IDLE."""
+        settings = self.settings
+        if self._by_address[host] >= self.max_of_address(host):
+            return Admission.REFUSE
+        if self._by_listener[listener_name] >= settings.max_connections_by_listener.get(listener_name, UNLIMITED):
+            return Admission.WAIT
+        if self.total < settings.max_connections:
+            return Admission.ADMIT
+        if self.is_protected(listener_name):
+            return Admission.ADMIT_AND_CLOSE_IDLE
+        return Admission.WAIT
+
+    def is_protected(self, listener_name: str) -> bool:
+        return listener_name == self.settings.inter_broker_listener and len(self._listeners) > 1
+
+    def add(self, listener_name: str, host: str) -> None:
+        self.total += 1
+        self._by_address[host] += 1
+        self._by_listener[listener_name] += 1
+
+    def remove(self, listener_name: str, host: str) -> None:
+        self.total -= 1
+        self._by_listener[listener_name] -= 1
+        self._by_address[host] -= 1
+        if not self._by_address[host]:
+            del self._by_address[host]
+
+
+def _canonical(host: str) -> str:
+    try:
+        return str(ip_address(host))
+    except ValueError:  # "fe80::1%eth0" is fine from Python 3.9 on; a transport without addresses is not
+        return host

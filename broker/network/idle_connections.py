@@ -1,0 +1,78 @@
+"""Connections by when something last happened on them (``connections.max.idle.ms``): one order, one timer for all."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["IdleConnections", "IdleUser"]
+
+
+class IdleUser(Protocol):
+    """A connection, as seen from here."""
+
+    last_active_s: float
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    def close_idle(self) -> None: ...
+
+
+class TimerHandle(Protocol):
+    def cancel(self) -> None: ...
+
+
+class IdleConnections:
+    """Closes what was idle for ``max_idle_s``; requests in flight keep a connection open. ``max_idle_s < 0``: never."""
+
+    def __init__(
+        self,
+        max_idle_s: float,
+        call_later: Callable[[float, Callable[[], None]], TimerHandle],
+        now_s: Callable[[], float],
+    ) -> None:
+        self.max_idle_s = max_idle_s
+        self._call_later = call_later
+        self._now_s = now_s
+        self._by_activity: OrderedDict[IdleUser, None] = OrderedDict()
+        self._timer: TimerHandle | None = None
+
+    def touch(self, user: IdleUser) -> None:
+        """Something happened on it (the first time: it is new)."""
+        user.last_active_s = self._now_s()
+        self._by_activity[user] = None
+        self._by_activity.move_to_end(user)
+        if self._timer is None:
+            self._schedule()
+
+    def forget(self, user: IdleUser) -> None:
+        self._by_activity.pop(user, None)
+
+    def by_activity(self) -> list[IdleUser]:
+        """The longest idle one first."""
+        return list(self._by_activity)
+
+    def longest_idle(self) -> IdleUser | None:
+        return next(iter(self._by_activity), None)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _schedule(self) -> None:
+        oldest = self.longest_idle()
+        if oldest is not None and self.max_idle_s >= 0:
+            delay_s = oldest.last_active_s + self.max_idle_s - self._now_s()
+            self._timer = self._call_later(max(0.0, delay_s), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now_s = self._now_s()
+        while (oldest := self.longest_idle()) is not None and now_s - oldest.last_active_s >= self.max_idle_s:
+            if oldest.is_busy:
+                self.touch(oldest)
+            else:
+                self.forget(oldest)
+                oldest.close_idle()
+        self._schedule()

@@ -1,0 +1,216 @@
+"""The broker's listeners: they bind, accept, admit, and know every connection."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from .bound_sockets import open_servers
+from .connection import Connection
+from .connection_limits import Admission, ConnectionLimits, LimitSettings
+from .loop_resources import LoopResources
+from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
+from .request import ConnectionInfo, Handler
+from .request_header import HeaderVersion, api_header_version
+from .settings import Endpoint, NetworkSettings
+
+__all__ = ["Listeners"]
+
+logger = logging.getLogger(__name__)
+
+
+class Listeners:
+    """All sockets that the broker is reached by.
+
+    ``open`` them, ``stop_accepting`` when shutdown begins, ``close`` at its end.
+    """
+
+    def __init__(
+        self,
+        settings: NetworkSettings,
+        handler: Handler,
+        *,
+        clock_ms: Callable[[], int],
+        run_in_worker: RunInWorker | None = None,
+        new_sender: RegionSenderFactory = new_region_sender,
+        header_version: HeaderVersion = api_header_version,
+    ) -> None:
+        """To be made on the running loop.
+
+        ``clock_ms``: the wall clock. ``run_in_worker``: for reading cold pages; default: the loop's executor.
+        """
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._resources = LoopResources(
+            settings,
+            handler,
+            loop=loop,
+            clock_ms=clock_ms,
+            run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
+            new_sender=new_sender,
+            header_version=header_version,
+            logger=logger,
+        )
+        self._settings = settings
+        self._limits = ConnectionLimits(settings.limits)
+        self._servers: list[asyncio.Server] = []
+        self._connections: dict[Connection, None] = {}
+        self._waiting: deque[Connection] = deque()  # of these, the ones over max.connections
+        self._ids = count(1)
+        self._closing = False
+        self._all_gone: asyncio.Future[None] | None = None
+
+    async def open(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+        """Bind and accept. The same endpoints come back, with the port that the system chose in place of 0.
+
+        :raises AddressInUseError: nothing stays open then.
+        :raises BindError: likewise.
+        """
+        opened = []
+        try:
+            for endpoint in endpoints:
+                self._limits.add_listener(endpoint.listener_name)
+                origin = _Origin(self, endpoint)
+                servers, port = await open_servers(endpoint, self._settings, origin.new_connection)
+                self._servers += servers
+                opened.append(replace(endpoint, port=port))
+        except BaseException:
+            self.stop_accepting()
+            raise
+        return opened
+
+    @property
+    def connection_count(self) -> int:
+        """Open ones, with those that wait because of ``max.connections``."""
+        return len(self._connections)
+
+    @property
+    def request_bytes(self) -> int:
+        """What counts against ``queued.max.request.bytes`` just now."""
+        return self._resources.memory.used_bytes
+
+    def connections(self) -> list[Connection]:
+        """Open ones, in the order they came."""
+        return list(self._connections)
+
+    def change_limits(self, limits: LimitSettings) -> None:
+        """New limits for connections to come; those that are there stay."""
+        self._limits.settings = limits
+        self._admit_waiting()
+
+    def stop_accepting(self) -> None:
+        """Connections that are open go on."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+
+    async def close(self, grace_s: float) -> None:
+        """Accept nothing, start no further request, give those under way ``grace_s`` to be answered, and close."""
+        self._closing = True
+        self.stop_accepting()
+        for connection in self.connections():
+            connection.finish()
+        if self._connections:
+            self._all_gone = self._loop.create_future()
+            timer = self._loop.call_later(grace_s, self._abort_all)
+            await self._all_gone
+            timer.cancel()
+        self._resources.idle.close()
+        await self._resources.cancel_tasks()
+
+    def _abort_all(self) -> None:
+        logger.info("%d connections did not end in time: closing them", len(self._connections))
+        for connection in self.connections():
+            connection.abort()
+
+    # --- what a connection reports
+
+    def connected(self, connection: Connection, transport: asyncio.Transport, endpoint: Endpoint) -> ConnectionInfo:
+        info = ConnectionInfo(
+            next(self._ids),
+            endpoint.listener_name,
+            endpoint.security_protocol,
+            _host_and_port(transport.get_extra_info("sockname")),
+            _host_and_port(transport.get_extra_info("peername")),
+        )
+        connection.info = info
+        self._connections[connection] = None
+        if self._closing:
+            connection.abort()
+        elif not self._try_to_admit(connection):
+            if len(self._waiting) <= self._settings.backlog:
+                self._waiting.append(connection)
+                connection.hold_for_admission()
+            else:
+                self._refuse(connection, "max.connections is reached, and as many wait as the backlog may hold")
+        return info
+
+    def disconnected(self, connection: Connection) -> None:
+        del self._connections[connection]
+        if connection.is_admitted:
+            self._limits.remove(connection.info.listener_name, connection.info.peer_host)
+            self._admit_waiting()
+        elif connection in self._waiting:
+            self._waiting.remove(connection)
+        if not self._connections and self._all_gone is not None and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    def _try_to_admit(self, connection: Connection) -> bool:
+        """True: it was decided about, one way or the other; False: it has to wait."""
+        info = connection.info
+        decision = self._limits.decide(info.listener_name, info.peer_host)
+        if decision is Admission.WAIT:
+            return False
+        if decision is Admission.REFUSE:
+            most = self._limits.max_of_address(info.peer_host)
+            self._refuse(connection, f"max.connections.per.ip allows {most} from this address")
+            return True
+        if decision is Admission.ADMIT_AND_CLOSE_IDLE:
+            self._close_longest_idle()
+        self._limits.add(info.listener_name, info.peer_host)
+        connection.admit()
+        return True
+
+    def _admit_waiting(self) -> None:
+        for _ in range(len(self._waiting)):
+            connection = self._waiting.popleft()
+            if not self._try_to_admit(connection):
+                self._waiting.append(connection)
+
+    def _refuse(self, connection: Connection, reason: str) -> None:
+        info = connection.info
+        self._resources.offenders.warn(info.peer_host, f"Refusing the connection of {info}: {reason}")
+        connection.abort()
+
+    def _close_longest_idle(self) -> None:
+        for connection in self._resources.idle.by_activity():
+            assert isinstance(connection, Connection)
+            if connection.is_admitted and not self._limits.is_protected(connection.info.listener_name):
+                logger.info("Closing %s, the longest idle one: max.connections is reached", connection.info)
+                connection.abort()
+                return
+
+
+class _Origin:
+    """The listener that connections come in by, as they see it."""
+
+    def __init__(self, listeners: Listeners, endpoint: Endpoint) -> None:
+        self._listeners = listeners
+        self._endpoint = endpoint
+
+    def new_connection(self) -> Connection:
+        return Connection(self._listeners._resources, self)
+
+    def connected(self, connection: Connection, transport: asyncio.Transport) -> ConnectionInfo:
+        return self._listeners.connected(connection, transport, self._endpoint)
+
+    def disconnected(self, connection: Connection) -> None:
+        self._listeners.disconnected(connection)
+
+
+def _host_and_port(address: Any) -> tuple[str, int]:
+    """Of a socket's address; a peer that is gone already has none."""
+    return (str(address[0]), int(address[1])) if address else ("unknown", 0)

@@ -1,0 +1,61 @@
+"""What all connections on one loop share."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from .frame_reader import new_shared_buffer
+from .idle_connections import IdleConnections
+from .region_sender import RegionSenderFactory, RunInWorker
+from .request import Handler, ReplyPart
+from .request_header import HeaderVersion, RequestHeaderParser
+from .request_memory import RequestMemory
+from .settings import NetworkSettings
+from .strangers import OffenderLog
+
+__all__ = ["LoopResources"]
+
+
+class LoopResources:
+    """One per loop; it owns no connection."""
+
+    def __init__(
+        self,
+        settings: NetworkSettings,
+        handler: Handler,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        clock_ms: Callable[[], int],
+        run_in_worker: RunInWorker,
+        new_sender: RegionSenderFactory,
+        header_version: HeaderVersion,
+        logger: logging.Logger,
+    ) -> None:
+        self.settings = settings
+        self.handler = handler
+        self.loop = loop
+        self.clock_ms = clock_ms
+        self.run_in_worker = run_in_worker
+        self.new_sender = new_sender
+        self.headers = RequestHeaderParser(header_version)
+        self.read_buffer = new_shared_buffer()
+        self.memory = RequestMemory(settings.max_queued_bytes, settings.max_queued_requests, loop.call_later, loop.time)
+        self.idle = IdleConnections(settings.max_idle_ms / 1000, loop.call_later, loop.time)
+        self.offenders = OffenderLog(logger, loop.time)
+        self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
+        """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
+
+    def new_task(self, awaitable: Awaitable[list[ReplyPart] | None]) -> asyncio.Task[list[ReplyPart] | None]:
+        task = self.loop.create_task(_await(awaitable) if not asyncio.iscoroutine(awaitable) else awaitable)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    async def cancel_tasks(self) -> None:
+        for task in tuple(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+async def _await(awaitable: Awaitable[list[ReplyPart] | None]) -> list[ReplyPart] | None:
+    return await awaitable

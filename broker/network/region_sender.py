@@ -1,0 +1,278 @@
+"""Regions of files to a socket: the only place that touches raw descriptors, and what a simulation replaces.
+
+A sender belongs to one connection and sends one region at a time. While it does (from ``send`` until its ``done``)
+nobody else writes to the transport, and when ``send`` is called the transport holds nothing unsent.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+from .page_cache import is_cached, read_ahead, read_if_cached
+from .request import Region
+
+__all__ = [
+    "CopyingSender",
+    "RegionSender",
+    "RegionSenderFactory",
+    "RunInWorker",
+    "SendfileSender",
+    "TruncatedRegionError",
+    "new_region_sender",
+]
+
+RunInWorker: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Run a function that may block outside the loop; the awaitable is done (on the loop) when it is."""
+
+Done: TypeAlias = Callable[[OSError | None], None]
+
+_HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
+_CHUNK = 256 * 1024
+_CHUNKS_PER_TURN = 8  # then the other connections get the loop
+
+
+class TruncatedRegionError(OSError):
+    """The file ended before the region did: its segment was cut while it was being sent."""
+
+
+class RegionSender(Protocol):
+    sent_bytes: int
+    """Of all regions that went through ``send``, so far."""
+
+    def read_now(self, region: Region) -> bytes | bytearray | None:
+        """All bytes of a small region if that needs no waiting, else None.
+
+        :raises TruncatedRegionError: the file is shorter.
+        """
+
+    def send(self, region: Region, done: Done) -> bool:
+        """True: sent. False: under way; ``done(error or None)`` is called later, and never after ``close``.
+
+        :raises OSError: the file cannot be read, or the socket is broken.
+        """
+
+    def transport_drained(self) -> None:
+        """The transport's buffer, which was over its limit, is empty."""
+
+    def close(self) -> None:
+        """The connection is gone: stop and give back descriptors."""
+
+
+RegionSenderFactory: TypeAlias = Callable[
+    [asyncio.Transport, asyncio.AbstractEventLoop, RunInWorker, Callable[[], bool]], RegionSender
+]
+"""``(transport, loop, run_in_worker, is_full) -> sender``; ``is_full()``: the transport asked to pause writing."""
+
+
+def _read_now(region: Region) -> bytes | bytearray | None:
+    data = read_if_cached(region.fileno(), region.position, region.size_bytes)
+    if data is not None and len(data) < region.size_bytes:
+        raise _truncated(region, region.position + len(data))
+    return data
+
+
+def _truncated(region: Region, position: int) -> TruncatedRegionError:
+    missing = region.position + region.size_bytes - position
+    return TruncatedRegionError(f"the file ends at {position}, {missing} bytes before the end of what was to be sent")
+
+
+class _Sender:
+    """What both ways share: the region under way, and reading cold pages ahead in a worker."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        run_in_worker: RunInWorker,
+        is_full: Callable[[], bool],
+    ) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._run_in_worker = run_in_worker
+        self._is_full = is_full
+        self.sent_bytes = 0
+        self._region: Region | None = None
+        self._position = 0
+        self._end = 0
+        self._done: Done | None = None
+        self._warm_end = 0  # a worker has read up to here: do not probe it again, or a busy cache would never let go
+
+    def read_now(self, region: Region) -> bytes | bytearray | None:
+        return _read_now(region)
+
+    def send(self, region: Region, done: Done) -> bool:
+        self._region = region
+        self._position = region.position
+        self._end = region.position + region.size_bytes
+        self._warm_end = 0
+        self._done = None
+        try:
+            finished = self._pump(region)
+        except OSError:
+            self._region = None
+            raise
+        if finished:
+            self._region = None
+        else:
+            self._done = done
+        return finished
+
+    def transport_drained(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._region = None
+        self._done = None
+
+    def _pump(self, region: Region) -> bool:
+        raise NotImplementedError
+
+    def _continue(self) -> None:
+        region = self._region
+        if region is None or self._done is None or self._transport.is_closing():
+            return
+        try:
+            if not self._pump(region):
+                return
+        except OSError as error:
+            self._finish(error)
+        else:
+            self._finish(None)
+
+    def _finish(self, error: OSError | None) -> None:
+        done, self._done = self._done, None
+        self._region = None
+        if done is not None:
+            done(error)
+
+    def _is_warm(self, region: Region, size: int) -> bool:
+        return self._position + size <= self._warm_end or is_cached(region.fileno(), self._position, size)
+
+    def _warm(self, region: Region, size: int) -> None:
+        """Have a worker read the next ``size`` bytes into the page cache, then go on."""
+        fd, position = region.fileno(), self._position
+        future = asyncio.ensure_future(self._run_in_worker(lambda: read_ahead(fd, position, size)))
+
+        def warmed(done: asyncio.Future[None]) -> None:
+            if done.cancelled() or self._region is not region:
+                return
+            error = done.exception()
+            if isinstance(error, OSError):
+                self._finish(error)
+                return
+            self._warm_end = position + size
+            self._continue()
+
+        future.add_done_callback(warmed)
+
+
+class SendfileSender(_Sender):
+    """From the page cache to the socket inside the kernel.
+
+    The descriptor is a duplicate of the transport's: uvloop does not let anyone watch its own, and a duplicate stays
+    ours when the transport closes behind our back.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        run_in_worker: RunInWorker,
+        is_full: Callable[[], bool],
+    ) -> None:
+        super().__init__(transport, loop, run_in_worker, is_full)
+        self._fd = -1
+        self._watching = False
+
+    def close(self) -> None:
+        super().close()
+        self._stop_watching()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _pump(self, region: Region) -> bool:
+        if self._fd < 0:
+            self._fd = os.dup(self._transport.get_extra_info("socket").fileno())
+        chunks = 0
+        while (left := self._end - self._position) > 0:
+            if chunks == _CHUNKS_PER_TURN:
+                self._take_turns()
+                return False
+            size = min(left, _CHUNK)
+            if not self._is_warm(region, size):
+                self._stop_watching()
+                self._warm(region, size)
+                return False
+            try:
+                sent = os.sendfile(self._fd, region.fileno(), self._position, size)
+            except BlockingIOError:
+                self._watch()
+                return False
+            if sent == 0:
+                raise _truncated(region, self._position)
+            self._position += sent
+            self.sent_bytes += sent
+            chunks += 1
+        self._stop_watching()
+        return True
+
+    def _finish(self, error: OSError | None) -> None:
+        self._stop_watching()
+        super()._finish(error)
+
+    def _take_turns(self) -> None:
+        if not self._watching:  # else the loop comes back by itself as soon as there is room
+            self._loop.call_soon(self._continue)
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            self._loop.add_writer(self._fd, self._continue)
+
+    def _stop_watching(self) -> None:
+        if self._watching:
+            self._watching = False
+            self._loop.remove_writer(self._fd)
+
+
+class CopyingSender(_Sender):
+    """Reads a piece, writes it, waits until the transport has room: for systems without Linux's sendfile."""
+
+    def transport_drained(self) -> None:
+        self._continue()
+
+    def _pump(self, region: Region) -> bool:
+        chunks = 0
+        while (left := self._end - self._position) > 0:
+            if self._is_full():
+                return False
+            if chunks == _CHUNKS_PER_TURN:
+                self._loop.call_soon(self._continue)
+                return False
+            size = min(left, _CHUNK)
+            if not self._is_warm(region, size):
+                self._warm(region, size)
+                return False
+            data = os.pread(region.fileno(), size, self._position)
+            if not data:
+                raise _truncated(region, self._position)
+            self._transport.write(data)
+            self._position += len(data)
+            self.sent_bytes += len(data)
+            chunks += 1
+        return True
+
+
+def new_region_sender(
+    transport: asyncio.Transport,
+    loop: asyncio.AbstractEventLoop,
+    run_in_worker: RunInWorker,
+    is_full: Callable[[], bool],
+) -> RegionSender:
+    """The better way of this platform."""
+    if _HAS_LINUX_SENDFILE:
+        return SendfileSender(transport, loop, run_in_worker, is_full)
+    return CopyingSender(transport, loop, run_in_worker, is_full)

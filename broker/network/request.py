@@ -1,0 +1,156 @@
+"""What the network layer hands to the handler, and what it takes back."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+__all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "Region", "Reply", "ReplyPart", "Request"]
+
+
+class Region(Protocol):
+    """A stretch of a file that is sent as it stands; ``storage.files.FileRegion`` is one.
+
+    The object keeps the file's descriptor open as long as it lives.
+    """
+
+    @property
+    def position(self) -> int:
+        """First byte in the file."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def fileno(self) -> int: ...
+
+
+ReplyPart: TypeAlias = "bytes | bytearray | memoryview | Region"
+"""Bytes are not copied before they are sent: whoever hands them over leaves them alone from then on."""
+
+
+class CloseConnectionError(Exception):
+    """Raised by a handler, at once or through its awaitable: close this connection, without an answer to this request.
+
+    The message says why, in words for the log.
+    """
+
+
+class ConnectionInfo:
+    """Who is at the other end, and by which listener they came. One per connection, for its whole life."""
+
+    __slots__ = (
+        "connection_id",
+        "listener_name",
+        "local_host",
+        "local_port",
+        "peer_host",
+        "peer_port",
+        "principal",
+        "security_protocol",
+    )
+
+    def __init__(
+        self,
+        connection_id: int,
+        listener_name: str,
+        security_protocol: str,
+        local: tuple[str, int],
+        peer: tuple[str, int],
+    ) -> None:
+        self.connection_id = connection_id
+        self.listener_name = listener_name
+        self.security_protocol = security_protocol
+        self.local_host, self.local_port = local
+        self.peer_host, self.peer_port = peer
+        self.principal = "User:ANONYMOUS"
+        """Kafka's name of who is speaking; authentication sets it."""
+
+    def __str__(self) -> str:
+        return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Request:
+    """One frame with its header decoded.
+
+    ``frame`` is the whole frame without its size; it belongs to this request alone, nobody else reads or writes it, so
+    views of it stay good and may be written through. ``header_size`` is where the body starts in it.
+    ``received_ms`` is the wall clock when the frame was complete.
+    """
+
+    __slots__ = (
+        "_release",
+        "api_key",
+        "api_version",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "frame",
+        "header_size",
+        "received_ms",
+    )
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        header_size: int,
+        frame: bytearray,
+        connection: ConnectionInfo,
+        received_ms: int,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.header_size = header_size
+        self.frame = frame
+        self.connection = connection
+        self.received_ms = received_ms
+        self._release: Callable[[], None] | None = None
+
+    @property
+    def body(self) -> memoryview:
+        """The frame behind its header, writable, not copied."""
+        return memoryview(self.frame)[self.header_size :]
+
+    def release(self) -> None:
+        """Say that the frame's bytes are no longer needed, though the answer is still to come.
+
+        They stop counting against ``queued.max.request.bytes`` and the request against ``queued.max.requests``. A
+        produce request that waits for followers calls it after its append. Calling it again does nothing.
+        """
+        release, self._release = self._release, None
+        if release is not None:
+            release()
+
+    def on_release(self, release: Callable[[], None]) -> None:
+        """Call ``release`` once when the frame is no longer needed (set by the connection)."""
+        self._release = release
+
+
+Reply: TypeAlias = "list[ReplyPart] | Awaitable[list[ReplyPart] | None] | None"
+"""Header and body of the response without its size; None sends nothing (Produce with acks=0)."""
+
+Handler: TypeAlias = Callable[[Request], Reply]
+"""Called on the loop, requests of a connection in the order they came; answers leave in that order too.
+
+A list at once is the fast path. A coroutine is started as a task before the next request of its connection is handed
+over; what must happen in order has to happen before its first real suspension.
+"""
+
+
+def size_of(parts: Sequence[ReplyPart]) -> int:
+    """Bytes that ``parts`` will take on the wire."""
+    size = 0
+    for part in parts:
+        if isinstance(part, bytes | bytearray):
+            size += len(part)
+        elif isinstance(part, memoryview):
+            size += part.nbytes
+        else:
+            size += part.size_bytes
+    return size

@@ -1,0 +1,195 @@
+"""Replies to the socket, in the order they are given: bytes corked into few writes, regions of files by a sender.
+
+The transport's high-water mark is 0, so ``pause_writing`` means "something is left over" and ``resume_writing``
+"nothing is": exactly what sending from raw descriptors needs, and the kernel's socket buffer is buffer enough. While
+the writer is ``blocked`` it takes no further reply; its owner keeps them and gives them when ``on_ready`` is called.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+
+from .region_sender import RegionSender
+from .request import Region, ReplyPart
+
+__all__ = ["SMALL_REGION", "ResponseWriter"]
+
+_SIZE = Struct(">i")
+_CORK_LIMIT = 256 * 1024
+_JOIN_LIMIT = 64 * 1024
+SMALL_REGION = 32 * 1024
+"""Up to here, reading a region and writing it with its neighbours is cheaper than a sendfile of its own."""
+
+
+class ResponseWriter:
+    """The send side of one connection."""
+
+    __slots__ = (
+        "_corked",
+        "_corked_bytes",
+        "_make_sender",
+        "_on_broken",
+        "_on_ready",
+        "_parts",
+        "_sender",
+        "_sending",
+        "_transport",
+        "_transport_full",
+        "blocked",
+    )
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        make_sender: Callable[[], RegionSender],
+        on_ready: Callable[[], None],
+        on_broken: Callable[[OSError], None],
+    ) -> None:
+        self._transport = transport
+        self._make_sender = make_sender
+        self._on_ready = on_ready
+        self._on_broken = on_broken
+        self._sender: RegionSender | None = None
+        self._corked: list[bytes | bytearray | memoryview] = []
+        self._corked_bytes = 0
+        self._parts: deque[ReplyPart] = deque()  # what is left of the reply under way
+        self._sending = False  # the first of them is a region that the sender has begun
+        self._transport_full = False
+        self.blocked = False
+
+    def send(self, parts: list[ReplyPart]) -> bool:
+        """Frame one reply and cork it; ``flush`` sends what is corked. Whether the writer takes another one.
+
+        Not to be called while ``blocked``.
+        """
+        size = 0
+        only_bytes = True
+        for part in parts:
+            kind = type(part)
+            if kind is bytes or kind is bytearray:
+                size += len(part)  # type: ignore[arg-type]
+            elif kind is memoryview:
+                size += part.nbytes  # type: ignore[union-attr]
+            else:
+                size += part.size_bytes  # type: ignore[union-attr]
+                only_bytes = False
+        corked = self._corked
+        corked.append(_SIZE.pack(size))
+        self._corked_bytes += 4
+        if only_bytes:
+            corked += parts  # type: ignore[arg-type]
+            self._corked_bytes += size
+            if self._corked_bytes >= _CORK_LIMIT:
+                self.flush()
+        else:
+            self._parts.extend(parts)
+            self._advance()
+        return not self.blocked
+
+    def flush(self) -> None:
+        """Write what is corked."""
+        corked = self._corked
+        if not corked:
+            return
+        joinable = self._corked_bytes <= _JOIN_LIMIT
+        self._corked = []
+        self._corked_bytes = 0
+        if joinable:
+            self._transport.write(b"".join(corked))
+        else:
+            self._transport.writelines(corked)
+
+    def write_raw(self, data: bytes) -> None:
+        """Bytes that are no frame, behind all that is corked (an answer to somebody who does not speak Kafka)."""
+        self.flush()
+        self._transport.write(data)
+
+    def transport_is_full(self) -> bool:
+        return self._transport_full
+
+    @property
+    def region_bytes(self) -> int:
+        """How much of regions was sent, ever: it grows as long as the peer reads."""
+        return 0 if self._sender is None else self._sender.sent_bytes
+
+    def pause(self) -> None:
+        """The transport holds unsent bytes."""
+        self._transport_full = True
+        self.blocked = True
+
+    def resume(self) -> None:
+        """The transport holds none any more."""
+        self._transport_full = False
+        if self._sending:
+            self._get_sender().transport_drained()
+        else:
+            self._go_on()
+
+    def close(self) -> None:
+        """The connection is gone."""
+        self._corked = []
+        self._corked_bytes = 0
+        self._parts.clear()
+        self.blocked = True
+        if self._sender is not None:
+            self._sender.close()
+
+    def _go_on(self) -> None:
+        self._advance()
+        if not self.blocked:
+            self._on_ready()
+
+    def _advance(self) -> None:
+        try:
+            self.blocked = not self._send_parts()
+        except OSError as error:
+            self.blocked = True
+            self._on_broken(error)
+
+    def _send_parts(self) -> bool:
+        """Cork or send what is left of the reply under way. False: something has to be waited for."""
+        parts = self._parts
+        while parts:
+            part = parts[0]
+            if isinstance(part, (bytes, bytearray, memoryview)):
+                self._cork(part)
+            elif not self._send_region(part):
+                return False
+            parts.popleft()
+            if self._corked_bytes >= _CORK_LIMIT:
+                self.flush()
+            if self._transport_full:
+                return False
+        return not self._transport_full
+
+    def _cork(self, data: bytes | bytearray | memoryview) -> None:
+        self._corked.append(data)
+        self._corked_bytes += data.nbytes if isinstance(data, memoryview) else len(data)
+
+    def _send_region(self, region: Region) -> bool:
+        sender = self._get_sender()
+        if region.size_bytes <= SMALL_REGION:
+            data = sender.read_now(region) if region.size_bytes else b""
+            if data is not None:
+                self._cork(data)
+                return True
+        self.flush()
+        if self._transport_full:
+            return False
+        self._sending = True
+        self._sending = not sender.send(region, self._region_sent)
+        return not self._sending
+
+    def _region_sent(self, error: OSError | None) -> None:
+        self._sending = False
+        if error is not None:
+            self._on_broken(error)
+            return
+        self._parts.popleft()
+        self._go_on()
+
+    def _get_sender(self) -> RegionSender:
+        if self._sender is None:
+            self._sender = self._make_sender()
+        return self._sender

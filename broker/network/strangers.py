@@ -1,0 +1,70 @@
+"""Peers that are no Kafka clients: guess from their first bytes who they are, and log without drowning in it."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["OffenderLog", "Stranger", "recognise"]
+
+_HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
+_TLS_HANDSHAKE = b"\x16\x03"
+
+_HTTP_TEXT = (
+    "This port speaks the Kafka protocol, not HTTP. Point a Kafka client at it; in a browser there is nothing to see.\n"
+)
+_HTTP_ANSWER = (
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    f"Content-Length: {len(_HTTP_TEXT)}\r\n"
+    "Connection: close\r\n"
+    "\r\n"
+    f"{_HTTP_TEXT}"
+).encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """Somebody who took this port for something else."""
+
+    description: str
+    answer: bytes
+
+
+_TLS = Stranger("a TLS hello on a plaintext listener: the client is set to SSL, this listener is not", b"")
+_HTTP = Stranger("an HTTP request on a Kafka port", _HTTP_ANSWER)
+
+
+def recognise(start: bytes) -> Stranger | None:
+    """``start``: the first bytes of a connection."""
+    if start.startswith(_TLS_HANDSHAKE):
+        return _TLS
+    if start[:4] in _HTTP_METHODS:
+        return _HTTP
+    return None
+
+
+class OffenderLog:
+    """Warnings about peers: one line a host in ``quiet_s`` seconds, and how many were left out since."""
+
+    _MAX_HOSTS = 1024
+
+    def __init__(self, logger: logging.Logger, now_s: Callable[[], float], quiet_s: float = 30.0) -> None:
+        self._logger = logger
+        self._now_s = now_s
+        self._quiet_s = quiet_s
+        self._hosts: OrderedDict[str, tuple[float, int]] = OrderedDict()  # last line, left out since
+
+    def warn(self, host: str, message: str) -> None:
+        now_s = self._now_s()
+        last_s, left_out = self._hosts.get(host, (None, 0))
+        if last_s is not None and now_s - last_s < self._quiet_s:
+            self._hosts[host] = (last_s, left_out + 1)
+            return
+        self._hosts[host] = (now_s, 0)
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > self._MAX_HOSTS:
+            self._hosts.popitem(last=False)
+        if left_out:
+            message = f"{message} ({left_out} more from {host} since the last such line)"
+        self._logger.warning("%s", message)
