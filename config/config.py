@@ -97,10 +97,7 @@ class Config(TypedValues):
         Raises:
             ConfigError: one plain line: the name, the value, what is allowed.
         """
-        config = cls.unchecked(properties, overrides)
-        check_refusals(config)
-        check_consistency(config)
-        return config
+        return cls.unchecked(properties, overrides)._checked()
 
     @classmethod
     def unchecked(cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None) -> "Config":
@@ -121,10 +118,12 @@ class Config(TypedValues):
         """
         given = dict(self._given)
         given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in overrides.items()})
-        config = Config(given)
-        check_refusals(config)
-        check_consistency(config)
-        return config
+        return Config(given)._checked()
+
+    def _checked(self) -> "Config":
+        check_refusals(self)
+        check_consistency(self)
+        return self
 
     def for_listener(self, listener_name: str) -> "Config":
         """These settings with one listener's own (``listener.name.<name>.<setting>``) in place of the common ones."""
@@ -146,6 +145,15 @@ class Config(TypedValues):
         """Whether somebody set it."""
         return name in self._given
 
+    def setting(self, name: str) -> Setting | None:
+        """The setting of this name, also where it is set for one listener only; None when there is none."""
+        return BROKER_SETTINGS.get(name) or base_setting(name)
+
+    def value_given(self, name: str) -> Value | None:
+        """The value that was set under a name, which may be for one listener only; None when nothing was."""
+        setting = self.setting(name)
+        return setting.parse(self._given[name].text) if setting is not None and name in self._given else None
+
     def source(self, name: str) -> Source:
         """Where a known setting's value comes from."""
         return self._given[name].source if name in self._given else Source.DEFAULT
@@ -161,7 +169,8 @@ class Config(TypedValues):
     @property
     def log_dirs(self) -> tuple[str, ...]:
         """``log.dirs``, or the one ``log.dir``; empty names are left out."""
-        both = self.optional_string("log.dirs") or self.string("log.dir")
+        several = self.optional_string("log.dirs")
+        both = several if several is not None else self.string("log.dir")
         return tuple(directory for directory in split_list(both) if directory)
 
     @property

@@ -1,10 +1,162 @@
-"""Checks that look at several settings."""
+"""Checks that look at more than one setting, as Kafka's own broker makes them (``KafkaConfig.validateValues``).
 
+What concerns only machinery that pybroker is without (KRaft, the newer group protocols, SASL) is left out; the group
+session time-outs are checked here and not there.
+"""
+
+import os
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from .config_error import ConfigError
+from .versions import is_at_least, metadata_version
 
 if TYPE_CHECKING:
     from .config import Config
 
+_MIB = 1 << 20
+_HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
+
+# (smaller, larger): the first must not exceed the second.
+_ORDERED = (
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+    ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
+    ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
+)
+
 
 def check_consistency(config: "Config") -> None:
-    return
+    """Check what several settings say together.
+
+    Raises:
+        ConfigError: the first thing found, in one line: the name, the value, what is allowed.
+    """
+    for check in _CHECKS:
+        check(config)
+
+
+def _check_order(config: "Config") -> None:
+    for smaller, larger in _ORDERED:
+        if config.int(smaller) > config.int(larger):
+            raise _bad(config, smaller, f"must not exceed {larger}={config.int(larger)}")
+
+
+def _check_broker_id(config: "Config") -> None:
+    highest = config.int("reserved.broker.max.id")
+    if config.boolean("broker.id.generation.enable"):
+        if not -1 <= config.int("broker.id") <= highest:
+            raise _bad(config, "broker.id", f"must be from -1 to reserved.broker.max.id={highest}")
+    elif config.int("broker.id") < 0:
+        raise _bad(config, "broker.id", "must be 0 or more while broker.id.generation.enable is false")
+
+
+def _check_times(config: "Config") -> None:
+    if config.roll_ms < 1:
+        raise _bad(config, "log.roll.ms", "must be at least 1")
+    if config.roll_jitter_ms < 0:
+        raise _bad(config, "log.roll.jitter.ms", "must be at least 0")
+    if config.retention_ms == 0:
+        names = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+        name = next((name for name in names if config.value(name) is not None), names[0])
+        raise _bad(config, name, "must be at least 1, or -1 for ever")
+    idle_ms, delay_ms = config.int("connections.max.idle.ms"), config.int("connection.failed.authentication.delay.ms")
+    if 0 <= idle_ms <= delay_ms:
+        raise _bad(
+            config, "connections.max.idle.ms", f"must exceed connection.failed.authentication.delay.ms={delay_ms}"
+        )
+
+
+def _check_log_dirs(config: "Config") -> None:
+    name = "log.dirs" if config.is_given("log.dirs") else "log.dir"
+    if not config.log_dirs:
+        raise _bad(config, name, "must name at least one directory")
+    if len({os.path.realpath(directory) for directory in config.log_dirs}) < len(config.log_dirs):
+        raise _bad(config, name, "must not name a directory twice")
+
+
+def _check_memory(config: "Config") -> None:
+    largest, queued = config.int("socket.request.max.bytes"), config.int("queued.max.request.bytes")
+    if 0 < queued < largest:
+        raise _bad(config, "queued.max.request.bytes", f"must be at least socket.request.max.bytes={largest}, or -1")
+    threads = config.int("log.cleaner.threads")
+    if threads and config.int("log.cleaner.dedupe.buffer.size") // threads <= _MIB:
+        raise _bad(config, "log.cleaner.dedupe.buffer.size", "must exceed 1048576 for each of log.cleaner.threads")
+
+
+def _check_connections(config: "Config") -> None:
+    overrides = config.max_connections_per_ip_overrides
+    if config.int("max.connections.per.ip") == 0 and not overrides:
+        raise _bad(config, "max.connections.per.ip", "may be 0 only where max.connections.per.ip.overrides is set")
+    for host in overrides:
+        if not _HOST.fullmatch(host):
+            raise _bad(config, "max.connections.per.ip.overrides", f"{host} must be an address or a host name")
+
+
+def _check_listeners(config: "Config") -> None:
+    names = [listener.name for listener in config.listeners()]
+    advertised = config.advertised_listeners()
+    advertised_names = [listener.name for listener in advertised] if advertised is not None else names
+    if not set(advertised_names) <= set(names):
+        raise _bad(config, "advertised.listeners", f"must use only the names that listeners has: {', '.join(names)}")
+    for listener in advertised or ():
+        if listener.host == "0.0.0.0":
+            raise _bad(config, "advertised.listeners", "0.0.0.0 is no address that a client can reach")
+    _check_inter_broker_listener(config, advertised_names)
+
+
+def _check_inter_broker_listener(config: "Config", advertised_names: list[str]) -> None:
+    name = config.inter_broker_listener_name
+    if config.is_given("inter.broker.listener.name") and config.is_given("security.inter.broker.protocol"):
+        raise _bad(config, "inter.broker.listener.name", "must not be set together with security.inter.broker.protocol")
+    if name not in advertised_names:
+        raise ConfigError(
+            f"inter.broker.listener.name={name}: must be one of the listeners: {', '.join(advertised_names)}"
+        )
+    control_plane = config.optional_string("control.plane.listener.name")
+    if control_plane is not None:
+        if control_plane.upper() not in advertised_names:
+            raise _bad(
+                config, "control.plane.listener.name", f"must be one of the listeners: {', '.join(advertised_names)}"
+            )
+        if control_plane.upper() == name:
+            raise _bad(config, "control.plane.listener.name", "must differ from the listener between brokers")
+
+
+def _check_groups(config: "Config") -> None:
+    replicas = config.int("offsets.topic.replication.factor")
+    if not -1 <= config.int("offsets.commit.required.acks") <= replicas:
+        raise _bad(
+            config, "offsets.commit.required.acks", f"must be from -1 to offsets.topic.replication.factor={replicas}"
+        )
+    if not 0 <= config.int("offsets.topic.compression.codec") <= 4:
+        raise _bad(
+            config, "offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
+        )
+    if config.list("group.coordinator.rebalance.protocols") != ("classic",):
+        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, the others need KRaft")
+
+
+def _check_protocol_version(config: "Config") -> None:
+    version = metadata_version(config.string("inter.broker.protocol.version"))
+    if not is_at_least(version, "3.0-IV0") or is_at_least(version, "4.0-IV0"):
+        raise _bad(config, "inter.broker.protocol.version", "must be from 3.0 to 3.9")
+
+
+_CHECKS: tuple[Callable[["Config"], None], ...] = (
+    _check_broker_id,
+    _check_log_dirs,
+    _check_listeners,
+    _check_times,
+    _check_order,
+    _check_memory,
+    _check_connections,
+    _check_groups,
+    _check_protocol_version,
+)
+
+
+def _bad(config: "Config", name: str, allowed: str) -> ConfigError:
+    place = f" ({config.given[name].place})" if name in config.given else ""
+    return ConfigError(f"{name}={config.text(name)}{place}: {allowed}")

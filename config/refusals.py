@@ -1,10 +1,97 @@
-"""What refuses the start."""
+"""Settings that refuse the start, because a broker that ignored them would not be what was asked for.
+
+Two kinds: another way to run Kafka (ZooKeeper, KRaft), and protection that is not there. An empty value or Kafka's own
+default asks for nothing and is let through.
+"""
 
 from typing import TYPE_CHECKING
+
+from .config_error import ConfigError
+from .setting import Setting, SupportKind
+from .values import trim
 
 if TYPE_CHECKING:
     from .config import Config
 
+# Unknown names that can only mean protection, and which: a misspelt ``ssl.…`` must not start an open broker, and
+# neither must what Kafka's own authorizer reads beside the table.
+_PROTECTION_PREFIXES = {
+    "allow.everyone.if.no.acl.found": "authorization",
+    "authorizer.": "authorization",
+    "sasl.": "SASL",
+    "security.": "security settings",
+    "ssl.": "TLS",
+    "super.users": "authorization",
+    "zookeeper.sasl.": "SASL to ZooKeeper",
+    "zookeeper.ssl.": "TLS to ZooKeeper",
+}
+_OPEN = "pybroker does not start without protection that was asked for"
+
 
 def check_refusals(config: "Config") -> None:
-    return
+    """Refuse what cannot be given.
+
+    Raises:
+        ConfigError: one line with every setting in question.
+    """
+    _refuse_other_modes(config)
+    _refuse_protection(config)
+    _refuse_secure_listeners(config)
+
+
+def _refuse_other_modes(config: "Config") -> None:
+    asked = [(name, setting) for name, setting in _asked_for(config) if setting.support.kind is SupportKind.OTHER_MODE]
+    if not asked:
+        return
+    note = asked[0][1].support.note
+    names = [name for name, setting in asked if setting.support.note == note]
+    first = names[0]
+    others = f", and {', '.join(names[1:])}" if len(names) > 1 else ""
+    what = "these lines" if len(names) > 1 else "it"
+    raise ConfigError(
+        f"{first}={trim(config.given[first].text)} ({config.given[first].place}){others}: {note}; "
+        f"remove {what} to run a single broker with its embedded metadata store"
+    )
+
+
+def _refuse_protection(config: "Config") -> None:
+    asked = [
+        (name, setting.support.note)
+        for name, setting in _asked_for(config)
+        if setting.support.kind is SupportKind.REFUSED
+    ]
+    asked += [(name, note) for name in config.unknown if (note := _protection_meant(name)) is not None]
+    if not asked:
+        return
+    # Values stay out of the line: many of these are secrets.
+    names = ", ".join(f"{name} ({config.given[name].place})" for name, _ in asked)
+    missing = ", ".join(dict.fromkeys(note for _, note in asked))
+    raise ConfigError(
+        f"{names}: not there yet: {missing}; pybroker does not start without protection that was asked for"
+    )
+
+
+def _refuse_secure_listeners(config: "Config") -> None:
+    for listener in config.listeners() + (config.advertised_listeners() or ()):
+        if listener.security_protocol != "PLAINTEXT":
+            raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not there yet; {_OPEN}")
+
+
+def _asked_for(config: "Config") -> list[tuple[str, Setting]]:
+    """What was given with a value that is neither empty nor Kafka's default."""
+    return [
+        (name, setting)
+        for name, value in config.given.items()
+        if (setting := config.setting(name)) is not None
+        and trim(value.text)
+        and (setting.default is None or setting.parse(value.text) != setting.parse(setting.default))
+    ]
+
+
+def _protection_meant(unknown_name: str) -> str | None:
+    name = unknown_name
+    if name.startswith("listener.name.") and name.count(".") >= 3:
+        name = name.split(".", 3)[3]
+        if ".sasl." in name:
+            return "SASL"
+    return next((note for prefix, note in _PROTECTION_PREFIXES.items() if name.startswith(prefix)), None)

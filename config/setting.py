@@ -43,6 +43,7 @@ class SupportKind(Enum):
     NOT_YET = "not yet"
     NO_MEANING = "no meaning"
     REFUSED = "refused"
+    OTHER_MODE = "other mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,13 @@ def no_meaning(why: str) -> Support:
 
 
 def refused(what: str) -> Support:
-    """Promises what is not there (protection, another mode): any value but Kafka's default refuses the start."""
+    """Promises protection that is not there: any value but Kafka's default refuses the start."""
     return Support(SupportKind.REFUSED, what)
+
+
+def other_mode(what: str) -> Support:
+    """Belongs to a way of running Kafka that is not there: any value but Kafka's default refuses the start."""
+    return Support(SupportKind.OTHER_MODE, what)
 
 
 class AppliesWhen(Enum):

@@ -3,6 +3,7 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import INT, LONG, SHORT
+from .parts import COMMIT_ACKS
 
 GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
     "0",
@@ -19,32 +20,34 @@ OFFSETS_TOPIC_REPLICATION_FACTOR = OwnDefault(
 # fmt: off
 SETTINGS = (
     Setting("group.initial.rebalance.delay.ms", INT, "3000", None, MEDIUM, READ_ONLY, ACTED_ON,
-            ".", own_default=GROUP_INITIAL_REBALANCE_DELAY_MS),
+            "Wait of an empty group for more members before its first rebalance.",
+            own_default=GROUP_INITIAL_REBALANCE_DELAY_MS),
     Setting("group.max.session.timeout.ms", INT, "1800000", None, MEDIUM, READ_ONLY, ACTED_ON,
-            "."),
+            "Longest session time-out a member may ask for."),
     Setting("group.max.size", INT, "2147483647", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
-            "."),
+            "Most members of a group."),
     Setting("group.min.session.timeout.ms", INT, "6000", None, MEDIUM, READ_ONLY, ACTED_ON,
-            "."),
+            "Shortest session time-out a member may ask for."),
     Setting("offset.metadata.max.bytes", INT, "4096", None, HIGH, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "Longest text a consumer may store with an offset."),
+    Setting("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, COMMIT_ACKS,
+            "Acknowledgements a commit of offsets waits for."),
     Setting("offsets.commit.timeout.ms", INT, "5000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "How long a commit of offsets may wait for its replicas."),
     Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "Bytes read at a time when a coordinator loads a partition of the offsets topic."),
     Setting("offsets.retention.check.interval.ms", LONG, "600000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "How often to look for offsets that are too old."),
     Setting("offsets.retention.minutes", INT, "10080", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "How long offsets are kept after their group has become empty."),
     Setting("offsets.topic.compression.codec", INT, "0", None, HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "Codec of the offsets topic by its number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),
     Setting("offsets.topic.num.partitions", INT, "50", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "Partitions of the offsets topic; not to be changed once it exists."),
     Setting("offsets.topic.replication.factor", SHORT, "3", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            ".", own_default=OFFSETS_TOPIC_REPLICATION_FACTOR),
+            "Replicas of the offsets topic; it is not created before so many brokers are there.",
+            own_default=OFFSETS_TOPIC_REPLICATION_FACTOR),
     Setting("offsets.topic.segment.bytes", INT, "104857600", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "."),
+            "Segment size of the offsets topic."),
 )
 # fmt: on

@@ -1,29 +1,30 @@
 """Settings of quotas."""
 
 from ..checks import at_least
-from ..setting import ACTED_ON, LOW, READ_ONLY, Setting
+from ..setting import LOW, READ_ONLY, Setting
 from ..values import CLASS, INT
+from .parts import QUOTAS
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
-    Setting("alter.log.dirs.replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("controller.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("controller.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
-    Setting("replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "."),
+    Setting("alter.log.dirs.replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Windows of time kept for measuring moves between log directories."),
+    Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Length of a window for measuring moves between log directories."),
+    Setting("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, QUOTAS,
+            "Java class that decides clients' quotas."),
+    Setting("controller.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Windows of time kept for measuring topic changes."),
+    Setting("controller.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Length of a window for measuring topic changes."),
+    Setting("quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Windows of time kept for measuring clients."),
+    Setting("quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Length of a window for measuring clients."),
+    Setting("replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Windows of time kept for measuring replication."),
+    Setting("replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+            "Length of a window for measuring replication."),
 )
 # fmt: on

@@ -1,0 +1,178 @@
+"""The command ``pybroker``.
+
+Exit codes: 0 after a clean stop, 1 when the broker could not start or had to stop, 2 for bad input on the command line
+or in the file of settings. Either way one line on standard error says what was wrong.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from ..config.config import Config
+from ..config.config_error import ConfigError
+from ..config.notices import notices
+from ..config.printed_config import printed_config
+from ..config.table import BROKER_SETTINGS
+from .log_lines import log_to_stderr
+from .start_error import StartError
+
+logger = logging.getLogger(__name__)
+
+Run = Callable[[Config], int]
+
+_STOPPED, _FAILED, _BAD_INPUT, _INTERRUPTED = 0, 1, 2, 130
+_LEVELS = ("debug", "info", "warning", "error")
+_SHOWN_SETTINGS = (
+    "listeners",
+    "advertised.listeners",
+    "log.dirs",
+    "broker.id",
+    "num.partitions",
+    "auto.create.topics.enable",
+    "log.retention.hours",
+    "log.retention.bytes",
+    "log.segment.bytes",
+    "message.max.bytes",
+    "num.io.threads",
+    "queued.max.request.bytes",
+)
+
+
+class _UsageError(Exception):
+    """Bad input on the command line, in one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{message} (pybroker --help tells more)")
+
+
+def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Args:
+        argv: the arguments without the command's name; None takes the process's.
+        run: runs a broker until it is told to stop; None takes ``broker.server.run``.
+    """
+    try:
+        return _main(_parser().parse_args(argv), run)
+    except (_UsageError, ConfigError) as error:
+        return _fail(error, _BAD_INPUT)
+    except StartError as error:
+        return _fail(error, _FAILED)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except SystemExit as leave:  # argparse leaves this way behind --help and --version
+        return leave.code if isinstance(leave.code, int) else _STOPPED
+
+
+def _main(arguments: argparse.Namespace, run: Run | None) -> int:
+    config = Config.load(arguments.config or "", _overrides(arguments.override))
+    if arguments.print_config:
+        return _print(printed_config(config))
+    log_to_stderr(arguments.log_level)
+    for line in notices(config):
+        logger.warning("%s", line)
+    if run is None:
+        from .server import run as run_broker  # the whole broker, which --print-config and bad input do not need
+
+        run = run_broker
+    return run(config)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="pybroker",
+        usage="pybroker [--config FILE] [--override NAME=VALUE]... [options]",
+        description="A Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data under "
+        "./pybroker-data.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="settings in the format of Kafka's server.properties"
+    )
+    parser.add_argument(
+        "--override",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a setting that stands above the file's; may be given several times",
+    )
+    parser.add_argument("--print-config", action="store_true", help="print every setting with its source, and leave")
+    parser.add_argument(
+        "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(_LEVELS)}; info if not given"
+    )
+    parser.add_argument("--version", action=_Version, help="print the version, and leave")
+    parser.add_argument("server_properties", nargs="*", help=argparse.SUPPRESS, action=_Stray)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when asked: importlib.metadata is slow to import."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("pybroker")
+        except PackageNotFoundError:
+            number = "(not installed)"
+        parser.exit(message=f"pybroker {number}, in the place of Apache Kafka 3.9\n")
+
+
+class _Stray(argparse.Action):
+    """``pybroker server.properties`` is what users of Kafka's script type."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: object, values: object, _: object = None) -> None:
+        if isinstance(values, list) and values:
+            parser.error(f"{values[0]}: not understood; a file of settings is given as --config {values[0]}")
+
+
+def _level(text: str) -> str:
+    if text.lower() not in _LEVELS:
+        raise argparse.ArgumentTypeError(f"{text} must be one of {', '.join(_LEVELS)}")
+    return text.upper()
+
+
+def _epilog() -> str:
+    lines = ["settings to begin with (all of them: docs/settings.md, or --print-config):"]
+    for name in _SHOWN_SETTINGS:
+        setting = BROKER_SETTINGS[name]
+        default = setting.default_text(embedded_store=True)
+        lines += [f"  {name}={'' if default is None else default}", f"      {setting.doc}"]
+    lines += ["", "exit codes: 0 stopped cleanly, 1 could not start or had to stop, 2 bad arguments or settings"]
+    return "\n".join(lines)
+
+
+def _overrides(pairs: Sequence[str]) -> dict[str, str]:
+    overrides = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise _UsageError(f"--override {pair}: must be NAME=VALUE")
+        overrides[name.strip()] = value
+    return overrides
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # ``| head`` has read enough; Python must not try to flush again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _STOPPED
+
+
+def _fail(error: Exception, code: int) -> int:
+    text = " ".join(str(error).split("\n"))
+    sys.stderr.write(f"pybroker: {text}\n")
+    return code

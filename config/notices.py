@@ -1,0 +1,65 @@
+"""Lines for the log at the start: settings that were given and do not do what they say."""
+
+from typing import TYPE_CHECKING
+
+from .former_names import DYNAMIC_ONLY_NAMES, FORMER_NAMES
+from .setting import Setting, SupportKind
+from .table import BROKER_SETTINGS, TOPIC_SETTINGS
+
+if TYPE_CHECKING:
+    from .config import Config
+
+# With one broker these ask for more replicas than there can be; what comes of it.
+_TOO_MANY_REPLICAS = {
+    "default.replication.factor": "topics created without a number of replicas are refused",
+    "min.insync.replicas": "records produced with acks=all are refused",
+    "offsets.topic.replication.factor": "the offsets topic cannot be created and consumer groups wait for ever",
+    "transaction.state.log.replication.factor": "the transactions topic cannot be created",
+    "transaction.state.log.min.isr": "nothing can be written to the transactions topic",
+}
+
+
+def notices(config: "Config") -> list[str]:
+    """What to tell whoever starts the broker, one line each, in the order the settings were given."""
+    lines = []
+    for name in config.given:
+        setting = config.setting(name)
+        lines += _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
+    if config.uses_embedded_store:
+        lines += [
+            f"{name}={config.int(name)} with a single broker: {consequence}"
+            for name, consequence in _TOO_MANY_REPLICAS.items()
+            if config.int(name) > 1
+        ]
+    return lines
+
+
+def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
+    where = f"{name} ({config.given[name].place})"
+    note = setting.support.note
+    match setting.support.kind:
+        case SupportKind.NOT_YET:
+            return [f"{where} is not acted on yet: it needs {note}"]
+        case SupportKind.NO_MEANING:
+            return [f"{where} has no meaning here: {note}"]
+        case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
+            return [f"{where} is acted on in part: {note}"]
+        case SupportKind.ACTED_ON if name != setting.name:
+            return [f"{where} is not acted on yet: {setting.name} holds for all listeners alike"]
+    return []
+
+
+def _of_unknown(config: "Config", name: str) -> str:
+    where = f"{name} ({config.given[name].place})"
+    if name in FORMER_NAMES:
+        return f"{where} is ignored, Kafka took it away long ago: {FORMER_NAMES[name]}"
+    if name in DYNAMIC_ONLY_NAMES:
+        return f"{where} is ignored: it is set while the broker runs, by kafka-configs"
+    if name in TOPIC_SETTINGS:
+        synonyms = TOPIC_SETTINGS[name].synonyms
+        hint = f"; for topics without it the broker has {synonyms[0]}" if synonyms else ""
+        return f"{where} is ignored: it is a setting of topics{hint}"
+    import difflib  # only here: it costs more to import than all the rest of this room
+
+    close = difflib.get_close_matches(name, BROKER_SETTINGS, n=1, cutoff=0.8)
+    return f"{where} is ignored: there is no such setting" + (f"; is {close[0]} meant?" if close else "")
