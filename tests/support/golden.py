@@ -1,0 +1,131 @@
+"""Checks pybroker's messages against lines that Apache Kafka's own classes wrote.
+
+A golden folder holds files of JSON lines; its README says what is in a line. `check_line` takes one line of any kind
+and returns complaints, none when all is well.
+"""
+
+import gzip
+import importlib
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pybroker.protocol.apis import API_SPECS
+from pybroker.protocol.codec import Message, decode, encode, interpreter
+from pybroker.protocol.codec.json_form import add_unknown_tags, from_json, to_json, unknown_tags_to_json
+
+from support.golden_records import check_down_conversion, check_record_batches
+
+Line = dict[str, Any]
+
+STORED_WITH_VERSION = ("consumer_offsets", "transaction_state", "consumer_protocol", "default_principal")
+"""Modules whose messages are stored behind their version as an int16."""
+OTHER_MODULES = (*STORED_WITH_VERSION, "headers", "control_records")
+
+
+def golden_files(folder: Path) -> list[Path]:
+    """The files of a golden folder, by name."""
+    return sorted(path for path in folder.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz")))
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """The lines of one file. Raises ValueError or OSError when it is not such a file."""
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    with opened as lines:
+        for number, text in enumerate(lines, 1):
+            line = json.loads(text)
+            if not isinstance(line, dict):
+                raise ValueError(f"line {number} is no object")
+            yield line
+
+
+def check_line(line: Line) -> list[str]:
+    """A frame, a record set or a conversion, by what the line has."""
+    if "toMagic" in line:
+        return check_down_conversion(line)
+    if "batches" in line:
+        return check_record_batches(line)
+    return check_frame(line)
+
+
+def check_frame(line: Line) -> list[str]:
+    """A frame both ways, with the compiled codec and the interpreter: hex to value and tags, and those to hex."""
+    where = f"{line['api']} {line['kind']} v{line['version']} {line['variant']}"
+    found = find_message_type(line["api"], line["kind"])
+    if found is None:
+        return [f"{where}: there is no such message"]
+    message_type, has_version = found
+    version, data = line["version"], bytes.fromhex(line["hex"])
+    if has_version:
+        if int.from_bytes(data[:2], "big", signed=True) != version:
+            return [f"{where}: begins with another version"]
+        data = data[2:]
+    complaints = []
+    for name, codec in (("compiled", _Compiled), ("interpreter", interpreter)):
+        for problem in _check_both_ways(codec, message_type, version, data, line):
+            complaints.append(f"{where}: {name}: {problem}")
+    return complaints
+
+
+class _Compiled:
+    decode = staticmethod(decode)
+    encode = staticmethod(encode)
+
+
+def _check_both_ways(
+    codec: Any, message_type: type[Message], version: int, data: bytes, line: Line
+) -> Iterator[str]:
+    value, tags = line["value"], line.get("unknownTags", [])
+    decoded = codec.decode(message_type, bytearray(data), version)
+    if _canonical(to_json(decoded, version)) != _canonical(value):
+        yield f"decodes to {to_json(decoded, version)}, expected {value}"
+    if _sorted_tags(unknown_tags_to_json(decoded)) != _sorted_tags(tags):
+        yield f"decodes to unknown tags {unknown_tags_to_json(decoded)}, expected {tags}"
+    built = from_json(message_type, value, version)
+    add_unknown_tags(built, tags)
+    for origin, message in (("value", built), ("decoded message", decoded)):
+        encoded = codec.encode(message, version)
+        if encoded != data:
+            yield f"the {origin} encodes to {encoded.hex()}, expected {data.hex()}"
+
+
+def _canonical(value: Any) -> str:
+    # As text, since to Python True is 1 and 1 is 1.0.
+    return json.dumps(value, sort_keys=True)
+
+
+def _sorted_tags(tags: list[Line]) -> list[Line]:
+    return sorted(tags, key=lambda entry: (entry["path"], entry["tag"]))
+
+
+@lru_cache(maxsize=None)
+def find_message_type(name: str, kind: str) -> tuple[type[Message], bool] | None:
+    """The message under Kafka's name (an API's without Request or Response), and whether it is stored with a version."""
+    for spec in API_SPECS.values():
+        if spec.name == name and kind == "request":
+            return spec.request_type(), False
+        if spec.name == name and kind == "response":
+            return spec.response_type(), False
+    for module_name in OTHER_MODULES:
+        module = importlib.import_module(f"pybroker.protocol.messages.{module_name}")
+        message_type = getattr(module, name, None)
+        if isinstance(message_type, type) and issubclass(message_type, Message):
+            return message_type, module_name in STORED_WITH_VERSION
+    return None
+
+
+def all_message_types() -> list[type[Message]]:
+    """Every message: requests and responses by API key, then the others by module."""
+    types: list[type[Message]] = []
+    for spec in API_SPECS.values():
+        types += (spec.request_type(), spec.response_type())
+    for module_name in OTHER_MODULES:
+        module = importlib.import_module(f"pybroker.protocol.messages.{module_name}")
+        types += [
+            value
+            for value in vars(module).values()
+            if isinstance(value, type) and issubclass(value, Message) and value.__module__ == module.__name__
+        ]
+    return types
