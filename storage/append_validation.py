@@ -1,0 +1,335 @@
+"""What a leader checks in a record set before it takes it, and how it makes it its own (Kafka's LogValidator).
+
+Offset and leader epoch are patched into the batch header in place. A magic 2 batch that can be stored as it came is
+neither decompressed nor walked: its header and checksum are looked at. The walk over the records is for what the header
+cannot tell: keys in a compacted topic, timestamps near a bound, another codec, and `pybroker.record.validation=full`.
+Magic 0 and 1 become one magic 2 batch.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    RecordTooLargeError,
+    UnsupportedForMessageFormatError,
+)
+from ..protocol.records.batch import (
+    CONTROL_FLAG,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_FLAG,
+    RecordBatch,
+    TimestampType,
+    iter_batches,
+    read_header,
+    set_base_offset,
+    set_max_timestamp,
+    set_partition_leader_epoch,
+)
+from ..protocol.records.builder import build_batch
+from ..protocol.records.compression import Codec, codec_of
+from ..protocol.records.message_set import check_inner_crcs
+from ..protocol.records.record import read_records
+from ..protocol.records.walk import Record
+from .errors import InvalidRecordsError, InvalidTimestampsError, RecordError
+from .files import Buffer
+from .log_config import LogConfig
+from .prepared_append import PreparedAppend, PreparedBatch, producer_update
+from .producer_state import AppendOrigin
+from .topic_partition import TopicPartition
+
+_UNBOUNDED = (1 << 63) - 1
+_TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
+_SHOWN_ERRORS = 3
+
+
+def prepare_leader_append(
+    records: Buffer,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    origin: AppendOrigin,
+) -> PreparedAppend | None:
+    """Check `records` and give them offsets from `next_offset` on; None when there is no whole batch in them.
+
+    Writes into `records` where it can; a read-only buffer is copied first. Raises CorruptRecordError,
+    InvalidRecordError (InvalidRecordsError with the records at fault), InvalidTimestampsError, RecordTooLargeError,
+    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError.
+    """
+    size = len(records)
+    batch = read_header(records, 0, size)
+    if batch is None or batch.end > size:
+        return None
+    if batch.magic < 2:
+        return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_messages(records)
+    _check_batch(batch, topic_partition, config, origin)
+    if batch.end != size:
+        following = read_header(records, batch.end, size)
+        if following is not None and following.end <= size:
+            raise InvalidRecordError(f"{topic_partition}: more than one record batch in an append")
+        records = memoryview(records)[: batch.end]  # a torn tail is cut off, as Kafka does
+    _check_client_header(batch, topic_partition, origin)
+    source = codec_of(batch.attributes)
+    target = _target_codec(config, source)
+    if source is Codec.NONE and batch.attributes & CONTROL_FLAG:
+        target = source
+    if source is not target:
+        return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_batch(batch, target)
+    return _prepare_in_place(records, batch, topic_partition, config, next_offset, leader_epoch, now_ms)
+
+
+def _prepare_in_place(
+    records: Buffer,
+    batch: RecordBatch,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+) -> PreparedAppend:
+    if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
+        records = bytearray(records)
+    max_timestamp = batch.max_timestamp
+    append_time = NO_TIMESTAMP
+    if _needs_walk(batch, config, now_ms):
+        max_timestamp = _check_records(batch, topic_partition, config, now_ms)
+    if config.log_append_time:
+        max_timestamp = append_time = now_ms
+        set_max_timestamp(records, 0, TimestampType.LOG_APPEND_TIME, now_ms)
+    elif max_timestamp != batch.max_timestamp or batch.attributes & TIMESTAMP_TYPE_FLAG:
+        set_max_timestamp(records, 0, TimestampType.CREATE_TIME, max_timestamp)
+    batch.max_timestamp = max_timestamp
+    set_base_offset(records, 0, next_offset)
+    set_partition_leader_epoch(records, 0, leader_epoch)
+    last_offset = next_offset + batch.last_offset_delta
+    size = batch.batch_length + 12
+    update = producer_update(batch, next_offset) if batch.producer_id >= 0 else None
+    return PreparedAppend(
+        records,
+        size,
+        next_offset,
+        last_offset,
+        max_timestamp,
+        last_offset,
+        (PreparedBatch(size, next_offset, last_offset, 2, leader_epoch),),
+        () if update is None else (update,),
+        append_time,
+    )
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin) -> None:
+    """What holds for a batch of any magic, in Kafka's order."""
+    if batch.base_offset != 0 and batch.magic >= 2 and origin is AppendOrigin.CLIENT:
+        raise InvalidRecordError(f"{topic_partition}: base offset of an appended batch is {batch.base_offset}, not 0")
+    if batch.batch_length + 12 > config.max_message_bytes:
+        raise RecordTooLargeError(
+            f"{topic_partition}: record batch of {batch.size_bytes} bytes, at most {config.max_message_bytes} are allowed"
+        )
+    if not batch.is_valid_crc():
+        raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
+
+
+def _check_client_header(batch: RecordBatch, topic_partition: TopicPartition, origin: AppendOrigin) -> None:
+    """What the header of a magic 2 batch has to say, when it comes from a client."""
+    if origin is not AppendOrigin.CLIENT:
+        return
+    count = batch.record_count
+    if count <= 0 or count != batch.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
+        )
+    if batch.attributes & CONTROL_FLAG:
+        raise InvalidRecordError(f"{topic_partition}: clients may not write control records")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise InvalidRecordError(
+            f"{topic_partition}: sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
+        )
+
+
+def _needs_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
+    """Whether the header alone cannot tell that every record is acceptable."""
+    if config.compact or config.validate_every_record or batch.attributes & TIMESTAMP_TYPE_FLAG:
+        return True
+    if config.log_append_time:
+        return False
+    # The base timestamp is the first record's, which need not be the oldest.
+    if config.message_timestamp_before_max_ms != _UNBOUNDED:
+        return True
+    return batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms
+
+
+def _target_codec(config: LogConfig, source: Codec) -> Codec:
+    return source if config.compression_type == "producer" else _TARGET_CODECS[config.compression_type]
+
+
+def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> int:
+    """Walk the records of a batch; return their greatest timestamp. Raises with all that is wrong with them."""
+    errors = _RecordErrors(topic_partition, config, now_ms)
+    max_timestamp = NO_TIMESTAMP
+    for record in read_records(batch):
+        errors.check(batch, record)
+        max_timestamp = max(max_timestamp, record.timestamp_ms)
+    errors.raise_if_any()
+    return max_timestamp
+
+
+class _RecordErrors:
+    """Checks record by record and collects what is wrong; a batch is refused as a whole."""
+
+    def __init__(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._now_ms = now_ms
+        self._index = 0
+        self._errors: list[RecordError] = []
+        self._about_timestamps = False
+
+    def check(self, batch: RecordBatch, record: Record) -> None:
+        message = self._key_error(record)
+        if message is None:
+            message = self._timestamp_error(batch, record)
+            self._about_timestamps = self._about_timestamps or message is not None
+        if message is not None:
+            self._errors.append(RecordError(self._index, message))
+        self._index += 1
+
+    def _key_error(self, record: Record) -> str | None:
+        if not self._config.compact or record.key is not None:
+            return None
+        return f"Compacted topic cannot accept message without key in topic partition {self._topic_partition}"
+
+    def _timestamp_error(self, batch: RecordBatch, record: Record) -> str | None:
+        config = self._config
+        if not config.log_append_time and record.timestamp_ms != NO_TIMESTAMP:
+            age = self._now_ms - record.timestamp_ms
+            before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+            if age <= before and -age <= after:
+                return None
+            return (
+                f"Timestamp {record.timestamp_ms} of the record is out of range: it should be within "
+                f"[{self._now_ms - before}, {self._now_ms + after}]"
+            )
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return "Invalid timestamp type: a producer should not set it to LogAppendTime"
+        return None
+
+    def raise_if_any(self) -> None:
+        errors = self._errors
+        if not errors:
+            return
+        if self._about_timestamps:
+            raise InvalidTimestampsError("One or more records have been rejected due to invalid timestamp", errors)
+        shown = "; ".join(f"record {error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
+        raise InvalidRecordsError(
+            f"One or more records have been rejected due to {len(errors)} record errors in total: {shown}", errors
+        )
+
+
+# --- batches that have to be built anew -------------------------------------------------------------------------
+
+
+class _Conversion:
+    """Builds one magic 2 batch of what came in another format or codec."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, config: LogConfig, next_offset: int, leader_epoch: int, now_ms: int
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._next_offset = next_offset
+        self._leader_epoch = leader_epoch
+        self._now_ms = now_ms
+        self._errors = _RecordErrors(topic_partition, config, now_ms)
+
+    def of_batch(self, batch: RecordBatch, target: Codec) -> PreparedAppend:
+        """A magic 2 batch in another codec."""
+        records = self._checked(batch)
+        self._errors.raise_if_any()
+        data = self._build(records, target, batch)
+        prepared = self._prepared(data)
+        if batch.producer_id >= 0:
+            update = producer_update(RecordBatch(data, 0), self._next_offset)
+            prepared.producers = () if update is None else (update,)
+        return prepared
+
+    def of_messages(self, records: Buffer) -> PreparedAppend:
+        """Messages of magic 0 or 1: many plain ones or one compressed wrapper."""
+        batches = list(iter_batches(records))
+        first = batches[0]
+        source = Codec.NONE
+        for batch in batches:
+            _check_batch(batch, self._topic_partition, self._config, AppendOrigin.CLIENT)
+            if batch.magic != first.magic:
+                raise InvalidRecordError(
+                    f"{self._topic_partition}: batch magic {batch.magic} behind magic {first.magic} in one append"
+                )
+            source = codec_of(batch.attributes) or source
+        if source is not Codec.NONE and len(batches) > 1:
+            raise InvalidRecordError(f"{self._topic_partition}: more than one compressed message in an append")
+        if source is Codec.ZSTD:
+            raise UnsupportedForMessageFormatError(f"magic {first.magic} has no zstd")
+        converted: list[Record] = []
+        for batch in batches:
+            if batch.is_compressed:
+                check_inner_crcs(batch)
+            converted.extend(self._checked(batch))
+        self._errors.raise_if_any()
+        return self._prepared(self._build(converted, _target_codec(self._config, source), None))
+
+    def _checked(self, batch: RecordBatch) -> list[Record]:
+        records = list(read_records(batch))
+        for record in records:
+            self._errors.check(batch, record)
+        return records
+
+    def _build(self, records: list[Record], codec: Codec, producer: RecordBatch | None) -> bytearray:
+        for offset, record in enumerate(records, self._next_offset):
+            record.offset = offset
+        data = build_batch(
+            records,
+            base_offset=self._next_offset,
+            codec=codec,
+            level=_level(self._config, codec),
+            log_append_time_ms=self._now_ms if self._config.log_append_time else None,
+            partition_leader_epoch=self._leader_epoch,
+            producer_id=-1 if producer is None else producer.producer_id,
+            producer_epoch=-1 if producer is None else producer.producer_epoch,
+            base_sequence=-1 if producer is None else producer.base_sequence,
+            is_transactional=producer is not None and producer.is_transactional,
+            is_control=producer is not None and producer.is_control,
+        )
+        if len(data) > self._config.max_message_bytes:
+            raise RecordTooLargeError(
+                f"{self._topic_partition}: converted record batch of {len(data)} bytes, "
+                f"at most {self._config.max_message_bytes} are allowed"
+            )
+        return bytearray(data)
+
+    def _prepared(self, data: bytearray) -> PreparedAppend:
+        batch = RecordBatch(data, 0)
+        last_offset = batch.last_offset
+        return PreparedAppend(
+            data,
+            len(data),
+            self._next_offset,
+            last_offset,
+            batch.max_timestamp,
+            last_offset,
+            (PreparedBatch(len(data), self._next_offset, last_offset, 2, self._leader_epoch),),
+            (),
+            self._now_ms if self._config.log_append_time else NO_TIMESTAMP,
+        )
+
+
+def _level(config: LogConfig, codec: Codec) -> int | None:
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return levels.get(codec)

@@ -1,0 +1,342 @@
+"""The only place that opens, writes, syncs, renames or deletes files.
+
+A `Files` is passed to whatever stores something, so that a test or a simulation can pass one that fails, tears writes or
+forgets what was not synced. All methods are synchronous and raise OSError.
+
+A log file is named by a `FileRef`, which opens it on first use and may lose its descriptor again to the limit on open
+files; who works with the descriptor holds the `File`, and a `File` closes itself when nobody holds it any more. So a
+region being sent stays readable when its segment is rolled, renamed or deleted meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import resource
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+logger = logging.getLogger(__name__)
+
+Buffer = bytes | bytearray | memoryview
+
+_MAX_VECTORS = 1024  # IOV_MAX on Linux and macOS
+_SPARE_DESCRIPTORS = 256
+_synchronize_data = getattr(os, "fdatasync", os.fsync)
+_write_vector = getattr(os, "pwritev", None)
+
+
+class Entry(NamedTuple):
+    """One name in a directory; `size_bytes` is 0 for a directory."""
+
+    name: str
+    is_directory: bool
+    size_bytes: int
+
+
+class File:
+    """An open descriptor. It closes itself when the last reference goes."""
+
+    __slots__ = ("__weakref__", "_fd")
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Up to `size_bytes` at `position`; less only at the end of the file."""
+        data = os.pread(self._fd, size_bytes, position)
+        if len(data) == size_bytes or not data:
+            return data
+        parts = [data]
+        missing = size_bytes - len(data)
+        while missing:
+            data = os.pread(self._fd, missing, position + size_bytes - missing)
+            if not data:
+                break
+            parts.append(data)
+            missing -= len(data)
+        return b"".join(parts)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Write all of `data`; after an OSError it is unknown how much of it was written."""
+        written = os.pwrite(self._fd, data, position)
+        while written < len(data):
+            position += written
+            data = memoryview(data)[written:]
+            written = os.pwrite(self._fd, data, position)
+
+    def write_vector_at(self, position: int, buffers: Sequence[Buffer]) -> None:
+        """Write the buffers one behind the other, in one call where the system has it."""
+        for start in range(0, len(buffers), _MAX_VECTORS):
+            chunk = buffers[start : start + _MAX_VECTORS]
+            written = 0 if _write_vector is None else _write_vector(self._fd, chunk, position)
+            for buffer in chunk:
+                size = len(buffer)
+                if written < size:
+                    self.write_at(position + written, memoryview(buffer)[written:])
+                    written = size
+                written -= size
+                position += size
+
+    def truncate(self, size_bytes: int) -> None:
+        os.ftruncate(self._fd, size_bytes)
+
+    def sync(self) -> None:
+        _synchronize_data(self._fd)
+
+    def close(self) -> None:
+        """Close now, whoever else holds it; closing twice is harmless."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):
+            self.close()
+
+
+class FileRegion:
+    """Some bytes of a file, read only when they are sent; it keeps the file's descriptor open."""
+
+    __slots__ = ("file", "position", "size_bytes")
+
+    def __init__(self, file: File, position: int, size_bytes: int) -> None:
+        self.file = file
+        self.position = position
+        self.size_bytes = size_bytes
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+    def read(self) -> bytes:
+        """The bytes themselves; fewer than `size_bytes` when the file was cut meanwhile."""
+        return self.file.read_at(self.position, self.size_bytes)
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def __repr__(self) -> str:
+        return f"FileRegion(fd={self.file.fileno()}, position={self.position}, size_bytes={self.size_bytes})"
+
+
+class FileRef:
+    """A file by name, opened when needed. `path` may be changed after a rename: an open descriptor stays right."""
+
+    __slots__ = ("_file", "_files", "path")
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._file: File | None = None
+        self.path = path
+
+    def file(self) -> File:
+        """The open file. The caller holds it for as long as it uses it; the limit on open files may drop it here."""
+        file = self._file
+        if file is None:
+            file = self._file = self._files.open(self.path)
+            self._files.remember(self)
+        return file
+
+    def drop(self) -> None:
+        """Forget the descriptor: it closes once nobody uses it. The next `file()` opens it again."""
+        self._file = None
+
+
+class DirectoryLock:
+    """A held `.lock` of a log directory."""
+
+    def __init__(self, path: str, file: File, registry: set[str]) -> None:
+        self._path = path
+        self._file = file
+        self._registry = registry
+
+    def release(self) -> None:
+        self._registry.discard(self._path)
+        self._file.close()
+
+
+class DirectoryLockedError(Exception):
+    """Another process, or another broker in this one, uses the log directory."""
+
+
+# POSIX record locks do not exclude the same process, and closing any descriptor of the file frees them: so one set for
+# the whole process says which are held.
+_locked_paths: set[str] = set()
+
+
+class Files:
+    """The file system. `max_open_files` bounds the descriptors that FileRefs keep; None takes what the process may."""
+
+    def __init__(self, max_open_files: int | None = None) -> None:
+        self.max_open_files = raise_descriptor_limit() if max_open_files is None else max_open_files
+        self._open_refs: OrderedDict[int, FileRef] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # --- open files ---------------------------------------------------------------------------------------------
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return File(os.open(path, flags, 0o644))
+
+    def ref(self, path: str) -> FileRef:
+        return FileRef(self, path)
+
+    def remember(self, ref: FileRef) -> None:
+        """Count an opened ref; the one opened longest ago loses its descriptor when there are too many."""
+        with self._lock:
+            self._open_refs[id(ref)] = ref
+            while len(self._open_refs) > self.max_open_files:
+                _, oldest = self._open_refs.popitem(last=False)
+                oldest.drop()
+
+    def forget(self, ref: FileRef) -> None:
+        """Drop a ref that will not be used any more (its segment is gone or closed)."""
+        with self._lock:
+            self._open_refs.pop(id(ref), None)
+        ref.drop()
+
+    # --- whole files --------------------------------------------------------------------------------------------
+
+    def read_bytes(self, path: str) -> bytes:
+        with open(path, "rb") as stream:
+            return stream.read()
+
+    def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        """Write a file anew, in place. The directory is not synced: what must not vanish is written atomically."""
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        file = File(fd)
+        try:
+            file.write_at(0, data)
+            if sync:
+                os.fsync(fd)
+        finally:
+            file.close()
+
+    def write_atomically(self, path: str, data: Buffer) -> None:
+        """Replace a file so that a crash leaves the old or the new one: temporary file, fsync, rename, fsync of the directory."""
+        temporary = path + ".tmp"
+        self.write_bytes(temporary, data)
+        self.rename(temporary, path)
+        self.sync_directory(os.path.dirname(path))
+
+    def create_empty(self, path: str) -> None:
+        """Create `path`, empty whether it was there or not."""
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
+
+    def truncate(self, path: str, size_bytes: int) -> None:
+        os.truncate(path, size_bytes)
+
+    def sync_path(self, path: str) -> None:
+        """fsync a file by name; one that is gone meanwhile needs no sync."""
+        try:
+            file = self.open(path)
+        except FileNotFoundError:
+            return
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def modified_ms(self, path: str) -> int:
+        return int(os.stat(path).st_mtime * 1000)
+
+    def list_directory(self, path: str) -> list[Entry]:
+        """What is in a directory, sorted by name."""
+        with os.scandir(path) as entries:
+            found = []
+            for entry in entries:
+                is_directory = entry.is_dir()
+                found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
+        return sorted(found)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents, durably; one that is there already is fine."""
+        if os.path.isdir(path):
+            return
+        parent = os.path.dirname(os.path.abspath(path))
+        self.make_directory(parent)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o755)
+        self.sync_directory(parent)
+
+    def rename(self, old_path: str, new_path: str) -> None:
+        os.replace(old_path, new_path)
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; False when it was not there."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def sync_directory(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system that cannot sync directories
+                raise
+        finally:
+            os.close(fd)
+
+    def lock_directory(self, path: str) -> DirectoryLock:
+        """Take `<path>/.lock` as Kafka does (a POSIX record lock); raises DirectoryLockedError."""
+        lock_path = os.path.join(os.path.realpath(path), ".lock")
+        message = f"log directory {path} is in use by another broker (it holds {lock_path})"
+        if lock_path in _locked_paths:
+            raise DirectoryLockedError(message)
+        file = self.open(lock_path, create=True)
+        try:
+            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise DirectoryLockedError(message) from error
+            raise
+        _locked_paths.add(lock_path)
+        return DirectoryLock(lock_path, file, _locked_paths)
+
+
+def raise_descriptor_limit() -> int:
+    """Raise the soft limit on open files to the hard one; return how many of them may be log files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1 << 20 if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+        except (OSError, ValueError):  # macOS refuses values over its own maximum
+            logger.debug("could not raise the limit on open files from %d to %d", soft, wanted)
+    if soft == resource.RLIM_INFINITY:
+        soft = wanted
+    allowed = max(soft - max(_SPARE_DESCRIPTORS, soft // 4), 16)
+    if soft < 4096:
+        logger.warning("only %d files may be open at once (ulimit -n): log files will be closed and opened again", soft)
+    return allowed
+
+
+def is_out_of_space(error: OSError) -> bool:
+    """Whether a write failed only for want of space: it may succeed later, and the file's state is known."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,0 +1,167 @@
+"""What the offset index and the time index share: a file of fixed-size entries, sorted by both of their columns.
+
+While its segment is active, an index is two arrays in memory, and entries go to the file in small writes, at the latest
+when the segment is flushed, rolled or closed (what a crash leaves out is rebuilt: the active segment is always behind
+the recovery point). The file is never mapped, and never larger than its entries: unlike Kafka, which preallocates
+it, there is nothing to trim. Once the segment is closed the arrays go, and look-ups read pages of the file.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_right
+
+from .files import FileRef, Files
+
+_PAGE_BYTES = 4096
+_WRITE_AFTER_ENTRIES = 32
+
+
+class IndexFile:
+    """Entries (key, value), both never falling. The subclass gives their layout; numbers are kept as they are stored."""
+
+    layout: struct.Struct
+    value_is_relative = False
+
+    def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int) -> None:
+        """A closed index over the file at `path`, which need not exist yet."""
+        self._files = files
+        self._ref = files.ref(path)
+        self.base_offset = base_offset
+        self.entry_bytes = self.layout.size
+        self.max_entries = max_bytes // self.entry_bytes
+        self._keys: array[int] | None = None
+        self._values: array[int] | None = None
+        self._count = -1  # of a closed index; -1: not yet looked at
+        self._written = 0
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        return self._ref.path
+
+    @path.setter
+    def path(self, path: str) -> None:
+        self._ref.path = path
+
+    @property
+    def ref(self) -> FileRef:
+        return self._ref
+
+    def create(self) -> None:
+        """Begin an empty, active index."""
+        self._files.create_empty(self.path)
+        self._set_entries([])
+        self._written = 0
+
+    def activate(self) -> None:
+        """Read the entries into memory, so that more can be appended."""
+        if self._keys is None:
+            data = self._ref.file().read_at(0, self._file_entries() * self.entry_bytes)
+            entries = list(self.layout.iter_unpack(data))
+            self._set_entries(entries)
+            self._written = len(entries)
+
+    def deactivate(self) -> None:
+        """Write what is missing, cut the file to its entries, and answer from the file from now on."""
+        if self._keys is not None:
+            self.write_pending()
+            file = self._ref.file()
+            size = self._written * self.entry_bytes
+            if file.size() != size:
+                file.truncate(size)
+            self._count = self._written
+            self._keys = self._values = None
+
+    def reset(self) -> None:
+        """Become active and empty."""
+        self.create()
+
+    def write_pending(self) -> None:
+        """Write the entries that are only in memory; on an OSError they stay pending."""
+        keys, values = self._keys, self._values
+        if keys is None or values is None or self._written == len(keys):
+            return
+        pack = self.layout.pack
+        data = b"".join(map(pack, keys[self._written :], values[self._written :]))
+        self._ref.file().write_at(self._written * self.entry_bytes, data)
+        self._written += len(data) // self.entry_bytes
+
+    def sync(self) -> None:
+        self._ref.file().sync()
+
+    def close(self) -> None:
+        self._files.forget(self._ref)
+
+    # --- entries ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        keys = self._keys
+        return self._file_entries() if keys is None else len(keys)
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        """Entry number `slot` as it is stored."""
+        keys, values = self._keys, self._values
+        if keys is None or values is None:
+            size = self.entry_bytes
+            data = self._ref.file().read_at(slot * size, size)
+            if len(data) < size:
+                raise IndexError(f"{self.path} has no entry {slot}")
+            key, value = self.layout.unpack(data)
+            return key, value
+        return keys[slot], values[slot]
+
+    def slot_at_or_below(self, key: int) -> int:
+        """The last slot whose key is not above `key`, or -1."""
+        keys = self._keys
+        if keys is not None:
+            return bisect_right(keys, key) - 1
+        return self._closed_slot_at_or_below(key)
+
+    def _append(self, key: int, value: int) -> None:
+        keys, values = self._keys, self._values
+        if keys is None or values is None:
+            raise ValueError(f"{self.path} is closed for appends")
+        values.append(value)  # the value first: a reader on another thread finds entries by key
+        keys.append(key)
+        if len(keys) - self._written >= _WRITE_AFTER_ENTRIES:
+            self.write_pending()
+
+    def _truncate_entries(self, count: int) -> None:
+        self.activate()
+        keys, values = self._keys, self._values
+        if keys is None or values is None or count >= len(keys):
+            return
+        # New arrays: a reader that works on the old ones keeps a whole pair.
+        self._keys, self._values = keys[:count], values[:count]
+        self._written = min(self._written, count)
+        self._ref.file().truncate(count * self.entry_bytes)
+
+    def _set_entries(self, entries: list[tuple[int, ...]]) -> None:
+        self._keys = array("q", [entry[0] for entry in entries])
+        self._values = array("q", [entry[1] for entry in entries])
+
+    def _file_entries(self) -> int:
+        if self._count < 0:
+            self._count = self._ref.file().size() // self.entry_bytes
+        return self._count
+
+    def _closed_slot_at_or_below(self, key: int) -> int:
+        """Binary search over the pages' first keys, then inside one page."""
+        size, layout, file = self.entry_bytes, self.layout, self._ref.file()
+        count = self._file_entries()
+        per_page = _PAGE_BYTES // size
+        low, high = 0, (count + per_page - 1) // per_page
+        while high - low > 1:
+            middle = (low + high) // 2
+            first_key = layout.unpack(file.read_at(middle * per_page * size, size))[0]
+            if first_key <= key:
+                low = middle
+            else:
+                high = middle
+        start = low * per_page
+        page = file.read_at(start * size, min(per_page, count - start) * size)
+        keys = [entry[0] for entry in layout.iter_unpack(page[: len(page) // size * size])]
+        return start + bisect_right(keys, key) - 1

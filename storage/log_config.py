@@ -1,0 +1,102 @@
+"""The settings one log goes by, as plain numbers: looked up once, not at every append."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+_UNBOUNDED = (1 << 63) - 1
+
+
+class TopicSettings(Protocol):
+    """What is needed of a TopicConfig: typed getters by Kafka's topic setting names."""
+
+    def int(self, name: str) -> int: ...
+    def string(self, name: str) -> str: ...
+    def boolean(self, name: str) -> bool: ...
+    def list(self, name: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Kafka's topic settings that storage acts on, with Kafka's defaults. Times in ms, sizes in bytes."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    flush_messages: int = _UNBOUNDED
+    flush_ms: int = _UNBOUNDED
+    retention_bytes: int = -1
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    max_message_bytes: int = 1048588
+    file_delete_delay_ms: int = 60_000
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = _UNBOUNDED
+    message_timestamp_after_max_ms: int = _UNBOUNDED
+    max_compaction_lag_ms: int = _UNBOUNDED
+    validate_every_record: bool = False
+    producer_id_expiration_ms: int = 24 * 3600 * 1000
+
+    @classmethod
+    def from_topic_config(
+        cls,
+        topic: TopicSettings,
+        *,
+        validate_every_record: bool = False,
+        producer_id_expiration_ms: int = 24 * 3600 * 1000,
+    ) -> LogConfig:
+        """Of a topic's settings, and of the two broker settings that act on every log."""
+        return cls(
+            segment_bytes=topic.int("segment.bytes"),
+            segment_ms=topic.int("segment.ms"),
+            segment_jitter_ms=topic.int("segment.jitter.ms"),
+            segment_index_bytes=topic.int("segment.index.bytes"),
+            index_interval_bytes=topic.int("index.interval.bytes"),
+            flush_messages=topic.int("flush.messages"),
+            flush_ms=topic.int("flush.ms"),
+            retention_bytes=topic.int("retention.bytes"),
+            retention_ms=topic.int("retention.ms"),
+            max_message_bytes=topic.int("max.message.bytes"),
+            file_delete_delay_ms=topic.int("file.delete.delay.ms"),
+            cleanup_policy=tuple(name.strip().lower() for name in topic.list("cleanup.policy")),
+            compression_type=topic.string("compression.type"),
+            compression_gzip_level=topic.int("compression.gzip.level"),
+            compression_lz4_level=topic.int("compression.lz4.level"),
+            compression_zstd_level=topic.int("compression.zstd.level"),
+            message_timestamp_type=topic.string("message.timestamp.type"),
+            message_timestamp_before_max_ms=_timestamp_bound(topic, "message.timestamp.before.max.ms"),
+            message_timestamp_after_max_ms=_timestamp_bound(topic, "message.timestamp.after.max.ms"),
+            max_compaction_lag_ms=topic.int("max.compaction.lag.ms"),
+            validate_every_record=validate_every_record,
+            producer_id_expiration_ms=producer_id_expiration_ms,
+        )
+
+    @property
+    def compact(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @property
+    def delete(self) -> bool:
+        return "delete" in self.cleanup_policy
+
+    @property
+    def max_segment_ms(self) -> int:
+        """A compacted segment must not stay active beyond the time its records have to be compacted in."""
+        return min(self.max_compaction_lag_ms, self.segment_ms) if self.compact else self.segment_ms
+
+    @property
+    def log_append_time(self) -> bool:
+        return self.message_timestamp_type == "LogAppendTime"
+
+
+def _timestamp_bound(topic: TopicSettings, name: str) -> int:
+    """A bound that is not set falls back to the older setting for both directions (KIP-937)."""
+    bound = topic.int(name)
+    return bound if bound != _UNBOUNDED else topic.int("message.timestamp.difference.max.ms")

@@ -1,0 +1,55 @@
+"""What a log needs of the log directory it lies in."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from .files import Files
+
+if TYPE_CHECKING:
+    from .log import Log
+
+logger = logging.getLogger(__name__)
+
+
+class LogHost(Protocol):
+    """Called on the log's strand, so from any thread; none of these may call back into the log."""
+
+    def delete_later(self, paths: list[str], delay_ms: int) -> None:
+        """Delete files that are renamed to `.deleted` already, once no reader can need them any more."""
+
+    def directory_failed(self, what: str, error: OSError) -> None:
+        """An I/O error left a file in an unknown state: the log directory goes offline."""
+
+    def rolled(self, log: Log) -> None:
+        """The log has a new active segment: what is before it can be flushed in the background."""
+
+    def truncated(self, log: Log) -> None:
+        """The log became shorter: its recovery point must not stay ahead of it in the checkpoint."""
+
+    def roll_jitter_ms(self, bound_ms: int) -> int:
+        """A random number of ms from 0 up to, not including, `bound_ms` (0 for 0)."""
+
+
+class LoneHost:
+    """For a log on its own (tools, tests): files are deleted at once, and nothing else happens."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def delete_later(self, paths: list[str], delay_ms: int) -> None:
+        for path in paths:
+            self._files.delete(path)
+
+    def directory_failed(self, what: str, error: OSError) -> None:
+        logger.error("%s: %s", what, error)
+
+    def rolled(self, log: Log) -> None:
+        pass
+
+    def truncated(self, log: Log) -> None:
+        pass
+
+    def roll_jitter_ms(self, bound_ms: int) -> int:
+        return 0

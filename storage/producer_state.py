@@ -1,0 +1,293 @@
+"""What a log knows of its idempotent and transactional producers (KIP-98): sequences, epochs, open transactions.
+
+Pure: `ProducerSnapshots` reads and writes the files. A batch is first checked against the state, then written to the log,
+then applied; so a refused or failed write leaves nothing behind. A producer without state may start at any sequence: its
+state may have expired or been deleted with the records.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..protocol.errors import (
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from ..protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
+from .invariant import invariant
+from .topic_partition import TopicPartition
+from .transaction_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
+
+BATCHES_TO_KEEP = 5
+NO_OFFSET = -1
+_MAX_SEQUENCE = (1 << 31) - 1
+
+
+class AppendOrigin(IntEnum):
+    """Where an append comes from, which says how much of it is checked."""
+
+    REPLICATION = 0
+    COORDINATOR = 1
+    CLIENT = 2
+
+
+class BatchMetadata(NamedTuple):
+    """One of a producer's last batches; `offset_delta` is last minus first offset."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return decrement_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """The state of one producer; `batches` are its last five, of its current epoch."""
+
+    producer_id: int
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    coordinator_epoch: int = -1
+    last_timestamp: int = NO_TIMESTAMP
+    current_txn_first_offset: int = NO_OFFSET
+    batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=BATCHES_TO_KEEP))
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def set_epoch(self, producer_epoch: int) -> None:
+        if producer_epoch != self.producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+
+
+class DataBatch(NamedTuple):
+    """A producer's batch of records, with the offsets it has or is about to get."""
+
+    producer_id: int
+    producer_epoch: int
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    is_transactional: bool
+
+
+class EndMarker(NamedTuple):
+    """A transaction's end: the control batch at `offset`."""
+
+    producer_id: int
+    producer_epoch: int
+    offset: int
+    timestamp: int
+    coordinator_epoch: int
+    is_abort: bool
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction whose marker (at `last_offset`) is written but may not be replicated yet."""
+
+    first_offset: int
+    last_offset: int
+
+
+class UnstableOffsets(NamedTuple):
+    """What bounds the last stable offset: the first offset of the oldest open transaction (or -1), and the completed
+    transactions whose markers may lie above the high watermark."""
+
+    first_undecided: int = NO_OFFSET
+    completed: tuple[CompletedTransaction, ...] = ()
+
+    def first_unstable(self, high_watermark: int) -> int:
+        """The first offset that a read_committed consumer must not see yet; -1 when there is none."""
+        first = self.first_undecided
+        for transaction in self.completed:
+            if transaction.last_offset >= high_watermark and (first < 0 or transaction.first_offset < first):
+                first = transaction.first_offset
+        return first
+
+
+class ProducerState:
+    """All producers of one log. `end_offset` is the offset up to which it reflects the log."""
+
+    def __init__(self, topic_partition: TopicPartition, expiration_ms: int) -> None:
+        self.topic_partition = topic_partition
+        self.expiration_ms = expiration_ms
+        self.end_offset = 0
+        self.producers: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}  # first offset of an open transaction -> producer id, in order of offsets
+        self._completed: tuple[CompletedTransaction, ...] = ()
+        self.unstable = UnstableOffsets()
+        """Replaced, never changed: any thread may read it."""
+
+    # --- checks: nothing changes --------------------------------------------------------------------------------
+
+    def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
+        """The stored batch that `batch` repeats, if it is among the last five of the same epoch."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None or entry.producer_epoch != batch.producer_epoch:
+            return None
+        for known in entry.batches:
+            if known.last_sequence == batch.last_sequence and known.first_sequence == batch.first_sequence:
+                return known
+        return None
+
+    def check_batch(self, batch: DataBatch, origin: AppendOrigin) -> None:
+        """Raise unless a leader may append `batch`: InvalidProducerEpochError, OutOfOrderSequenceError,
+        InvalidTxnStateError."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            return
+        self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
+        if origin is AppendOrigin.CLIENT:
+            self._check_sequence(entry, batch)
+        if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
+            raise InvalidTxnStateError(
+                f"{self.topic_partition}: producer {batch.producer_id} has a transaction open, and sent a batch outside of it"
+            )
+
+    def check_marker(self, marker: EndMarker) -> None:
+        """Raise unless a leader may append `marker`: InvalidProducerEpochError, TransactionCoordinatorFencedError."""
+        entry = self.producers.get(marker.producer_id)
+        if entry is None:
+            return
+        self._check_epoch(entry, marker.producer_epoch, marker.offset)
+        if entry.coordinator_epoch > marker.coordinator_epoch:
+            raise TransactionCoordinatorFencedError(
+                f"{self.topic_partition}: marker of producer {marker.producer_id} comes from coordinator epoch "
+                f"{marker.coordinator_epoch}, {entry.coordinator_epoch} is known"
+            )
+
+    def _check_epoch(self, entry: ProducerEntry, producer_epoch: int, offset: int) -> None:
+        if producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"{self.topic_partition}: epoch {producer_epoch} of producer {entry.producer_id} at offset {offset} "
+                f"is older than its last one, {entry.producer_epoch}"
+            )
+
+    def _check_sequence(self, entry: ProducerEntry, batch: DataBatch) -> None:
+        first = batch.first_sequence
+        if entry.producer_epoch == NO_PRODUCER_EPOCH:
+            return
+        if batch.producer_epoch != entry.producer_epoch:
+            if first == 0:
+                return
+            expected = 0
+        else:
+            last = entry.last_sequence
+            if first == last + 1 or (first == 0 and last == _MAX_SEQUENCE):
+                return
+            expected = last + 1
+        raise OutOfOrderSequenceError(
+            f"{self.topic_partition}: producer {batch.producer_id} (epoch {batch.producer_epoch}) sent sequence {first} "
+            f"at offset {batch.first_offset}, expected {expected}"
+        )
+
+    # --- changes, after the bytes are in the log ----------------------------------------------------------------
+
+    def apply_batch(self, batch: DataBatch) -> None:
+        """Note a batch that is in the log. What replication brings is taken as it is: its leader has checked it."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            entry = self.producers[batch.producer_id] = ProducerEntry(batch.producer_id)
+        entry.set_epoch(batch.producer_epoch)
+        delta = batch.last_offset - batch.first_offset
+        entry.batches.append(BatchMetadata(batch.last_sequence, batch.last_offset, delta, batch.max_timestamp))
+        entry.last_timestamp = batch.max_timestamp
+        if batch.is_transactional and entry.current_txn_first_offset < 0:
+            entry.current_txn_first_offset = batch.first_offset
+            self._open[batch.first_offset] = batch.producer_id
+            self._publish()
+
+    def completed_by(self, marker: EndMarker) -> AbortedTransaction | None:
+        """The transaction that `marker` ends, with the last stable offset once it has; None when none is open."""
+        entry = self.producers.get(marker.producer_id)
+        if entry is None or entry.current_txn_first_offset < 0:
+            return None
+        stable = marker.offset + 1
+        for first_offset, producer_id in self._open.items():
+            if producer_id != marker.producer_id:
+                stable = first_offset
+                break
+        return AbortedTransaction(marker.producer_id, entry.current_txn_first_offset, marker.offset, stable)
+
+    def apply_marker(self, marker: EndMarker) -> None:
+        """Note a marker that is in the log."""
+        entry = self.producers.get(marker.producer_id)
+        if entry is None:
+            entry = self.producers[marker.producer_id] = ProducerEntry(marker.producer_id)
+        first_offset = entry.current_txn_first_offset
+        entry.set_epoch(marker.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = marker.timestamp
+        entry.current_txn_first_offset = NO_OFFSET
+        if first_offset >= 0:
+            invariant(
+                self._open.pop(first_offset, None) == marker.producer_id,
+                f"{self.topic_partition}: the transaction of producer {marker.producer_id} from {first_offset} is not open",
+            )
+            self._completed = (*self._completed, CompletedTransaction(first_offset, marker.offset))
+            self._publish()
+
+    def forget_replicated(self, high_watermark: int) -> None:
+        """The markers below the high watermark are replicated: their transactions no longer hold the LSO back."""
+        kept = tuple(transaction for transaction in self._completed if transaction.last_offset >= high_watermark)
+        if len(kept) < len(self._completed):
+            self._completed = kept
+            self._publish()
+
+    def remove_expired(self, now_ms: int) -> None:
+        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no transaction open."""
+        expired = [entry.producer_id for entry in self.producers.values() if self._is_expired(entry, now_ms)]
+        for producer_id in expired:
+            del self.producers[producer_id]
+
+    def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        return entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms
+
+    def clear(self, end_offset: int) -> None:
+        self.producers = {}
+        self._open = {}
+        self._completed = ()
+        self.end_offset = end_offset
+        self._publish()
+
+    def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
+        """Replace the state by what a snapshot at `end_offset` holds, less the expired."""
+        self.clear(end_offset)
+        for entry in entries:
+            if not self._is_expired(entry, now_ms):
+                self.producers[entry.producer_id] = entry
+        started = [
+            (entry.current_txn_first_offset, entry.producer_id)
+            for entry in self.producers.values()
+            if entry.current_txn_first_offset >= 0
+        ]
+        self._open = dict(sorted(started))
+        self._publish()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.producers and not self._completed
+
+    def _publish(self) -> None:
+        first_undecided = next(iter(self._open), NO_OFFSET)
+        self.unstable = UnstableOffsets(first_undecided, self._completed)

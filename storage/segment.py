@@ -1,0 +1,337 @@
+"""One segment of a log: `<base offset>.log` and its indexes.
+
+The last segment of a log is active: it takes appends, and its indexes are in memory. The others never change but for
+compaction and deletion. All that changes a segment runs on its log's strand; look-ups may run on any thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..protocol.errors import CorruptRecordError
+from ..protocol.records.batch import NO_TIMESTAMP
+from .batch_span import BatchSpan, scan_spans
+from .files import Buffer, File, Files, is_out_of_space
+from .log_config import LogConfig
+from .offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
+from .recent_batches import RecentBatches
+from .time_index import TimeIndex, TimestampOffset
+from .transaction_index import TransactionIndex
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """Kafka's name of a segment's file: 20 digits and a suffix."""
+    return f"{offset:020d}{suffix}"
+
+
+class FoundTimestamp(NamedTuple):
+    """The first record at or above a timestamp, or the one with the greatest."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class Segment:
+    """See the module's text. Sizes are in bytes, timestamps in ms."""
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_files",
+        "_first_timestamp",
+        "_max_timestamp",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "index_interval_bytes",
+        "log_ref",
+        "offset_index",
+        "recent",
+        "roll_jitter_ms",
+        "size_bytes",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        size_bytes: int = 0,
+        created_ms: int,
+        has_transaction_index: bool = False,
+    ) -> None:
+        """A closed segment over existing files; `create` makes a new one."""
+        self._files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size_bytes = size_bytes
+        self.created_ms = created_ms
+        self.roll_jitter_ms = 0
+        self.index_interval_bytes = config.index_interval_bytes
+        self.log_ref = files.ref(self._path(LOG_SUFFIX))
+        self.offset_index = OffsetIndex(files, self._path(INDEX_SUFFIX), base_offset, config.segment_index_bytes)
+        self.time_index = TimeIndex(files, self._path(TIME_INDEX_SUFFIX), base_offset, config.segment_index_bytes)
+        path = self._path(TRANSACTION_INDEX_SUFFIX)
+        self.transaction_index = TransactionIndex(files, path, exists=has_transaction_index)
+        self.recent: RecentBatches | None = None
+        self._max_timestamp: TimestampOffset | None = None
+        self._first_timestamp: int | None = None
+        self._bytes_since_index_entry = 0
+
+    @classmethod
+    def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+        """Make the files of a new, active segment; older ones of that name are emptied."""
+        segment = cls(files, directory, base_offset, config, created_ms=now_ms)
+        files.create_empty(segment.log_ref.path)
+        segment.offset_index.create()
+        segment.time_index.create()
+        files.delete(segment.transaction_index.path)
+        segment.recent = RecentBatches()
+        segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
+        return segment
+
+    def _path(self, suffix: str) -> str:
+        return os.path.join(self.directory, file_name(self.base_offset, suffix))
+
+    # --- appending ----------------------------------------------------------------------------------------------
+
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        """Write behind the last known byte. On an OSError the file may hold more than `size_bytes`."""
+        if len(buffers) == 1:
+            self.log_ref.file().write_at(self.size_bytes, buffers[0])
+        else:
+            self.log_ref.file().write_vector_at(self.size_bytes, buffers)
+
+    def note_append(self, size_bytes: int, last_offset: int, max_timestamp: int, offset_of_max: int) -> None:
+        """Account for one append that was written at `size_bytes`, and index it when it is time to.
+
+        `offset_of_max` is the last offset of the batch that carries `max_timestamp`.
+        """
+        position = self.size_bytes
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        known_max = self.max_timestamp
+        if max_timestamp > known_max.timestamp:
+            known_max = self._max_timestamp = TimestampOffset(max_timestamp, offset_of_max)
+        self.size_bytes = position + size_bytes
+        pending = self._bytes_since_index_entry
+        if pending > self.index_interval_bytes:
+            self._bytes_since_index_entry = size_bytes
+            self._add_index_entries(last_offset, position, known_max)
+        else:
+            self._bytes_since_index_entry = pending + size_bytes
+
+    def _add_index_entries(self, last_offset: int, position: int, max_timestamp: TimestampOffset) -> None:
+        for add, first, second in (
+            (self.offset_index.append, last_offset, position),
+            (self.time_index.maybe_append, max_timestamp.timestamp, max_timestamp.offset),
+        ):
+            try:
+                add(first, second)
+            except OSError as error:  # the entry is in memory and is written with a later one
+                if not is_out_of_space(error):
+                    raise
+
+    def should_roll(
+        self, config: LogConfig, size_bytes: int, max_timestamp: int, last_offset: int, now_ms: int
+    ) -> bool:
+        """Whether an append of that size, timestamp and offset belongs into a new segment."""
+        size = self.size_bytes
+        return (
+            size > config.segment_bytes - size_bytes
+            or (
+                size > 0
+                and self.waited_for_roll_ms(now_ms, max_timestamp) > config.max_segment_ms - self.roll_jitter_ms
+            )
+            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
+            or self.offset_index.is_full
+            or self.time_index.is_full
+        )
+
+    def waited_for_roll_ms(self, now_ms: int, max_timestamp: int) -> int:
+        """How old the segment is: by its records' timestamps where they have one, else by the clock."""
+        first = self.first_timestamp
+        return max_timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    def deactivate(self) -> None:
+        """Become a closed segment: the last time index entry is written, the indexes are cut to their entries."""
+        self._close_time_index()
+        self.offset_index.deactivate()
+        self.time_index.deactivate()
+
+    def activate(self, *, now_ms: int) -> None:
+        """Become the segment that takes appends again (at start, or when the later ones were truncated)."""
+        self.offset_index.activate()
+        self.time_index.activate()
+        self.recent = RecentBatches()
+        if self.size_bytes == 0:
+            self.created_ms = now_ms
+
+    def _close_time_index(self) -> None:
+        max_timestamp = self.max_timestamp
+        if max_timestamp.timestamp > self.time_index.last().timestamp:
+            self.time_index.activate()
+            self.time_index.maybe_append(*max_timestamp)
+
+    # --- looking up ---------------------------------------------------------------------------------------------
+
+    @property
+    def max_timestamp(self) -> TimestampOffset:
+        """The greatest timestamp, -1 for none, and the last offset of the batch that carries it."""
+        known = self._max_timestamp
+        if known is None:
+            known = self._max_timestamp = self.time_index.last()
+        return known
+
+    @property
+    def first_timestamp(self) -> int:
+        """The max timestamp of the first batch; -1 for none."""
+        first = self._first_timestamp
+        if first is None:
+            first = NO_TIMESTAMP
+            for span in self.spans(0, self.size_bytes):
+                first = self._first_timestamp = span.max_timestamp
+                break
+        return first
+
+    def largest_timestamp(self) -> int:
+        """What time-based retention goes by: the greatest timestamp or, without one, when the file was last written."""
+        timestamp = self.max_timestamp.timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        return self._files.modified_ms(self.log_ref.path)
+
+    def spans(self, position: int, end_position: int) -> Iterator[BatchSpan]:
+        """The batches from `position`, where one begins."""
+        return scan_spans(self.log_ref.file(), position, end_position)
+
+    def locate(self, offset: int, end_position: int) -> tuple[int, int] | None:
+        """(position, size) of the first batch whose last offset is at or above `offset`; None when there is none."""
+        recent = self.recent
+        if recent is not None:
+            found = recent.locate(offset, end_position)
+            if found is not None:
+                return found
+        position = self.offset_index.lookup(offset).position
+        try:
+            for span in self.spans(position, end_position):
+                if span.last_offset >= offset:
+                    return span.position, span.size_bytes
+        except CorruptRecordError:
+            if position == 0:
+                raise
+        else:
+            return None
+        # An index entry that points to no batch: the index is wrong, the log may well be right.
+        for span in self.spans(0, end_position):
+            if span.last_offset >= offset:
+                return span.position, span.size_bytes
+        return None
+
+    def position_of(self, offset: int, end_position: int) -> int:
+        """Where the first batch begins that does not lie wholly before `offset`; `end_position` when there is none."""
+        found = self.locate(offset, end_position)
+        return end_position if found is None else found[0]
+
+    def next_offset(self) -> int:
+        """The offset behind the last record, read from the file."""
+        offset = self.base_offset
+        for span in self.spans(self.offset_index.last().position, self.size_bytes):
+            offset = span.last_offset + 1
+        return offset
+
+    # --- cutting and closing ------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int, *, now_ms: int) -> int:
+        """Remove the batches that hold `offset` and what is behind it, and become active; return the bytes removed."""
+        position = self.position_of(offset, self.size_bytes)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        removed = self.size_bytes - position
+        if removed:
+            self.log_ref.file().truncate(position)
+            self.size_bytes = position
+        self.activate(now_ms=now_ms)
+        if position == 0:
+            self._first_timestamp = None
+        self._bytes_since_index_entry = 0
+        self._max_timestamp = self._find_max_timestamp()
+        return removed
+
+    def _find_max_timestamp(self) -> TimestampOffset:
+        """By the time index and what lies behind its last entry."""
+        largest = self.time_index.last()
+        start = self.offset_index.lookup(largest.offset).position
+        for span in self.spans(start, self.size_bytes):
+            if span.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(span.max_timestamp, span.last_offset)
+        return largest
+
+    def restore_max_timestamp(self) -> None:
+        """After a start: look behind the time index's last entry too (Kafka writes one when it closes a segment)."""
+        self._max_timestamp = self._find_max_timestamp()
+
+    def set_max_timestamp(self, largest: TimestampOffset) -> None:
+        """What a scan of all batches has found."""
+        self._max_timestamp = largest
+
+    def sync_targets(self) -> list[str | File]:
+        """What has to be synced for the segment to be durable: open files, and the name of the transaction index."""
+        self.offset_index.write_pending()
+        self.time_index.write_pending()
+        targets: list[str | File] = [self.log_ref.file(), self.offset_index.ref.file(), self.time_index.ref.file()]
+        if self.transaction_index.exists:
+            targets.append(self.transaction_index.path)
+        return targets
+
+    def close(self) -> None:
+        """Write the last index entries and let the descriptors go."""
+        self.deactivate()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Let the descriptors go without writing anything."""
+        for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
+            self._files.forget(ref)
+
+    def move_to(self, directory: str) -> None:
+        """The directory was renamed."""
+        self.directory = directory
+        for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
+            ref.path = os.path.join(directory, os.path.basename(ref.path))
+        self.transaction_index.path = os.path.join(directory, os.path.basename(self.transaction_index.path))
+
+    def mark_deleted(self) -> list[str]:
+        """Rename the files to `.deleted`; return the new paths. Readers that hold the segment go on reading."""
+        renamed = []
+        for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
+            path = ref.path + DELETED_SUFFIX
+            self._files.rename(ref.path, path)
+            ref.path = path
+            renamed.append(path)
+        if self.transaction_index.exists:
+            path = self.transaction_index.path + DELETED_SUFFIX
+            self._files.rename(self.transaction_index.path, path)
+            self.transaction_index.path = path
+            renamed.append(path)
+        return renamed
+
+    def __repr__(self) -> str:
+        return f"Segment(base_offset={self.base_offset}, size_bytes={self.size_bytes})"

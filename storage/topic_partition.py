@@ -1,0 +1,52 @@
+"""The name of a partition, and the names its directory can have."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import NamedTuple
+
+DELETE_SUFFIX = "-delete"
+FUTURE_SUFFIX = "-future"
+STRAY_SUFFIX = "-stray"
+
+_SUFFIXED = re.compile(r"^(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)$")
+_MAX_NAME_LENGTH = 255
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic; `str()` is `topic-0`, which is also its directory's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class DirectoryName(NamedTuple):
+    """What a partition directory's name says: whose it is and, by `suffix`, what is being done with it."""
+
+    topic_partition: TopicPartition
+    suffix: str | None
+
+
+def parse_directory_name(name: str) -> DirectoryName | None:
+    """`topic-0`, `topic-0.<id>-delete`, `-future` or `-stray`; None when `name` is none of these."""
+    suffix: str | None = None
+    if name.endswith((DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX)):
+        match = _SUFFIXED.match(name)
+        if match is not None:
+            name = f"{match.group(1)}-{match.group(2)}"
+            suffix = match.group(4)
+        # A topic may itself be called "x-delete": then "x-delete" is no partition, but "x-delete-0" is one.
+    topic, dash, partition = name.rpartition("-")
+    if not dash or not topic or not (partition.isascii() and partition.isdigit()):
+        return None
+    return DirectoryName(TopicPartition(topic, int(partition)), suffix)
+
+
+def deleted_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:
+    """The name a partition's directory gets when it is deleted, cut so that it fits in 255 characters."""
+    tail = f"-{topic_partition.partition}.{unique.hex}{DELETE_SUFFIX}"
+    return topic_partition.topic[: _MAX_NAME_LENGTH - len(tail)] + tail
