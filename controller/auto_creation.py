@@ -1,0 +1,49 @@
+"""Topics that are made because someone asks for them (Kafka's AutoTopicCreationManager)."""
+
+import logging
+from collections.abc import Iterable
+
+from ..config.config import Config
+from ..protocol.errors import ErrorCode, KafkaError
+from .internal_topics import auto_created_topic
+from .topic_admin import TopicAdmin
+from .topic_names import is_legal_topic_name
+
+__all__ = ["AutoTopicCreation"]
+
+logger = logging.getLogger(__name__)
+
+
+class AutoTopicCreation:
+    """Writes missing topics into the tree on the controller; the asker comes back for them."""
+
+    def __init__(self, admin: TopicAdmin, config: Config) -> None:
+        self._admin = admin
+        self._config = config
+        self._in_flight: set[str] = set()
+
+    async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
+        """By name, what a client that asked for it is to be told: LEADER_NOT_AVAILABLE when it will be there soon,
+        UNKNOWN_TOPIC_OR_PARTITION when someone else is at it, or why it cannot be."""
+        answers: dict[str, ErrorCode] = {}
+        for name in dict.fromkeys(names):
+            if not is_legal_topic_name(name):
+                answers[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
+            elif name in self._in_flight:
+                answers[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                self._in_flight.add(name)
+                try:
+                    answers[name] = await self._create(name)
+                finally:
+                    self._in_flight.discard(name)
+        return answers
+
+    async def _create(self, name: str) -> ErrorCode:
+        try:
+            await self._admin.create(auto_created_topic(name, self._config))
+        except KafkaError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                logger.info("topic %s could not be created on demand: %s", name, error)
+                return error.code
+        return ErrorCode.LEADER_NOT_AVAILABLE

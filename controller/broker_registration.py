@@ -1,0 +1,117 @@
+"""How a broker gets its number and its place in the tree, and the cluster its id."""
+
+import asyncio
+import logging
+from base64 import urlsafe_b64encode
+from random import Random
+
+from . import znodes
+from .cluster_tree import ClusterTree
+from .metadata_store import (
+    Create,
+    MetadataStoreError,
+    NodeExistsError,
+    NoNodeError,
+    SetData,
+    SetDataResult,
+    WatchEvent,
+)
+from .znodes import BrokerInfo
+
+__all__ = ["BrokerIdTakenError", "BrokerRegistration", "cluster_id", "generate_broker_id"]
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerIdTakenError(Exception):
+    """Another live broker is registered under this broker's id."""
+
+
+async def cluster_id(tree: ClusterTree, random: Random) -> str:
+    """The cluster's id (base64 of 16 bytes); the first broker ever makes it."""
+    try:
+        data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
+    except NoNodeError:
+        fresh = urlsafe_b64encode(random.randbytes(16)).rstrip(b"=").decode()
+        await tree.ensure(znodes.CLUSTER_ID_PATH, znodes.encode_cluster_id(fresh))
+        data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
+    return znodes.decode_cluster_id(data)
+
+
+async def generate_broker_id(tree: ClusterTree, reserved_max: int) -> int:
+    """A number for a broker without one: above ``reserved_max`` (``reserved.broker.max.id``), never given before.
+
+    Kafka's way: the version of a node that is set for each.
+    """
+    await tree.ensure(znodes.BROKER_SEQUENCE_PATH)
+    stat = await tree.store.set(znodes.BROKER_SEQUENCE_PATH, b"")
+    return reserved_max + stat.version
+
+
+class BrokerRegistration:
+    """The ephemeral node that says a broker is up. Its czxid is the broker epoch: it tells this life of the broker
+    from earlier ones."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self._tree = tree
+        self._own_sessions: list[int] = []
+
+    async def register(self, info: BrokerInfo, wait_ms: int) -> int:
+        """Create the node; gives the broker epoch.
+
+        When the node exists, its session may just be ending: it is waited for, up to ``wait_ms`` (the session time-out
+        and a margin), unless it is an earlier session of this process: then it is removed. Raises BrokerIdTakenError.
+        """
+        store = self._tree.store
+        self._own_sessions.append(store.session_id)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_ms / 1000
+        while True:
+            try:
+                # Both at once: only setData answers with a stat, and the czxid must be that of this creation.
+                _, written = await store.multi(
+                    [Create(info.path, ephemeral=True), SetData(info.path, info.encode(), 0)]
+                )
+            except NodeExistsError:
+                await self._make_way(info, deadline)
+                continue
+            assert isinstance(written, SetDataResult)
+            logger.info("broker %d is registered, broker epoch %d", info.broker_id, written.stat.czxid)
+            return written.stat.czxid
+
+    async def update(self, info: BrokerInfo) -> None:
+        """Other listeners or features of a broker that is registered; its epoch stays."""
+        await self._tree.store.set(info.path, info.encode())
+
+    async def unregister(self, broker_id: int) -> None:
+        try:
+            await self._tree.store.delete(znodes.broker_path(broker_id))
+        except MetadataStoreError as error:
+            logger.warning("broker %d stays registered until its session ends: %s", broker_id, error)
+
+    async def _make_way(self, info: BrokerInfo, deadline: float) -> None:
+        store = self._tree.store
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+
+        def tell(_event: WatchEvent) -> None:
+            gone.set()
+
+        stat = await store.exists(info.path, tell)
+        if stat is None:
+            return
+        if stat.ephemeral_owner in self._own_sessions and stat.ephemeral_owner != store.session_id:
+            try:
+                await store.delete(info.path, stat.version)
+            except MetadataStoreError:
+                logger.info("the node of an earlier session of this broker went by itself")
+            return
+        try:
+            async with asyncio.timeout_at(max(deadline, loop.time())):
+                await gone.wait()
+        except TimeoutError:
+            other = await self._tree.broker(info.broker_id)
+            where = ", ".join(map(str, other[0].endpoints)) if other else "unknown address"
+            raise BrokerIdTakenError(
+                f"broker id {info.broker_id} is taken by a live broker at {where}: give this one another broker.id"
+            ) from None

@@ -1,0 +1,377 @@
+"""The cluster's metadata as objects: reads and writes of Kafka's nodes on a `MetadataStore` (Kafka's KafkaZkClient).
+
+Writes of the controller take ``epoch_version``, the version of /controller_epoch under which it was elected, and fail
+with `ControllerMovedError` when another controller has been elected since.
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..storage.topic_partition import TopicPartition
+from . import znodes
+from .leader_and_isr import LeaderAndIsr, PartitionLeadership
+from .metadata_store import (
+    BadVersionError,
+    Check,
+    Create,
+    Delete,
+    MetadataStore,
+    MetadataStoreError,
+    NodeExistsError,
+    NoNodeError,
+    Operation,
+    SetData,
+    SetDataResult,
+    Stat,
+    Watch,
+    parent_of,
+)
+from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo
+
+__all__ = ["ClusterTree", "ControllerMovedError", "Election"]
+
+Key = TypeVar("Key")
+
+Item = TypeVar("Item")
+
+OPERATIONS_PER_MULTI = 500
+"""Keeps a multi well below ZooKeeper's limit of 1 MiB a request (``jute.maxbuffer``)."""
+PARTITIONS_PER_MULTI = 200
+"""Two operations each, and one a topic."""
+
+
+class ControllerMovedError(Exception):
+    """Another broker was elected controller: this one must stop acting as controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """Won: the controller epoch, and the version of its node."""
+
+    epoch: int
+    epoch_version: int
+
+
+class ClusterTree:
+    """All methods may raise `MetadataStoreError`, readers `ZnodeDecodeError` too."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self.store = store
+
+    # -- the skeleton
+
+    async def create_persistent_paths(self) -> None:
+        """Create the nodes that every broker finds or makes at its start."""
+        missing: dict[str, None] = {}
+        for path in znodes.PERSISTENT_PATHS:
+            parts = path.split("/")
+            for end in range(2, len(parts) + 1):
+                missing["/".join(parts[:end])] = None
+        present = [self.store.exists(path) for path in missing]
+        wanted = [path for path, stat in zip(missing, present, strict=True) if await stat is None]
+        if not wanted:
+            return
+        try:
+            await self.store.multi([Create(path) for path in wanted])
+        except NodeExistsError:  # another broker starts at the same time
+            for path in wanted:
+                await self.ensure(path)
+
+    async def ensure(self, path: str, data: bytes = b"") -> None:
+        """Create ``path`` and what it lies under, unless it exists."""
+        try:
+            await self.store.create(path, data)
+        except NodeExistsError:
+            return
+        except NoNodeError:
+            await self.ensure(parent_of(path))
+            await self.ensure(path, data)
+
+    # -- brokers
+
+    async def brokers(self, watch: Watch | None = None) -> dict[int, tuple[BrokerInfo, int]]:
+        """The registered brokers, each with its broker epoch: the czxid of its node. ``watch``: on who they are."""
+        broker_ids = sorted(int(name) for name in await self.store.children(znodes.BROKER_IDS_PATH, watch))
+        reads = await _all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
+        return {b: (BrokerInfo.decode(b, data), stat.czxid) for b, (data, stat) in reads.items()}
+
+    async def broker(self, broker_id: int, watch: Watch | None = None) -> tuple[BrokerInfo, int] | None:
+        try:
+            data, stat = await self.store.get(znodes.broker_path(broker_id), watch)
+        except NoNodeError:
+            return None
+        return BrokerInfo.decode(broker_id, data), stat.czxid
+
+    # -- the controller's election
+
+    async def controller(self, watch: Watch | None = None) -> tuple[ControllerInfo, int] | None:
+        """Who is controller, and the version of its node. ``watch`` is set whether there is one or not."""
+        stat = self.store.exists(znodes.CONTROLLER_PATH, watch)
+        try:
+            data, node_stat = await self.store.get(znodes.CONTROLLER_PATH)
+        except NoNodeError:
+            return None
+        finally:
+            await stat
+        return ControllerInfo.decode(data), node_stat.version
+
+    async def elect(self, info: ControllerInfo) -> Election:
+        """Become controller: create /controller and count /controller_epoch up, both or none.
+        ControllerMovedError: another was faster."""
+        epoch, version = await self._controller_epoch()
+        try:
+            _, counted = await self.store.multi(
+                [
+                    Create(znodes.CONTROLLER_PATH, info.encode(), ephemeral=True),
+                    SetData(znodes.CONTROLLER_EPOCH_PATH, znodes.encode_number(epoch + 1), version),
+                ]
+            )
+        except (NodeExistsError, BadVersionError) as error:
+            raise ControllerMovedError(f"another broker was elected controller: {error}") from error
+        assert isinstance(counted, SetDataResult)
+        return Election(epoch + 1, counted.stat.version)
+
+    async def resign(self, epoch_version: int) -> None:
+        """Give up /controller, if this is still the controller of ``epoch_version``."""
+        try:
+            await self._controller_write([Delete(znodes.CONTROLLER_PATH)], epoch_version)
+        except (ControllerMovedError, NoNodeError):
+            return
+
+    async def _controller_epoch(self) -> tuple[int, int]:
+        try:
+            data, stat = await self.store.get(znodes.CONTROLLER_EPOCH_PATH)
+        except NoNodeError:
+            await self.ensure(znodes.CONTROLLER_EPOCH_PATH, znodes.encode_number(0))
+            data, stat = await self.store.get(znodes.CONTROLLER_EPOCH_PATH)
+        return znodes.decode_number(znodes.CONTROLLER_EPOCH_PATH, data), stat.version
+
+    # -- topics
+
+    async def topics(self, watch: Watch | None = None) -> list[str]:
+        return await self.store.children(znodes.TOPICS_PATH, watch)
+
+    async def topic_infos(self, topics: Iterable[str], watch_of: Mapping[str, Watch] | None = None) -> list[TopicInfo]:
+        """Those of ``topics`` that exist. ``watch_of``: by topic, told when the topic's node changes."""
+        watches = watch_of or {}
+        reads = await _all_found({t: self.store.get(znodes.topic_path(t), watches.get(t)) for t in topics})
+        return [TopicInfo.decode(topic, data) for topic, (data, _) in reads.items()]
+
+    async def topic_exists(self, topic: str) -> bool:
+        return await self.store.exists(znodes.topic_path(topic)) is not None
+
+    async def create_topic(self, info: TopicInfo, settings: Mapping[str, str]) -> None:
+        """Write a new topic with its settings, at once. It is the controller's watch on the topics that brings its
+        partitions to life. NodeExistsError: it exists."""
+        config = ConfigEntity("topics", info.topic, settings)
+        operations: list[Operation] = []
+        controller = await self.controller()
+        if controller is not None:
+            operations.append(Check(znodes.CONTROLLER_PATH, controller[1]))
+        if await self.store.exists(config.path) is None:
+            operations.append(Create(config.path, config.encode()))
+        else:  # of a topic of this name before it; it must not be inherited
+            operations.append(SetData(config.path, config.encode()))
+        operations.append(Create(info.path, info.encode()))
+        await self.store.multi(operations)
+
+    async def set_assignments(self, info: TopicInfo, epoch_version: int | None = None) -> None:
+        """Write a topic's partitions and their replicas; with ``epoch_version`` as controller."""
+        if epoch_version is None:
+            await self.store.set(info.path, info.encode())
+        else:
+            await self._controller_write([SetData(info.path, info.encode())], epoch_version)
+
+    async def delete_topic(self, topic: str, epoch_version: int) -> None:
+        """Remove what is left of a topic in the tree, the mark that it is to be deleted last."""
+        base = znodes.topic_path(topic)
+        paths = await self._subtree(base)
+        config = znodes.config_path("topics", topic)
+        for path in (config, znodes.delete_topic_path(topic)):
+            if await self.store.exists(path) is not None:
+                paths.append(path)
+        for chunk in _chunks([Delete(path) for path in paths], OPERATIONS_PER_MULTI):
+            await self._controller_write(chunk, epoch_version)
+
+    async def _subtree(self, path: str) -> list[str]:
+        """All nodes from ``path`` down, children before parents; none if it does not exist."""
+        try:
+            names = await self.store.children(path)
+        except NoNodeError:
+            return []
+        below = [await self._subtree(f"{path}/{name}") for name in names]
+        return [node for nodes in below for node in nodes] + [path]
+
+    # -- partition states
+
+    async def partition_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLeadership]:
+        """Of those that have one."""
+        reads = await _all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
+        return {p: znodes.decode_partition_state(p, data, stat.version) for p, (data, stat) in reads.items()}
+
+    async def create_partition_states(
+        self, states: Mapping[TopicPartition, PartitionLeadership], epoch_version: int
+    ) -> dict[TopicPartition, PartitionLeadership]:
+        """Write the first state of new partitions; gives those that were written (others had one)."""
+        created: dict[TopicPartition, PartitionLeadership] = {}
+        for chunk in _chunks(list(states), PARTITIONS_PER_MULTI):
+            operations = await self._missing_parents(chunk)
+            operations += [_create_state(partition, states[partition]) for partition in chunk]
+            try:
+                await self._controller_write(operations, epoch_version)
+            except NodeExistsError:
+                created.update(await self._create_one_by_one({p: states[p] for p in chunk}, epoch_version))
+            else:
+                created.update((partition, states[partition]) for partition in chunk)
+        return created
+
+    async def _missing_parents(self, partitions: Iterable[TopicPartition]) -> list[Operation]:
+        by_topic: dict[str, list[TopicPartition]] = {}
+        for partition in partitions:
+            by_topic.setdefault(partition.topic, []).append(partition)
+        operations: list[Operation] = []
+        listings = {topic: self.store.children(znodes.partitions_path(topic)) for topic in by_topic}
+        for topic, listing in listings.items():
+            try:
+                present = set(await listing)
+            except NoNodeError:
+                present = set()
+                operations.append(Create(znodes.partitions_path(topic)))
+            operations += [
+                Create(znodes.partition_path(partition))
+                for partition in by_topic[topic]
+                if str(partition.partition) not in present
+            ]
+        return operations
+
+    async def _create_one_by_one(
+        self, states: Mapping[TopicPartition, PartitionLeadership], epoch_version: int
+    ) -> dict[TopicPartition, PartitionLeadership]:
+        created: dict[TopicPartition, PartitionLeadership] = {}
+        for partition, state in states.items():
+            operations = [*await self._missing_parents([partition]), _create_state(partition, state)]
+            try:
+                await self._controller_write(operations, epoch_version)
+            except NodeExistsError:
+                continue
+            created[partition] = state
+        return created
+
+    async def update_partition_states(
+        self, states: Mapping[TopicPartition, LeaderAndIsr], controller_epoch: int, epoch_version: int
+    ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
+        """Write states, each only if its partition epoch is still that of the tree. Gives what was written, with the
+        new partition epochs, and the partitions that someone else changed: to be read again and retried."""
+        writes = {
+            partition: self.store.multi(
+                [
+                    Check(znodes.CONTROLLER_EPOCH_PATH, epoch_version),
+                    SetData(
+                        znodes.partition_state_path(partition),
+                        znodes.encode_partition_state(PartitionLeadership(state, controller_epoch)),
+                        state.partition_epoch,
+                    ),
+                ]
+            )
+            for partition, state in states.items()
+        }
+        updated: dict[TopicPartition, LeaderAndIsr] = {}
+        changed: list[TopicPartition] = []
+        moved: MetadataStoreError | None = None
+        for partition, write in writes.items():
+            try:
+                _, result = await write
+            except (BadVersionError, NoNodeError) as error:
+                if error.operation_index == 0:
+                    moved = error
+                elif isinstance(error, BadVersionError):
+                    changed.append(partition)
+                # without a state node the partition was deleted: neither written nor to be retried
+            else:
+                assert isinstance(result, SetDataResult)
+                updated[partition] = states[partition].with_partition_epoch(result.stat.version)
+        if moved is not None:
+            raise ControllerMovedError(str(moved)) from moved
+        return updated, changed
+
+    # -- topic deletion
+
+    async def topics_to_delete(self, watch: Watch | None = None) -> list[str]:
+        return await self.store.children(znodes.DELETE_TOPICS_PATH, watch)
+
+    async def is_marked_for_deletion(self, topic: str) -> bool:
+        return await self.store.exists(znodes.delete_topic_path(topic)) is not None
+
+    async def mark_for_deletion(self, topic: str) -> None:
+        """NodeExistsError: it is already."""
+        await self.store.create(znodes.delete_topic_path(topic))
+
+    async def unmark_for_deletion(self, topics: Iterable[str], epoch_version: int) -> None:
+        for topic in topics:
+            try:
+                await self._controller_write([Delete(znodes.delete_topic_path(topic))], epoch_version)
+            except NoNodeError:
+                continue
+
+    # -- settings
+
+    async def config(self, entity_type: str, name: str) -> dict[str, str]:
+        """The settings of an entity, none if it has no node."""
+        try:
+            data, _ = await self.store.get(znodes.config_path(entity_type, name))
+        except NoNodeError:
+            return {}
+        return dict(ConfigEntity.decode(entity_type, name, data).settings)
+
+    async def configs(self, entity_type: str) -> dict[str, dict[str, str]]:
+        """The settings of all entities of a type that have some."""
+        names = await self.store.children(f"/config/{entity_type}")
+        reads = await _all_found({name: self.store.get(znodes.config_path(entity_type, name)) for name in names})
+        return {name: dict(ConfigEntity.decode(entity_type, name, data).settings) for name, (data, _) in reads.items()}
+
+    async def set_config(self, entity: ConfigEntity) -> None:
+        """Write settings and notify every broker of the change."""
+        controller = await self.controller()
+        guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller[1])] if controller else []
+        exists = await self.store.exists(entity.path) is not None
+        write: Operation = SetData(entity.path, entity.encode()) if exists else Create(entity.path, entity.encode())
+        notification = Create(
+            znodes.CONFIG_CHANGE_PREFIX,
+            znodes.encode_config_change(f"{entity.entity_type}/{entity.name}"),
+            sequential=True,
+        )
+        await self.store.multi([*guard, write, notification])
+
+    async def _controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
+        try:
+            await self.store.multi([Check(znodes.CONTROLLER_EPOCH_PATH, epoch_version), *operations])
+        except (BadVersionError, NoNodeError) as error:
+            if error.operation_index == 0:
+                raise ControllerMovedError(str(error)) from error
+            raise
+
+
+def _chunks(items: Sequence[Item], size: int) -> Iterable[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _create_state(partition: TopicPartition, leadership: PartitionLeadership) -> Create:
+    return Create(znodes.partition_state_path(partition), znodes.encode_partition_state(leadership))
+
+
+async def _all_found(reads: Mapping[Key, Awaitable[tuple[bytes, Stat]]]) -> dict[Key, tuple[bytes, Stat]]:
+    """Await reads that were all started; leave out the nodes that do not exist."""
+    found: dict[Key, tuple[bytes, Stat]] = {}
+    failed: MetadataStoreError | None = None
+    for key, read in reads.items():
+        try:
+            found[key] = await read
+        except NoNodeError:
+            continue
+        except MetadataStoreError as error:  # await the others too, or asyncio complains of errors nobody took
+            failed = error
+    if failed is not None:
+        raise failed
+    return found

@@ -1,0 +1,47 @@
+"""The topics in which coordinators keep their state: how they are made."""
+
+from ..config.config import Config
+from .topic_admin import NewTopic
+from .topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+
+__all__ = ["auto_created_topic"]
+
+
+def auto_created_topic(name: str, config: Config) -> NewTopic:
+    """What is made when a topic called ``name`` is missing: the coordinators' with settings of their own, any other
+    with the broker's defaults."""
+    match name:
+        case "__consumer_offsets":
+            return _consumer_offsets(config)
+        case "__transaction_state":
+            return _transaction_state(config)
+        case _:
+            return NewTopic(name)
+
+
+def _consumer_offsets(config: Config) -> NewTopic:
+    return NewTopic(
+        CONSUMER_OFFSETS_TOPIC,
+        partition_count=config.int("offsets.topic.num.partitions"),
+        replication_factor=config.int("offsets.topic.replication.factor"),
+        settings={
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.int("offsets.topic.segment.bytes")),
+        },
+    )
+
+
+def _transaction_state(config: Config) -> NewTopic:
+    return NewTopic(
+        TRANSACTION_STATE_TOPIC,
+        partition_count=config.int("transaction.state.log.num.partitions"),
+        replication_factor=config.int("transaction.state.log.replication.factor"),
+        settings={
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(config.int("transaction.state.log.min.isr")),
+            "segment.bytes": str(config.int("transaction.state.log.segment.bytes")),
+        },
+    )

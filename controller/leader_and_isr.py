@@ -1,0 +1,78 @@
+"""Who leads a partition and who is in sync with it: what a partition's state node says."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+__all__ = [
+    "EPOCH_DURING_DELETE",
+    "INITIAL_LEADER_EPOCH",
+    "INITIAL_PARTITION_EPOCH",
+    "LEADER_DURING_DELETE",
+    "NO_EPOCH",
+    "NO_LEADER",
+    "LeaderAndIsr",
+    "LeaderRecoveryState",
+    "PartitionLeadership",
+]
+
+NO_LEADER = -1
+NO_EPOCH = -1
+LEADER_DURING_DELETE = -2
+EPOCH_DURING_DELETE = -2
+INITIAL_LEADER_EPOCH = 0
+INITIAL_PARTITION_EPOCH = 0
+
+
+class LeaderRecoveryState(IntEnum):
+    """Whether the leader was elected from the ISR, or has yet to settle its log after an unclean election (KIP-704)."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """``partition_epoch`` is the version of the state node. The leader is NO_LEADER or, but for a change under way,
+    a member of ``isr``."""
+
+    leader: int
+    isr: tuple[int, ...]
+    leader_epoch: int = INITIAL_LEADER_EPOCH
+    partition_epoch: int = INITIAL_PARTITION_EPOCH
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+
+    def with_leader(self, leader: int) -> "LeaderAndIsr":
+        """Another leader, or the same anew: a leader epoch further."""
+        return replace(self, leader=leader, leader_epoch=self.leader_epoch + 1)
+
+    def with_leader_and_isr(self, leader: int, isr: tuple[int, ...]) -> "LeaderAndIsr":
+        return replace(self, leader=leader, isr=isr, leader_epoch=self.leader_epoch + 1)
+
+    def with_recovering_leader(self, leader: int) -> "LeaderAndIsr":
+        """An unclean election: the leader alone is in sync with itself."""
+        return replace(
+            self,
+            leader=leader,
+            isr=(leader,),
+            leader_epoch=self.leader_epoch + 1,
+            leader_recovery_state=LeaderRecoveryState.RECOVERING,
+        )
+
+    def with_next_epoch(self) -> "LeaderAndIsr":
+        return replace(self, leader_epoch=self.leader_epoch + 1)
+
+    def with_partition_epoch(self, partition_epoch: int) -> "LeaderAndIsr":
+        return replace(self, partition_epoch=partition_epoch)
+
+    @classmethod
+    def during_delete(cls, isr: tuple[int, ...]) -> "LeaderAndIsr":
+        """What brokers are told of a partition whose topic is being deleted."""
+        return cls(LEADER_DURING_DELETE, isr)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLeadership:
+    """A partition's leader and ISR, and the epoch of the controller that wrote them (LeaderIsrAndControllerEpoch)."""
+
+    leader_and_isr: LeaderAndIsr
+    controller_epoch: int

@@ -1,0 +1,97 @@
+"""Which replica leads next. Pure: Kafka's PartitionLeaderElectionAlgorithms and Election.
+
+Each strategy answers with the new leader and ISR, or None when no replica may lead. ``is_online`` tells for a broker
+id whether that replica is on a live broker and not in a failed log directory.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from .leader_and_isr import LeaderAndIsr
+from .replica_assignment import ReplicaAssignment
+
+__all__ = [
+    "Election",
+    "ElectionStrategy",
+    "elect_initial",
+    "elect_on_controlled_shutdown",
+    "elect_on_reassignment",
+    "elect_preferred",
+    "elect_when_offline",
+]
+
+
+class ElectionStrategy(Enum):
+    OFFLINE = "offline"
+    UNCLEAN = "unclean"
+    """Like OFFLINE, and allows a leader that is not in sync whatever the topic's configuration says."""
+    REASSIGN = "reassign"
+    PREFERRED = "preferred"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """``recipients`` are the replicas that are to hear of it."""
+
+    leader_and_isr: LeaderAndIsr | None
+    recipients: tuple[int, ...]
+
+
+def elect_initial(assignment: ReplicaAssignment, is_online: Callable[[int], bool]) -> Election:
+    """For a new partition: the first live replica leads, all live ones are in sync."""
+    live = tuple(filter(is_online, assignment.replicas))
+    return Election(LeaderAndIsr(live[0], live) if live else None, live)
+
+
+def elect_when_offline(
+    assignment: ReplicaAssignment,
+    current: LeaderAndIsr,
+    is_online: Callable[[int], bool],
+    *,
+    unclean_allowed: bool,
+) -> Election:
+    """For a partition without live leader: the first live replica in the ISR, else, where that is allowed, the first
+    live one at all; then records may be lost and the partition is RECOVERING."""
+    live = tuple(filter(is_online, assignment.replicas))
+    in_sync = [replica for replica in live if replica in current.isr]
+    if in_sync:
+        isr = tuple(filter(is_online, current.isr))
+        return Election(current.with_leader_and_isr(in_sync[0], isr), live)
+    if unclean_allowed and live:
+        return Election(current.with_recovering_leader(live[0]), live)
+    return Election(None, live)
+
+
+def elect_on_reassignment(
+    assignment: ReplicaAssignment, current: LeaderAndIsr, is_online: Callable[[int], bool]
+) -> Election:
+    """The first of the target replicas that is live and in sync."""
+    for replica in assignment.target:
+        if is_online(replica) and replica in current.isr:
+            return Election(current.with_leader(replica), assignment.target)
+    return Election(None, assignment.target)
+
+
+def elect_preferred(assignment: ReplicaAssignment, current: LeaderAndIsr, is_online: Callable[[int], bool]) -> Election:
+    """The first of the assignment, if it is live and in sync."""
+    preferred = assignment.replicas[0]
+    if is_online(preferred) and preferred in current.isr:
+        return Election(current.with_leader(preferred), assignment.replicas)
+    return Election(None, assignment.replicas)
+
+
+def elect_on_controlled_shutdown(
+    assignment: ReplicaAssignment,
+    current: LeaderAndIsr,
+    is_online_or_shutting_down: Callable[[int], bool],
+    shutting_down: Collection[int],
+) -> Election:
+    """The first replica in sync that stays; those that leave are taken out of the ISR."""
+    reachable = tuple(filter(is_online_or_shutting_down, assignment.replicas))
+    for replica in reachable:
+        if replica in current.isr and replica not in shutting_down:
+            isr = tuple(member for member in current.isr if member not in shutting_down)
+            return Election(current.with_leader_and_isr(replica, isr), reachable)
+    return Election(None, reachable)

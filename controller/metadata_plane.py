@@ -1,0 +1,122 @@
+"""This broker's part in the cluster's metadata, put together: the tree, its registration, the controller, topics."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ..config.config import Config
+from .assignment import BrokerRack
+from .auto_creation import AutoTopicCreation
+from .broker_channel import BrokerChannel
+from .broker_registration import BrokerRegistration, cluster_id, generate_broker_id
+from .cluster_tree import ClusterTree
+from .controller import Controller
+from .metadata_store import MetadataStore
+from .producer_ids import ProducerIdBlocks, ProducerIds
+from .topic_admin import TopicAdmin
+from .znodes import BrokerInfo, Endpoint
+
+__all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity"]
+
+logger = logging.getLogger(__name__)
+
+_REGISTRATION_MARGIN_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerIdentity:
+    """Which broker of which cluster this is; it stands in ``meta.properties`` of each log directory."""
+
+    broker_id: int
+    cluster_id: str
+
+
+async def resolve_identity(
+    store: MetadataStore, config: Config, stored_broker_id: int | None, random: Random
+) -> BrokerIdentity:
+    """Step one of the start. ``stored_broker_id`` is what ``meta.properties`` says, None in new directories; a broker
+    without ``broker.id`` (−1) keeps that, or gets the next number from the tree (from 1001 on)."""
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    cluster = await cluster_id(tree, random)
+    broker_id = config.int("broker.id")
+    if broker_id < 0:
+        broker_id = (
+            stored_broker_id
+            if stored_broker_id is not None
+            else await generate_broker_id(tree, config.int("reserved.broker.max.id"))
+        )
+    return BrokerIdentity(broker_id, cluster)
+
+
+class MetadataPlane:
+    """Built after `resolve_identity`; started when the broker's listeners are bound and its handlers can be called.
+
+    ``channel_to`` makes the channel to a broker; with the embedded store it is this one, and a `LocalChannel`.
+    ``fatal`` is called once the broker cannot go on (the store failed, the controller found a bug of ours).
+    ``on_topic_deleted`` hears of each topic when nothing of it is left in the tree.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: MetadataStore,
+        config: Config,
+        identity: BrokerIdentity,
+        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        clock_ms: Callable[[], int],
+        random: Random,
+        fatal: Callable[[Exception], None],
+        on_topic_deleted: Callable[[str], None] = lambda _topic: None,
+    ) -> None:
+        self.store = store
+        self.config = config
+        self.identity = identity
+        self.tree = ClusterTree(store)
+        self.registration = BrokerRegistration(self.tree)
+        self.controller = Controller(
+            broker_id=identity.broker_id,
+            tree=self.tree,
+            channel_to=channel_to,
+            inter_broker_listener=config.inter_broker_listener_name,
+            unclean_by_default=lambda: config.boolean("unclean.leader.election.enable"),
+            delete_topic_enable=config.boolean("delete.topic.enable"),
+            clock_ms=clock_ms,
+            random=random,
+            fatal=fatal,
+            on_topic_deleted=on_topic_deleted,
+        )
+        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random)
+        self.auto_creation = AutoTopicCreation(self.topics, config)
+        blocks = ProducerIdBlocks(self.tree)
+        self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
+        self.broker_epoch = -1
+        self._clock_ms = clock_ms
+
+    async def start(self, endpoints: Sequence[Endpoint]) -> int:
+        """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
+        election. Returns the broker epoch, when all that brokers had to be told at the controller's start is done:
+        with the embedded store, when this broker leads what it leads. BrokerIdTakenError."""
+        info = BrokerInfo(
+            broker_id=self.identity.broker_id,
+            endpoints=tuple(endpoints),
+            timestamp_ms=self._clock_ms(),
+            rack=self.config.optional_string("broker.rack"),
+        )
+        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
+        self.broker_epoch = await self.registration.register(info, wait_ms)
+        await self.controller.start()
+        return self.broker_epoch
+
+    async def stop(self) -> None:
+        """Leave: no controller, not registered. The store stays open; whoever opened it closes it, last."""
+        await self.controller.stop()
+        if self.broker_epoch >= 0:
+            self.broker_epoch = -1
+            await self.registration.unregister(self.identity.broker_id)
+
+    def _live_brokers(self) -> list[BrokerRack]:
+        context = self.controller.context
+        brokers = (context.broker(broker_id) for broker_id in context.live_ids)
+        return [BrokerRack(info.broker_id, info.rack) for info in brokers if info is not None]

@@ -1,0 +1,290 @@
+"""The tree that holds the cluster's metadata, with ZooKeeper's semantics, whoever keeps it.
+
+`embedded_store.py` keeps it in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many; both answer to the
+same tests (`tests/controller/metadata_store_suite.py`).
+
+What a caller may rely on:
+
+- Operations run in the order in which they were started, and their results come in that order: several may be started
+  before the first is awaited, which is how one saves round trips and commits.
+- A write's result comes when it is durable.
+- A watch is one-shot. Its event is delivered, as a plain call on the event loop, before the result of the operation
+  that caused it and of every later one: who has read new data has been told of the change.
+- Every version, zxid and sequence number means what it means in ZooKeeper (`Stat`).
+"""
+
+import abc
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = [
+    "ANY_VERSION",
+    "BadVersionError",
+    "Check",
+    "CheckResult",
+    "ConnectionLossError",
+    "Create",
+    "CreateResult",
+    "Delete",
+    "DeleteResult",
+    "EventType",
+    "InvalidPathError",
+    "MetadataStore",
+    "MetadataStoreError",
+    "NoChildrenForEphemeralsError",
+    "NoNodeError",
+    "NodeExistsError",
+    "NotEmptyError",
+    "Operation",
+    "OperationResult",
+    "SessionEvent",
+    "SessionExpiredError",
+    "SetData",
+    "SetDataResult",
+    "Stat",
+    "StoreClosedError",
+    "StoreCorruptError",
+    "StoreLockedError",
+    "StoreWriteError",
+    "Watch",
+    "WatchEvent",
+    "check_path",
+    "parent_of",
+]
+
+ANY_VERSION = -1
+"""As an expected version: whatever it is."""
+
+
+class MetadataStoreError(Exception):
+    """An operation on the tree failed. ``path`` is the node it was about, if it was about one."""
+
+    def __init__(self, path: str | None = None, reason: str | None = None) -> None:
+        self.path = path
+        self.reason = reason
+        self.operation_index: int | None = None
+        super().__init__(": ".join(part for part in (path, reason) if part))
+
+
+class NoNodeError(MetadataStoreError):
+    """The node, or for a create its parent, does not exist."""
+
+
+class NodeExistsError(MetadataStoreError):
+    """The node to be created exists."""
+
+
+class BadVersionError(MetadataStoreError):
+    """The node's version is not the expected one."""
+
+
+class NotEmptyError(MetadataStoreError):
+    """The node to be deleted has children."""
+
+
+class NoChildrenForEphemeralsError(MetadataStoreError):
+    """The parent of the node to be created is ephemeral."""
+
+
+class InvalidPathError(MetadataStoreError, ValueError):
+    """Not a path: it must be absolute, without empty, ``.`` or ``..`` parts and without a slash at its end."""
+
+
+class SessionExpiredError(MetadataStoreError):
+    """The session is gone, and its ephemeral nodes with it. Nothing works any more on this object."""
+
+
+class ConnectionLossError(MetadataStoreError):
+    """The connection broke before the answer: the operation may have happened or not."""
+
+
+class StoreClosedError(MetadataStoreError):
+    """The store was closed."""
+
+
+class StoreWriteError(MetadataStoreError):
+    """The store could not make the operation durable (say, the disk is full): it did not happen."""
+
+
+class StoreCorruptError(MetadataStoreError):
+    """What is in the store's file is not a tree of ours."""
+
+
+class StoreLockedError(MetadataStoreError):
+    """Another process has the store's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What ZooKeeper says about a node beside its data. zxids number all changes of the tree, and only rise."""
+
+    czxid: int
+    """The change that created the node."""
+    mzxid: int
+    """The change that last set its data."""
+    pzxid: int
+    """The change that last created or deleted a child."""
+    ctime_ms: int
+    mtime_ms: int
+    version: int
+    """How often the data was set since the node was created."""
+    cversion: int
+    """How often a child was created or deleted."""
+    ephemeral_owner: int
+    """The session whose end deletes the node; 0: none."""
+    data_length: int
+    num_children: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create a node under an existing parent. ``sequential`` appends ten digits that rise within the parent."""
+
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = ANY_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Let the whole multi fail when the node does not exist or has another version."""
+
+    path: str
+    version: int
+
+
+Operation = Create | SetData | Delete | Check
+
+
+@dataclass(frozen=True, slots=True)
+class CreateResult:
+    path: str
+    """The name that was created: with its number, if it is sequential."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetDataResult:
+    stat: Stat
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    pass
+
+
+OperationResult = CreateResult | SetDataResult | DeleteResult | CheckResult
+
+
+class EventType(Enum):
+    CREATED = "created"
+    DELETED = "deleted"
+    DATA_CHANGED = "data changed"
+    CHILDREN_CHANGED = "children changed"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    type: EventType
+    path: str
+
+
+Watch = Callable[[WatchEvent], None]
+"""Called once, on the event loop. The same callable set twice on one node before an event is called once."""
+
+
+class SessionEvent(Enum):
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    """The store is out of reach; the session may still live."""
+    EXPIRED = "expired"
+    """The session is over and with it this object: ephemerals are or will be gone, no operation succeeds any more."""
+
+
+class MetadataStore(abc.ABC):
+    """A session on the tree. Methods are called on the event loop only; each starts an operation and returns at once
+    with the future of its result, which fails with a `MetadataStoreError`."""
+
+    @property
+    @abc.abstractmethod
+    def session_id(self) -> int:
+        """Names this session as `Stat.ephemeral_owner` does; no two sessions on a tree share one."""
+
+    @abc.abstractmethod
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
+    ) -> "Future[str]":
+        """Create a node; gives its path. NoNodeError: no parent; NodeExistsError; NoChildrenForEphemeralsError."""
+
+    @abc.abstractmethod
+    def get(self, path: str, watch: Watch | None = None) -> "Future[tuple[bytes, Stat]]":
+        """Data and stat; ``watch`` is told when the data is set or the node deleted. NoNodeError sets no watch."""
+
+    @abc.abstractmethod
+    def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
+        """The stat, or None. ``watch`` is told when the node is created, set or deleted."""
+
+    @abc.abstractmethod
+    def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
+        """The children's names, sorted. ``watch`` is told when a child comes or goes or the node is deleted.
+        NoNodeError sets no watch."""
+
+    @abc.abstractmethod
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
+        """Set a node's data. NoNodeError, BadVersionError."""
+
+    @abc.abstractmethod
+    def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
+        """Delete a node without children. NoNodeError, BadVersionError, NotEmptyError."""
+
+    @abc.abstractmethod
+    def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
+        """All of ``operations`` in their order, or none: then the error is that of the first that failed, and its
+        ``operation_index`` says which. All share one zxid."""
+
+    @abc.abstractmethod
+    def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
+        """Have ``listener`` called on the event loop with every later change of the session."""
+
+    @abc.abstractmethod
+    async def close(self) -> None:
+        """End the session: what was started before finishes, ephemeral nodes go."""
+
+
+def parent_of(path: str) -> str:
+    """The path of a node's parent: ``/a`` of ``/a/b``, ``/`` of ``/a``."""
+    head = path.rpartition("/")[0]
+    return head or "/"
+
+
+def check_path(path: str, *, sequential: bool = False) -> None:
+    """Raise InvalidPathError unless ``path`` may name a node. Of a sequential node it may end with a slash."""
+    if path == "/":
+        return
+    if not path.startswith("/"):
+        raise InvalidPathError(path, "a path begins with /")
+    parts = path[1:].split("/")
+    if sequential and parts[-1] == "":
+        parts.pop()
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        raise InvalidPathError(path, "a path has no empty, . or .. parts and does not end with /")

@@ -1,0 +1,232 @@
+"""Moves partitions from state to state: elects leaders, writes them to the tree, tells the brokers."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import assert_never
+
+from ..storage.topic_partition import TopicPartition
+from .cluster_tree import ClusterTree
+from .context import ControllerContext, IllegalMoveError
+from .leader_and_isr import LeaderAndIsr, PartitionLeadership
+from .leader_election import (
+    Election,
+    ElectionStrategy,
+    elect_initial,
+    elect_on_controlled_shutdown,
+    elect_on_reassignment,
+    elect_preferred,
+    elect_when_offline,
+)
+from .request_batch import RequestBatch
+from .state_tables import PartitionState
+
+__all__ = ["PartitionStateMachine"]
+
+logger = logging.getLogger(__name__)
+
+
+class PartitionStateMachine:
+    """Kafka's PartitionStateMachine. Runs within the controller's events only, so that between two of its awaits
+    nobody else changes the context. `ClusterTree`'s ControllerMovedError passes through.
+
+    ``flush`` sends what is in ``batch``. ``allows_unclean`` tells for topics whether their configuration lets a
+    replica lead that is not in sync.
+    """
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        batch: RequestBatch,
+        flush: Callable[[], None],
+        allows_unclean: Callable[[Iterable[str]], Awaitable[Mapping[str, bool]]],
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._batch = batch
+        self._flush = flush
+        self._allows_unclean = allows_unclean
+
+    async def start(self) -> None:
+        """Take the states from what was read of the tree, and elect leaders where there is none."""
+        for partition in self._context.all_partitions:
+            leadership = self._context.leadership(partition)
+            if leadership is None:
+                state = PartitionState.NEW
+            elif self._context.is_replica_online(leadership.leader_and_isr.leader, partition):
+                state = PartitionState.ONLINE
+            else:
+                state = PartitionState.OFFLINE
+            self._context.initialize_partition(partition, state)
+        await self.bring_online()
+
+    async def bring_online(self, topic: str | None = None) -> dict[TopicPartition, LeaderAndIsr]:
+        """Try to elect leaders for all new and offline partitions, or those of one topic. Gives those elected."""
+        waiting = [
+            partition
+            for partition in self._context.partitions_in(PartitionState.OFFLINE, PartitionState.NEW, topic=topic)
+            if not self._context.is_queued_for_deletion(partition.topic)
+        ]
+        return await self.move_online(waiting, ElectionStrategy.OFFLINE)
+
+    def move(self, partitions: Iterable[TopicPartition], target: PartitionState) -> None:
+        """To NEW, OFFLINE or NON_EXISTENT: nobody is told by that alone."""
+        for partition in partitions:
+            self._move(partition, target)
+
+    async def move_online(
+        self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Give new partitions their first leader; elect one for the others by ``strategy``. Gives the leaders and
+        ISRs that were elected for others than new ones; partitions for which none can lead stay as they are."""
+        new: list[TopicPartition] = []
+        to_elect: list[TopicPartition] = []
+        for partition in partitions:
+            match self._context.partition_state(partition):
+                case PartitionState.NEW:
+                    new.append(partition)
+                case PartitionState.ONLINE | PartitionState.OFFLINE:
+                    to_elect.append(partition)
+                case PartitionState.NON_EXISTENT as state:
+                    logger.error("partition %s may not go from %s online", partition, state.value)
+        await self._initialize(new)
+        elected = await self._elect(to_elect, strategy)
+        for partition in elected:
+            self._move(partition, PartitionState.ONLINE)
+        self._flush()
+        return elected
+
+    def _move(self, partition: TopicPartition, target: PartitionState) -> None:
+        try:
+            self._context.move_partition(partition, target)
+        except IllegalMoveError:
+            logger.exception("controller epoch %d: refused a state change", self._context.epoch)
+
+    async def _initialize(self, partitions: Sequence[TopicPartition]) -> None:
+        states: dict[TopicPartition, PartitionLeadership] = {}
+        for partition in partitions:
+            assignment = self._context.assignment(partition)
+            is_online = partial(self._context.is_replica_online, partition=partition)
+            election = elect_initial(assignment, is_online)
+            if election.leader_and_isr is None:
+                logger.warning(
+                    "partition %s has no leader: none of its replicas %s is up", partition, list(assignment.replicas)
+                )
+                continue
+            states[partition] = PartitionLeadership(election.leader_and_isr, self._context.epoch)
+        if not states:
+            return
+        created = await self._tree.create_partition_states(states, self._context.epoch_version)
+        for partition in states:
+            if partition not in created:
+                logger.error("partition %s is new but has a state in the tree", partition)
+        for partition, leadership in created.items():
+            self._context.put_leadership(partition, leadership)
+            self._batch.add_leader_and_isr(leadership.leader_and_isr.isr, partition, leadership, is_new=True)
+            self._move(partition, PartitionState.ONLINE)
+
+    async def _elect(
+        self, partitions: Sequence[TopicPartition], strategy: ElectionStrategy
+    ) -> dict[TopicPartition, LeaderAndIsr]:
+        """Elect until nobody else changes a state in between."""
+        elected: dict[TopicPartition, LeaderAndIsr] = {}
+        remaining: Sequence[TopicPartition] = partitions
+        while remaining:
+            written, remaining = await self._elect_once(remaining, strategy)
+            elected.update(written)
+        return elected
+
+    async def _elect_once(
+        self, partitions: Sequence[TopicPartition], strategy: ElectionStrategy
+    ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
+        current = await self._current_states(partitions)
+        unclean = await self._unclean_allowed(current, strategy)
+        elections = {
+            partition: self._election(partition, state, strategy, unclean_allowed=unclean.get(partition.topic, False))
+            for partition, state in current.items()
+        }
+        wanted: dict[TopicPartition, LeaderAndIsr] = {}
+        for partition, election in elections.items():
+            if election.leader_and_isr is None:
+                logger.warning("no leader could be elected for %s (%s)", partition, strategy.value)
+            else:
+                wanted[partition] = election.leader_and_isr
+        written, changed = await self._tree.update_partition_states(
+            wanted, self._context.epoch, self._context.epoch_version
+        )
+        for partition, state in written.items():
+            logger.info(
+                "partition %s: leader %d, ISR %s, leader epoch %d (%s)",
+                partition,
+                state.leader,
+                list(state.isr),
+                state.leader_epoch,
+                strategy.value,
+            )
+            leadership = PartitionLeadership(state, self._context.epoch)
+            self._context.put_leadership(partition, leadership)
+            self._batch.add_leader_and_isr(elections[partition].recipients, partition, leadership, is_new=False)
+        return written, changed
+
+    async def _current_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
+        """As the tree has them: with Kafka below 2.7 leaders write them too."""
+        states = await self._tree.partition_states(partitions)
+        current: dict[TopicPartition, LeaderAndIsr] = {}
+        for partition in partitions:
+            leadership = states.get(partition)
+            if leadership is None:
+                logger.error("partition %s has no state in the tree", partition)
+            elif leadership.controller_epoch > self._context.epoch:
+                logger.error(
+                    "partition %s was written by a controller of epoch %d, this is %d",
+                    partition,
+                    leadership.controller_epoch,
+                    self._context.epoch,
+                )
+            else:
+                current[partition] = leadership.leader_and_isr
+        return current
+
+    async def _unclean_allowed(
+        self, states: Mapping[TopicPartition, LeaderAndIsr], strategy: ElectionStrategy
+    ) -> Mapping[str, bool]:
+        """Only the topics matter that have a partition with no live member in its ISR."""
+        topics = {
+            partition.topic: True
+            for partition, state in states.items()
+            if not any(self._context.is_replica_online(member, partition) for member in state.isr)
+        }
+        if strategy is ElectionStrategy.OFFLINE and topics:
+            return await self._allows_unclean(topics)
+        return topics
+
+    def _election(
+        self,
+        partition: TopicPartition,
+        state: LeaderAndIsr,
+        strategy: ElectionStrategy,
+        *,
+        unclean_allowed: bool,
+    ) -> Election:
+        assignment = self._context.assignment(partition)
+
+        def is_online(broker_id: int) -> bool:
+            return self._context.is_replica_online(broker_id, partition)
+
+        def is_online_or_shutting_down(broker_id: int) -> bool:
+            return self._context.is_replica_online(broker_id, partition, include_shutting_down=True)
+
+        match strategy:
+            case ElectionStrategy.OFFLINE | ElectionStrategy.UNCLEAN:
+                return elect_when_offline(assignment, state, is_online, unclean_allowed=unclean_allowed)
+            case ElectionStrategy.REASSIGN:
+                return elect_on_reassignment(assignment, state, is_online)
+            case ElectionStrategy.PREFERRED:
+                return elect_preferred(assignment, state, is_online)
+            case ElectionStrategy.CONTROLLED_SHUTDOWN:
+                return elect_on_controlled_shutdown(
+                    assignment, state, is_online_or_shutting_down, self._context.shutting_down
+                )
+            case _:
+                assert_never(strategy)

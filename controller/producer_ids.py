@@ -1,0 +1,76 @@
+"""Producer ids: blocks of 1000 from the tree, handed out one by one."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from . import znodes
+from .cluster_tree import ClusterTree
+from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
+from .znodes import ProducerIdBlock
+
+__all__ = ["BLOCK_SIZE", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
+
+logger = logging.getLogger(__name__)
+
+BLOCK_SIZE = 1000
+_MAX_PRODUCER_ID = 2**63 - 1
+
+
+class ProducerIdsExhaustedError(Exception):
+    """All 2^63 have been given."""
+
+
+class ProducerIdBlocks:
+    """Allocates blocks in /latest_producer_id_block (Kafka's ZkProducerIdManager; from IBP 3.0 on the controller
+    does it for everyone, AllocateProducerIds)."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self._tree = tree
+
+    async def next_block(self, broker_id: int) -> ProducerIdBlock:
+        """The ids behind the last block anyone got. ProducerIdsExhaustedError."""
+        store = self._tree.store
+        while True:
+            try:
+                data, stat = await store.get(znodes.PRODUCER_ID_BLOCK_PATH)
+            except NoNodeError:
+                await self._tree.ensure(znodes.PRODUCER_ID_BLOCK_PATH)
+                continue
+            first = ProducerIdBlock.decode(data).last + 1 if data else 0
+            if first > _MAX_PRODUCER_ID - BLOCK_SIZE:
+                raise ProducerIdsExhaustedError("no producer ids are left")
+            block = ProducerIdBlock(broker_id, first, first + BLOCK_SIZE - 1)
+            try:
+                await store.set(znodes.PRODUCER_ID_BLOCK_PATH, block.encode(), stat.version)
+            except (BadVersionError, NodeExistsError):  # another broker was faster
+                continue
+            logger.info("producer ids %d to %d belong to broker %d", block.first, block.last, broker_id)
+            return block
+
+
+class ProducerIds:
+    """This broker's producer ids. ``next_block`` fetches more, from the tree or the controller."""
+
+    def __init__(self, next_block: Callable[[], Awaitable[ProducerIdBlock]]) -> None:
+        self._next_block = next_block
+        self._next = 0
+        self._last = -1
+        self._fetching: asyncio.Task[None] | None = None
+
+    async def next(self) -> int:
+        """An id that nobody else has or ever had. Errors are those of ``next_block``."""
+        while self._next > self._last:
+            if self._fetching is None:
+                self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="producer-id-block")
+            await asyncio.shield(self._fetching)  # shared: one caller's end must not cost the others theirs
+        producer_id = self._next
+        self._next += 1
+        return producer_id
+
+    async def _fetch(self) -> None:
+        try:
+            block = await self._next_block()
+        finally:
+            self._fetching = None
+        self._next, self._last = block.first, block.last

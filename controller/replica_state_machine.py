@@ -1,0 +1,155 @@
+"""Moves replicas from state to state: tells their brokers, takes those that go offline out of the ISR."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from ..storage.topic_partition import TopicPartition
+from .cluster_tree import ClusterTree
+from .context import ControllerContext, IllegalMoveError
+from .leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership
+from .replica_assignment import ReplicaAssignment
+from .request_batch import RequestBatch
+from .state_tables import PartitionReplica, ReplicaState, may_move_replica
+
+__all__ = ["ReplicaStateMachine"]
+
+logger = logging.getLogger(__name__)
+
+
+class ReplicaStateMachine:
+    """Kafka's ReplicaStateMachine; runs within the controller's events only."""
+
+    def __init__(
+        self, context: ControllerContext, tree: ClusterTree, batch: RequestBatch, flush: Callable[[], None]
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._batch = batch
+        self._flush = flush
+
+    def start(self) -> None:
+        """Take the states from which brokers are up, and tell those that are what they hold."""
+        online = []
+        for replica in self._context.replicas_of(self._context.all_partitions):
+            if self._context.is_replica_online(replica.broker_id, replica.partition):
+                self._context.initialize_replica(replica, ReplicaState.ONLINE)
+                online.append(replica)
+            else:
+                # Should its topic be on its way out, it is deleted when its broker is back.
+                self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
+        self.move_online(online)
+
+    def move_new(self, replicas: Iterable[PartitionReplica]) -> None:
+        for replica in replicas:
+            leadership = self._context.leadership(replica.partition)
+            if leadership is not None and leadership.leader_and_isr.leader == replica.broker_id:
+                logger.error("replica of %s on broker %d is new but leads", replica.partition, replica.broker_id)
+                continue
+            if self._move(replica, ReplicaState.NEW) and leadership is not None:
+                self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=True)
+        self._flush()
+
+    def move_online(self, replicas: Iterable[PartitionReplica]) -> None:
+        """A new replica knows already; others are told the leader and ISR again."""
+        for replica in replicas:
+            was_new = self._context.replica_state(replica) is ReplicaState.NEW
+            if not self._move(replica, ReplicaState.ONLINE) or was_new:
+                continue
+            leadership = self._context.leadership(replica.partition)
+            if leadership is not None:
+                self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
+        self._flush()
+
+    async def move_offline(self, replicas: Iterable[PartitionReplica]) -> None:
+        """Have the replicas stop, and leave the ISR: a leader that goes leaves its partition without one."""
+        by_broker: dict[int, list[PartitionReplica]] = {}
+        for replica in replicas:
+            if may_move_replica(self._context.replica_state(replica), ReplicaState.OFFLINE):
+                by_broker.setdefault(replica.broker_id, []).append(replica)
+            else:
+                self._move(replica, ReplicaState.OFFLINE)  # logs why not
+        for broker_id, stopped in by_broker.items():
+            await self._take_offline(broker_id, stopped)
+        self._flush()
+
+    def move_to_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
+        """Have the replicas deleted; the brokers' answers say whether they were."""
+        for replica in replicas:
+            if self._move(replica, ReplicaState.DELETION_STARTED):
+                self._batch.add_stop_replica([replica.broker_id], replica.partition, delete=True)
+        self._flush()
+
+    def mark(self, replicas: Iterable[PartitionReplica], target: ReplicaState) -> None:
+        """To DELETION_SUCCESSFUL or DELETION_INELIGIBLE: nobody is told."""
+        for replica in replicas:
+            self._move(replica, target)
+
+    def forget(self, replicas: Iterable[PartitionReplica]) -> None:
+        """To NON_EXISTENT: out of its partition's assignment in memory."""
+        for replica in replicas:
+            if self._move(replica, ReplicaState.NON_EXISTENT):
+                assignment: ReplicaAssignment = self._context.assignment(replica.partition)
+                self._context.put_assignment(replica.partition, assignment.without(replica.broker_id))
+
+    def _move(self, replica: PartitionReplica, target: ReplicaState) -> bool:
+        try:
+            self._context.move_replica(replica, target)
+        except IllegalMoveError:
+            logger.exception("controller epoch %d: refused a state change", self._context.epoch)
+            return False
+        return True
+
+    async def _take_offline(self, broker_id: int, replicas: Sequence[PartitionReplica]) -> None:
+        for replica in replicas:
+            self._batch.add_stop_replica([broker_id], replica.partition, delete=False)
+        led = {replica.partition: None for replica in replicas if self._context.leadership(replica.partition)}
+        shrunk = await self._remove_from_isr(broker_id, list(led))
+        for partition, leadership in shrunk.items():
+            if not self._context.is_queued_for_deletion(partition.topic):
+                others = [other for other in self._context.assignment(partition).replicas if other != broker_id]
+                self._batch.add_leader_and_isr(others, partition, leadership, is_new=False)
+        for replica in replicas:
+            if replica.partition in led and replica.partition not in shrunk:
+                if not self._context.is_queued_for_deletion(replica.topic):
+                    logger.error("replica of %s on broker %d stays: no ISR to leave", replica.partition, broker_id)
+                    continue
+            elif replica.partition not in led:
+                self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, [replica.partition])
+            self._move(replica, ReplicaState.OFFLINE)
+
+    async def _remove_from_isr(
+        self, broker_id: int, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, PartitionLeadership]:
+        """Take a replica out of ISRs, until nobody else changes a state in between. The last member of an ISR stays
+        in it, without leading. Gives the leaderships that now hold, of partitions it was in no ISR of, too."""
+        results: dict[TopicPartition, PartitionLeadership] = {}
+        remaining = list(partitions)
+        while remaining:
+            states = await self._tree.partition_states(remaining)
+            wanted: dict[TopicPartition, LeaderAndIsr] = {}
+            for partition, leadership in states.items():
+                state = leadership.leader_and_isr
+                if leadership.controller_epoch > self._context.epoch:
+                    logger.error(
+                        "partition %s was written by a controller of epoch %d, this is %d",
+                        partition,
+                        leadership.controller_epoch,
+                        self._context.epoch,
+                    )
+                elif broker_id in state.isr:
+                    wanted[partition] = _without(state, broker_id)
+                else:
+                    results[partition] = PartitionLeadership(state, self._context.epoch)
+            written, remaining = await self._tree.update_partition_states(
+                wanted, self._context.epoch, self._context.epoch_version
+            )
+            results.update((p, PartitionLeadership(state, self._context.epoch)) for p, state in written.items())
+        for partition, leadership in results.items():
+            self._context.put_leadership(partition, leadership)
+        return results
+
+
+def _without(state: LeaderAndIsr, broker_id: int) -> LeaderAndIsr:
+    leader = NO_LEADER if state.leader == broker_id else state.leader
+    isr = state.isr if len(state.isr) == 1 else tuple(member for member in state.isr if member != broker_id)
+    return state.with_leader_and_isr(leader, isr)

@@ -1,0 +1,172 @@
+"""Creating, growing and deleting topics as clients ask for it (Kafka's ZkAdminManager and AdminZkClient).
+
+This side only checks the wish and writes it into the tree; the controller's watches bring it about.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from uuid import UUID
+
+from ..config.config import Config
+from ..config.config_error import ConfigError
+from ..config.topic_config import TopicConfig
+from ..protocol.errors import (
+    InvalidConfigurationError,
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidRequestError,
+    InvalidTopicError,
+    TopicExistsError,
+    UnknownServerError,
+    UnknownTopicOrPartitionError,
+)
+from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
+from .cluster_tree import ClusterTree
+from .metadata_store import NodeExistsError
+from .replica_assignment import ReplicaAssignment
+from .topic_ids import new_topic_id
+from .topic_names import check_topic_name, colliding_topics, has_collision_chars
+from .znodes import TopicInfo
+
+__all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
+
+logger = logging.getLogger(__name__)
+
+USE_DEFAULT = -1
+MAX_NEW_PARTITIONS = 10_000
+"""In one creation. Kafka with KRaft has this limit; without one, a request of a few bytes could fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that is wished for. Either counts (−1: the broker's default) or ``assignments``: partition → brokers."""
+
+    name: str
+    partition_count: int = USE_DEFAULT
+    replication_factor: int = USE_DEFAULT
+    assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """``topic_id`` is None when it was only asked whether it could be created."""
+
+    name: str
+    topic_id: UUID | None
+    partition_count: int
+    replication_factor: int
+    config: TopicConfig
+
+
+class TopicAdmin:
+    """Runs on the controller. ``live_brokers`` are those replicas can be put on. Methods raise `KafkaError`."""
+
+    def __init__(
+        self,
+        tree: ClusterTree,
+        config: Config,
+        live_brokers: Callable[[], list[BrokerRack]],
+        random: Random,
+    ) -> None:
+        self._tree = tree
+        self._config = config
+        self._live_brokers = live_brokers
+        self._random = random
+
+    async def create(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+        """Write a new topic into the tree. It has leaders a little later.
+
+        TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
+        InvalidReplicationFactorError, InvalidReplicaAssignmentError.
+        """
+        if await self._tree.topic_exists(topic.name) if _can_be_a_node(topic.name) else False:
+            raise TopicExistsError(f"Topic '{topic.name}' already exists.")
+        settings = _settings_of(topic)
+        assignment = self._assignment_of(topic)
+        await self._check_name(topic.name)
+        _check_assignment(assignment)
+        try:
+            config = TopicConfig.defaults(self._config, settings)
+        except ConfigError as error:
+            raise InvalidConfigurationError(str(error)) from error
+        topic_id = None
+        if not validate_only:
+            topic_id = new_topic_id(self._random)
+            replicas = {index: ReplicaAssignment(brokers) for index, brokers in sorted(assignment.items())}
+            try:
+                await self._tree.create_topic(TopicInfo(topic.name, topic_id, replicas), settings)
+            except NodeExistsError as error:
+                raise TopicExistsError(f"Topic '{topic.name}' already exists.") from error
+            logger.info("topic %s: %d partitions, id %s", topic.name, len(assignment), topic_id)
+        return CreatedTopic(topic.name, topic_id, len(assignment), len(assignment[0]), config)
+
+    async def mark_for_deletion(self, topic: str) -> None:
+        """Have a topic deleted; that it already is being deleted is no error. UnknownTopicOrPartitionError."""
+        if not _can_be_a_node(topic) or not await self._tree.topic_exists(topic):
+            raise UnknownTopicOrPartitionError(f"Topic '{topic}' to delete does not exist.")
+        try:
+            await self._tree.mark_for_deletion(topic)
+        except NodeExistsError:
+            logger.info("topic %s is being deleted already", topic)
+
+    def _assignment_of(self, topic: NewTopic) -> Mapping[int, tuple[int, ...]]:
+        if topic.assignments:
+            if topic.partition_count != USE_DEFAULT or topic.replication_factor != USE_DEFAULT:
+                raise InvalidRequestError(
+                    "Both numPartitions or replicationFactor and replicasAssignments were set."
+                    " Both cannot be used at the same time."
+                )
+            return topic.assignments
+        count = topic.partition_count
+        if count == USE_DEFAULT:
+            count = self._config.int("num.partitions")
+        if count > MAX_NEW_PARTITIONS:
+            raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
+        factor = topic.replication_factor
+        if factor == USE_DEFAULT:
+            factor = self._config.int("default.replication.factor")
+        try:
+            return assign_replicas(self._live_brokers(), count, factor, self._random.randrange)
+        except IncompleteRacksError as error:
+            raise UnknownServerError(str(error)) from error
+
+    async def _check_name(self, name: str) -> None:
+        check_topic_name(name)
+        if await self._tree.is_marked_for_deletion(name):
+            raise TopicExistsError(f"Topic '{name}' is marked for deletion.")
+        if not has_collision_chars(name):
+            return
+        colliding = colliding_topics(name, await self._tree.topics())
+        if name in colliding:
+            raise TopicExistsError(f"Topic '{name}' already exists.")
+        if colliding:
+            raise InvalidTopicError(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
+
+
+def _can_be_a_node(name: str) -> bool:
+    """Other names are refused soon after, but must not reach the tree as paths."""
+    return bool(name) and "/" not in name and "\0" not in name and name not in (".", "..")
+
+
+def _settings_of(topic: NewTopic) -> dict[str, str]:
+    unset = [name for name, value in topic.settings.items() if value is None]
+    if unset:
+        raise InvalidConfigurationError(f"Null value not supported for topic configs: {','.join(unset)}")
+    return {name: value for name, value in topic.settings.items() if value is not None}
+
+
+def _check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
+    if len({len(brokers) for brokers in assignment.values()}) != 1:
+        raise InvalidReplicaAssignmentError("All partitions should have the same number of replicas")
+    for index, brokers in assignment.items():
+        if not brokers:
+            raise InvalidReplicaAssignmentError(f"Cannot have replication factor of 0 for partition id {index}.")
+        if len(set(brokers)) != len(brokers):
+            raise InvalidReplicaAssignmentError(f"Duplicate replica assignment found: {index} on {list(brokers)}")
+        if any(broker_id < 0 for broker_id in brokers):
+            raise InvalidReplicaAssignmentError(f"Invalid broker id in the replica list of partition id {index}.")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")

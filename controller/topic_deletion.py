@@ -1,0 +1,161 @@
+"""Deleting topics (Kafka's TopicDeletionManager).
+
+A topic is to be deleted while /admin/delete_topics names it: whatever happens, the next controller goes on. Brokers
+are first told that it has no leader any more (it vanishes from their metadata), then to delete their replicas, and
+when all have, its nodes go, the mark last. A replica whose broker is down holds the topic's deletion up until it is
+back; so does a reassignment under way.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .partition_state_machine import PartitionStateMachine
+from .replica_state_machine import ReplicaStateMachine
+from .request_batch import RequestBatch
+from .state_tables import PartitionReplica, PartitionState, ReplicaState
+
+__all__ = ["TopicDeletion"]
+
+logger = logging.getLogger(__name__)
+
+
+class TopicDeletion:
+    """Runs within the controller's events only. ``enabled`` is ``delete.topic.enable``."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        batch: RequestBatch,
+        flush: Callable[[], None],
+        partitions: PartitionStateMachine,
+        replicas: ReplicaStateMachine,
+        *,
+        enabled: bool,
+        on_deleted: Callable[[str], None],
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._batch = batch
+        self._flush = flush
+        self._partitions = partitions
+        self._replicas = replicas
+        self._enabled = enabled
+        self._on_deleted = on_deleted
+
+    async def start(self, marked: Iterable[str]) -> None:
+        """Take over the deletions that ``marked`` topics wait for; `resume` begins with them."""
+        if not self._enabled:
+            await self._tree.unmark_for_deletion(marked, self._context.epoch_version)
+            return
+        reassigned = {partition.topic for partition in self._context.partitions_being_reassigned}
+        for topic in marked:
+            self._context.topics_to_delete[topic] = None
+            replicas = self._context.replicas_of_topic(topic)
+            if topic in reassigned or not all(map(self._is_online, replicas)):
+                self._context.topics_ineligible_for_deletion[topic] = None
+
+    async def enqueue(self, topics: Iterable[str]) -> None:
+        """Delete ``topics``, which exist and are marked."""
+        if not self._enabled:
+            await self._tree.unmark_for_deletion(topics, self._context.epoch_version)
+            return
+        reassigned = {partition.topic for partition in self._context.partitions_being_reassigned}
+        for topic in topics:
+            self._context.topics_to_delete[topic] = None
+            if topic in reassigned:
+                self.hold([topic], "a reassignment is under way")
+        await self.resume()
+
+    async def resume_for(self, topics: Iterable[str]) -> None:
+        """What held the deletion of these topics up is over: a broker is back, a reassignment done."""
+        waiting = [topic for topic in topics if self._context.is_queued_for_deletion(topic)]
+        for topic in waiting:
+            self._context.topics_ineligible_for_deletion.pop(topic, None)
+        if waiting:
+            await self.resume()
+
+    def hold(self, topics: Iterable[str], reason: str) -> None:
+        for topic in topics:
+            if self._context.is_queued_for_deletion(topic):
+                self._context.topics_ineligible_for_deletion[topic] = None
+                logger.info("deletion of topic %s waits: %s", topic, reason)
+
+    async def fail(self, replicas: Iterable[PartitionReplica]) -> None:
+        """These replicas could not be deleted: their broker is down, or said so."""
+        failed = [replica for replica in replicas if self._context.is_queued_for_deletion(replica.topic)]
+        if not failed:
+            return
+        may_fail = (ReplicaState.DELETION_STARTED, ReplicaState.OFFLINE)
+        self._replicas.mark(
+            [r for r in failed if self._context.replica_state(r) in may_fail], ReplicaState.DELETION_INELIGIBLE
+        )
+        self.hold(dict.fromkeys(replica.topic for replica in failed), "replicas could not be deleted")
+        await self.resume()
+
+    async def complete(self, replicas: Iterable[PartitionReplica]) -> None:
+        """These replicas were deleted."""
+        deleted = [replica for replica in replicas if self._context.is_queued_for_deletion(replica.topic)]
+        self._replicas.mark(deleted, ReplicaState.DELETION_SUCCESSFUL)
+        await self.resume()
+
+    async def resume(self) -> None:
+        """Do the next step for every topic that waits for one."""
+        to_retry: list[str] = []
+        to_delete: list[str] = []
+        for topic in list(self._context.topics_to_delete):
+            if self._context.all_replicas_in(topic, ReplicaState.DELETION_SUCCESSFUL):
+                await self._finish(topic)
+                continue
+            if self._context.replicas_in(topic, ReplicaState.DELETION_STARTED):
+                continue
+            if self._context.replicas_in(topic, ReplicaState.DELETION_INELIGIBLE):
+                to_retry.append(topic)
+            if topic not in self._context.topics_ineligible_for_deletion:
+                to_delete.append(topic)
+        for topic in to_retry:
+            await self._replicas.move_offline(self._context.replicas_in(topic, ReplicaState.DELETION_INELIGIBLE))
+        if to_delete:
+            await self._delete(to_delete)
+
+    async def _delete(self, topics: list[str]) -> None:
+        logger.info("deletion of topics %s started", ", ".join(topics))
+        for topic in topics:
+            if topic not in self._context.topics_with_deletion_started:
+                partitions = self._context.partitions_of(topic)
+                self._partitions.move(partitions, PartitionState.OFFLINE)
+                self._partitions.move(partitions, PartitionState.NON_EXISTENT)
+                self._context.topics_with_deletion_started[topic] = None
+            self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, self._context.partitions_of(topic))
+        self._flush()
+        for topic in topics:
+            await self._delete_replicas(topic)
+
+    async def _delete_replicas(self, topic: str) -> None:
+        replicas = [
+            replica
+            for replica in self._context.replicas_of_topic(topic)
+            if self._context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
+        ]
+        dead = [replica for replica in replicas if not self._is_online(replica)]
+        alive = [replica for replica in replicas if self._is_online(replica)]
+        may_fail = (ReplicaState.DELETION_STARTED, ReplicaState.OFFLINE)
+        self._replicas.mark(
+            [r for r in dead if self._context.replica_state(r) in may_fail], ReplicaState.DELETION_INELIGIBLE
+        )
+        await self._replicas.move_offline(alive)  # first, so that followers stop fetching before their leader goes
+        self._replicas.move_to_deletion(alive)
+        if dead:
+            self.hold([topic], "replicas are offline")
+
+    async def _finish(self, topic: str) -> None:
+        self._replicas.forget(self._context.replicas_in(topic, ReplicaState.DELETION_SUCCESSFUL))
+        await self._tree.delete_topic(topic, self._context.epoch_version)
+        self._context.remove_topic(topic)
+        logger.info("topic %s was deleted", topic)
+        self._on_deleted(topic)
+
+    def _is_online(self, replica: PartitionReplica) -> bool:
+        return self._context.is_replica_online(replica.broker_id, replica.partition)

@@ -1,0 +1,64 @@
+"""Which names a topic may have (Kafka's Topic), and which topics are the cluster's own."""
+
+import re
+from collections.abc import Iterable
+
+from ..protocol.errors import InvalidTopicError
+
+__all__ = [
+    "CLUSTER_METADATA_TOPIC",
+    "CONSUMER_OFFSETS_TOPIC",
+    "TRANSACTION_STATE_TOPIC",
+    "check_topic_name",
+    "colliding_topics",
+    "has_collision_chars",
+    "is_internal_topic",
+    "is_legal_topic_name",
+]
+
+CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's: nobody may create one of this name."""
+_INTERNAL = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
+
+MAX_LENGTH = 249
+"""A directory's name is the topic's and up to five digits, and 255 bytes at most."""
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def check_topic_name(name: str) -> None:
+    """Raise InvalidTopicError unless ``name`` may be a topic's."""
+    reason = _why_illegal(name)
+    if reason is not None:
+        raise InvalidTopicError(f"Topic name is invalid: {reason}")
+
+
+def is_legal_topic_name(name: str) -> bool:
+    return _why_illegal(name) is None
+
+
+def is_internal_topic(name: str) -> bool:
+    return name in _INTERNAL
+
+
+def has_collision_chars(name: str) -> bool:
+    return "." in name or "_" in name
+
+
+def colliding_topics(name: str, others: Iterable[str]) -> list[str]:
+    """Those of ``others`` that are ``name`` but for dots in place of underscores: metrics could not tell them apart."""
+    unified = name.replace(".", "_")
+    return [other for other in others if other.replace(".", "_") == unified]
+
+
+def _why_illegal(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > MAX_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
+    if not _LEGAL.fullmatch(name):
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None

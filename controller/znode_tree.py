@@ -1,0 +1,233 @@
+"""ZooKeeper's tree in memory: which operation is legal, what it changes. Pure; durability is the caller's.
+
+A change yields the rows that differ (`RowChange`), so that a store can write just those, and can take the change back
+when writing fails.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from .metadata_store import (
+    ANY_VERSION,
+    BadVersionError,
+    Check,
+    CheckResult,
+    Create,
+    CreateResult,
+    Delete,
+    DeleteResult,
+    EventType,
+    InvalidPathError,
+    MetadataStoreError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    Operation,
+    OperationResult,
+    SetData,
+    SetDataResult,
+    Stat,
+    WatchEvent,
+    check_path,
+    parent_of,
+)
+
+__all__ = ["Applied", "RowChange", "Znode", "ZnodeTree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Znode:
+    """One node, as it is stored. Children are those whose path has this one as parent."""
+
+    data: bytes
+    czxid: int
+    mzxid: int
+    pzxid: int
+    ctime_ms: int
+    mtime_ms: int
+    version: int
+    children_created: int
+    """How many children were ever created: numbers sequential ones. ZooKeeper keeps this and derives cversion."""
+    ephemeral_owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """``before`` None: created, ``after`` None: deleted."""
+
+    path: str
+    before: Znode | None
+    after: Znode | None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a multi did, all under one zxid."""
+
+    zxid: int
+    results: list[OperationResult]
+    rows: list[RowChange]
+    events: list[WatchEvent]
+
+
+class ZnodeTree:
+    """The nodes by path, and the last zxid. A refused multi changes nothing."""
+
+    def __init__(self, nodes: Iterable[tuple[str, Znode]] = (), last_zxid: int = 0) -> None:
+        """A tree of ``nodes``, a new one if there are none. ValueError: a node has no parent or an impossible path."""
+        self.last_zxid = last_zxid
+        self._nodes: dict[str, Znode] = dict(nodes)
+        self._children: dict[str, dict[str, None]] = {}
+        self._nodes.setdefault("/", Znode(b"", 0, 0, 0, 0, 0, 0, 0, 0))
+        for path in self._nodes:
+            if path == "/":
+                continue
+            check_path(path)
+            parent = parent_of(path)
+            if parent not in self._nodes:
+                raise ValueError(f"node {path} has no parent")
+            self._children.setdefault(parent, {})[path.rpartition("/")[2]] = None
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, path: str) -> tuple[bytes, Stat]:
+        return self._node(path).data, self.stat(path)
+
+    def contains(self, path: str) -> bool:
+        check_path(path)
+        return path in self._nodes
+
+    def children(self, path: str) -> list[str]:
+        self._node(path)
+        return sorted(self._children.get(path, ()))
+
+    def stat(self, path: str) -> Stat:
+        node = self._node(path)
+        child_count = len(self._children.get(path, ()))
+        return Stat(
+            czxid=node.czxid,
+            mzxid=node.mzxid,
+            pzxid=node.pzxid,
+            ctime_ms=node.ctime_ms,
+            mtime_ms=node.mtime_ms,
+            version=node.version,
+            cversion=2 * node.children_created - child_count,  # creations plus deletions
+            ephemeral_owner=node.ephemeral_owner,
+            data_length=len(node.data),
+            num_children=child_count,
+        )
+
+    def apply(self, operations: Sequence[Operation], session_id: int, now_ms: int) -> Applied:
+        """Do all of ``operations`` or none; the error's ``operation_index`` names the one that failed."""
+        zxid = self.last_zxid + 1
+        applied = Applied(zxid, [], [], [])
+        for index, operation in enumerate(operations):
+            try:
+                applied.results.append(self._apply_one(operation, applied, session_id, now_ms))
+            except MetadataStoreError as error:
+                self._restore(applied.rows)
+                error.operation_index = index
+                raise
+        if applied.rows:
+            self.last_zxid = zxid
+        return applied
+
+    def undo(self, applied: Applied) -> None:
+        """Take back the last change that `apply` made. Its zxid is not used again."""
+        self._restore(applied.rows)
+
+    def ephemerals(self, owner: int | None = None) -> list[str]:
+        """The paths of all ephemeral nodes, or of one session's."""
+        return sorted(
+            path
+            for path, node in self._nodes.items()
+            if (node.ephemeral_owner != 0 if owner is None else node.ephemeral_owner == owner)
+        )
+
+    def _apply_one(self, operation: Operation, applied: Applied, session_id: int, now_ms: int) -> OperationResult:
+        match operation:
+            case Create():
+                return self._create(operation, applied, session_id, now_ms)
+            case SetData():
+                return self._set(operation, applied, now_ms)
+            case Delete():
+                return self._delete(operation, applied)
+            case Check():
+                self._expect_version(operation.path, operation.version)
+                return CheckResult()
+
+    def _create(self, operation: Create, applied: Applied, session_id: int, now_ms: int) -> CreateResult:
+        check_path(operation.path, sequential=operation.sequential)
+        parent_path = parent_of(operation.path)
+        parent = self._nodes.get(parent_path)
+        if parent is None:
+            raise NoNodeError(parent_path, "no such node")
+        path = operation.path
+        if operation.sequential:
+            path = f"{path}{parent.children_created:010d}"
+        if path in self._nodes:
+            raise NodeExistsError(path, "exists")
+        if parent.ephemeral_owner:
+            raise NoChildrenForEphemeralsError(parent_path, "an ephemeral node has no children")
+        zxid = applied.zxid
+        owner = session_id if operation.ephemeral else 0
+        node = Znode(bytes(operation.data), zxid, zxid, zxid, now_ms, now_ms, 0, 0, owner)
+        self._put(RowChange(path, None, node), applied)
+        grown = replace(parent, pzxid=zxid, children_created=parent.children_created + 1)
+        self._put(RowChange(parent_path, parent, grown), applied)
+        applied.events.append(WatchEvent(EventType.CREATED, path))
+        return CreateResult(path)
+
+    def _set(self, operation: SetData, applied: Applied, now_ms: int) -> SetDataResult:
+        node = self._expect_version(operation.path, operation.version)
+        after = replace(node, data=bytes(operation.data), mzxid=applied.zxid, mtime_ms=now_ms, version=node.version + 1)
+        self._put(RowChange(operation.path, node, after), applied)
+        applied.events.append(WatchEvent(EventType.DATA_CHANGED, operation.path))
+        return SetDataResult(self.stat(operation.path))
+
+    def _delete(self, operation: Delete, applied: Applied) -> DeleteResult:
+        path = operation.path
+        if path == "/":
+            raise InvalidPathError(path, "the root cannot be deleted")
+        node = self._expect_version(path, operation.version)
+        if self._children.get(path):
+            raise NotEmptyError(path, "has children")
+        self._put(RowChange(path, node, None), applied)
+        parent_path = parent_of(path)
+        parent = self._nodes[parent_path]
+        self._put(RowChange(parent_path, parent, replace(parent, pzxid=applied.zxid)), applied)
+        applied.events.append(WatchEvent(EventType.DELETED, path))
+        return DeleteResult()
+
+    def _node(self, path: str) -> Znode:
+        check_path(path)
+        node = self._nodes.get(path)
+        if node is None:
+            raise NoNodeError(path, "no such node")
+        return node
+
+    def _expect_version(self, path: str, version: int) -> Znode:
+        node = self._node(path)
+        if version not in (ANY_VERSION, node.version):
+            raise BadVersionError(path, f"version is {node.version}, not {version}")
+        return node
+
+    def _put(self, change: RowChange, applied: Applied) -> None:
+        self._store(change.path, change.after)
+        applied.rows.append(change)
+
+    def _restore(self, rows: list[RowChange]) -> None:
+        for change in reversed(rows):
+            self._store(change.path, change.before)
+
+    def _store(self, path: str, node: Znode | None) -> None:
+        parent, _, name = path.rpartition("/")
+        siblings = self._children.setdefault(parent or "/", {}) if path != "/" else {}
+        if node is None:
+            del self._nodes[path]
+            del siblings[name]
+        else:
+            self._nodes[path] = node
+            siblings[name] = None
