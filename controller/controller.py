@@ -45,8 +45,8 @@ Handler = Callable[[], Awaitable[object]]
 
 class Controller:
     """``channel_to`` makes the channel to a broker. ``fatal`` is called when the controller cannot go on: with the
-    embedded store there is no other broker to take over. ``on_topic_deleted`` hears of each topic whose deletion is done,
-    nodes and all."""
+    embedded store there is no other broker to take over. ``on_deletion_settled`` hears of each topic
+    whose deletion is done, nodes and all, or has to wait for a broker."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Controller:
         clock_ms: Callable[[], int],
         random: Random,
         fatal: Callable[[Exception], None],
-        on_topic_deleted: Callable[[str], None] = lambda _topic: None,
+        on_deletion_settled: Callable[[str], None] = lambda _topic: None,
     ) -> None:
         # Fixed
         self.broker_id = broker_id
@@ -72,7 +72,7 @@ class Controller:
         self._clock_ms = clock_ms
         self._random = random
         self._fatal = fatal
-        self._on_topic_deleted = on_topic_deleted
+        self._on_deletion_settled = on_deletion_settled
 
         # The queue
         self._events: deque[tuple[str, Handler]] = deque()
@@ -103,7 +103,7 @@ class Controller:
             self._partitions,
             self._replicas,
             enabled=self._delete_topic_enable,
-            on_deleted=self._on_topic_deleted,
+            on_settled=self._on_deletion_settled,
         )
         self._watched_topics.clear()
         self._watched_brokers.clear()
@@ -146,6 +146,10 @@ class Controller:
 
     def is_queued_for_deletion(self, topic: str) -> bool:
         return self.is_active and self.context.is_queued_for_deletion(topic)
+
+    def is_being_deleted(self, topic: str) -> bool:
+        """As `is_queued_for_deletion`, but not when that waits for a broker to come back."""
+        return self.is_queued_for_deletion(topic) and topic not in self.context.topics_ineligible_for_deletion
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.context.topic_name(topic_id)

@@ -55,7 +55,7 @@ class MetadataPlane:
 
     ``channel_to`` makes the channel to a broker; with the embedded store it is this one, and a `LocalChannel`.
     ``fatal`` is called once the broker cannot go on (the store failed, the controller found a bug of ours).
-    ``on_topic_deleted`` hears of each topic when nothing of it is left in the tree.
+    ``on_deletion_settled`` hears of each topic when nothing of it is left in the tree, or its deletion has to wait.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MetadataPlane:
         clock_ms: Callable[[], int],
         random: Random,
         fatal: Callable[[Exception], None],
-        on_topic_deleted: Callable[[str], None] = lambda _topic: None,
+        on_deletion_settled: Callable[[str], None] = lambda _topic: None,
     ) -> None:
         self.store = store
         self.config = config
@@ -85,7 +85,7 @@ class MetadataPlane:
             clock_ms=clock_ms,
             random=random,
             fatal=fatal,
-            on_topic_deleted=on_topic_deleted,
+            on_deletion_settled=on_deletion_settled,
         )
         self.topics = TopicAdmin(self.tree, config, self._live_brokers, random)
         self.auto_creation = AutoTopicCreation(self.topics, config)

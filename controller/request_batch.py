@@ -119,9 +119,11 @@ class RequestBatch:
         if self._metadata_brokers:
             topics = self._metadata_topics()
             brokers = [_live_broker(info) for info in self._context.live_or_shutting_down]
-            for broker_id in self._metadata_brokers:
-                if broker_id in live:
-                    requests.append((broker_id, self._update_metadata_request(broker_id, topics, brokers)))
+            requests += [
+                (broker_id, self._update_metadata_request(broker_id, topics, brokers))
+                for broker_id in self._metadata_brokers
+                if broker_id in live
+            ]
         for broker_id, stops in self._stop_replica.items():
             if broker_id in live:
                 requests.append((broker_id, self._stop_replica_request(broker_id, stops)))

@@ -34,7 +34,7 @@ class TopicDeletion:
         replicas: ReplicaStateMachine,
         *,
         enabled: bool,
-        on_deleted: Callable[[str], None],
+        on_settled: Callable[[str], None],
     ) -> None:
         self._context = context
         self._tree = tree
@@ -43,7 +43,7 @@ class TopicDeletion:
         self._partitions = partitions
         self._replicas = replicas
         self._enabled = enabled
-        self._on_deleted = on_deleted
+        self._on_settled = on_settled
 
     async def start(self, marked: Iterable[str]) -> None:
         """Take over the deletions that ``marked`` topics wait for; `resume` begins with them."""
@@ -82,6 +82,7 @@ class TopicDeletion:
             if self._context.is_queued_for_deletion(topic):
                 self._context.topics_ineligible_for_deletion[topic] = None
                 logger.info("deletion of topic %s waits: %s", topic, reason)
+                self._on_settled(topic)
 
     async def fail(self, replicas: Iterable[PartitionReplica]) -> None:
         """These replicas could not be deleted: their broker is down, or said so."""
@@ -155,7 +156,7 @@ class TopicDeletion:
         await self._tree.delete_topic(topic, self._context.epoch_version)
         self._context.remove_topic(topic)
         logger.info("topic %s was deleted", topic)
-        self._on_deleted(topic)
+        self._on_settled(topic)
 
     def _is_online(self, replica: PartitionReplica) -> bool:
         return self._context.is_replica_online(replica.broker_id, replica.partition)

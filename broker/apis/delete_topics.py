@@ -1,0 +1,115 @@
+"""DeleteTopics: done when the topic is gone from this broker's metadata and from the tree.
+
+Kafka answers when it is gone from the metadata; that a client may create it anew right away is better still.
+
+v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4 flexible · v5 messages (KIP-599) ·
+v6 by name or topic id (KIP-516).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from uuid import UUID
+
+from ...protocol.errors import ErrorCode, InvalidRequestError, KafkaError
+from ...protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from ..metadata_cache import MetadataCache
+from ..topic_waiters import TopicWaiters
+from .context import RequestContext
+
+__all__ = ["DeleteTopics", "TopicDeleter", "TopicsUnderControl"]
+
+_NULL_UUID = UUID(int=0)
+
+
+class TopicDeleter(Protocol):
+    """`TopicAdmin`, as far as this handler needs it."""
+
+    def mark_for_deletion(self, topic: str) -> Awaitable[None]: ...
+
+
+class TopicsUnderControl(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    @property
+    def is_active(self) -> bool: ...
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+    def is_being_deleted(self, topic: str) -> bool: ...
+
+
+class DeleteTopics:
+    """Handler. ``enabled`` tells ``delete.topic.enable``."""
+
+    def __init__(
+        self,
+        topics: TopicDeleter,
+        controller: TopicsUnderControl,
+        cache: MetadataCache,
+        waiters: TopicWaiters,
+        enabled: Callable[[], bool],
+    ) -> None:
+        self._topics = topics
+        self._controller = controller
+        self._cache = cache
+        self._waiters = waiters
+        self._enabled = enabled
+
+    async def __call__(self, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        states = (
+            request.topics
+            if context.api_version >= 6
+            else [DeleteTopicState(name=name) for name in dict.fromkeys(request.topic_names)]
+        )
+        refusal = self._refusal(context)
+        if refusal is not None:
+            return DeleteTopicsResponse(
+                responses=[
+                    DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=refusal)
+                    for state in states
+                ]
+            )
+        results = [self._find(state) for state in states]
+        marked = [result for result in results if result.error_code == ErrorCode.NONE and await self._mark(result)]
+        await self._waiters.wait(lambda: not any(map(self._is_there, marked)), request.timeout_ms)
+        for result in marked:
+            if request.timeout_ms <= 0 or self._is_there(result):
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        return DeleteTopicsResponse(responses=results)
+
+    def _refusal(self, context: RequestContext) -> ErrorCode | None:
+        if not self._controller.is_active:
+            return ErrorCode.NOT_CONTROLLER
+        if not self._enabled():
+            return ErrorCode.TOPIC_DELETION_DISABLED if context.api_version >= 3 else ErrorCode.INVALID_REQUEST
+        return None
+
+    def _find(self, state: DeleteTopicState) -> DeletableTopicResult:
+        result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
+        if state.topic_id != _NULL_UUID:
+            if state.name is not None:
+                raise InvalidRequestError("Topic name and topic ID can not both be specified.")
+            result.name = self._controller.topic_name(state.topic_id)
+            if result.name is None:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+                return result
+        if result.name is None or not self._cache.has_topic(result.name):
+            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return result
+
+    async def _mark(self, result: DeletableTopicResult) -> bool:
+        assert result.name is not None
+        try:
+            await self._topics.mark_for_deletion(result.name)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = str(error)
+            return False
+        return True
+
+    def _is_there(self, result: DeletableTopicResult) -> bool:
+        assert result.name is not None
+        return self._cache.has_topic(result.name) or self._controller.is_being_deleted(result.name)
