@@ -16,6 +16,7 @@ Kafka's rule; `struct` checks that numbers fit.
 """
 
 import struct
+import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
@@ -65,8 +66,18 @@ def encode_parts(message: Message, version: int) -> list[Part]:
     except FieldNotInVersionError:
         raise
     except _UNFIT as error:
-        raise EncodeError(f"{message_type.__name__} v{version}: {error}") from error
+        raise EncodeError(f"{message_type.__name__} v{version}: {error}{_place(error)}") from error
     return parts
+
+
+def _place(error: Exception) -> str:
+    """The line of generated code that failed: it names the field, which `struct` does not."""
+    if isinstance(error, EncodeError):
+        return ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith("<encoder of"):
+            return f" in {frame.line}"
+    return ""
 
 
 def encoder(message_type: type[Message], version: int) -> Encoder:
@@ -293,16 +304,17 @@ class _Compiler:
 
     def _array(self, array: Array, value: str, path: str, flexible: bool, nullable: bool) -> None:
         values, length = self._writer.fresh("values"), self._writer.fresh("count")
-        self._writer.line(f"{values} = {value}")
         if nullable:
+            self._writer.line(f"{values} = {value}")
             self._null_branch(values, path, "i", flexible, nullable)
             with self._writer.block("else:"):
+                self._writer.line(f"{length} = len({values})")
                 self._elements(array, values, length, path, flexible)
         else:
+            self._writer.line(f"{values} = {value}; {length} = len({values})")
             self._elements(array, values, length, path, flexible)
 
     def _elements(self, array: Array, values: str, length: str, path: str, flexible: bool) -> None:
-        self._writer.line(f"{length} = len({values})")
         self._length(length, "i", flexible)
         element = array.element
         if isinstance(element, Fixed) and element is not UUID16:

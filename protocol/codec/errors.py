@@ -11,5 +11,5 @@ class EncodeError(ValueError):
     """The object cannot be written: a value out of range, null where null is not allowed, an unknown version."""
 
 
-class FieldNotInVersionError(EncodeError, UnsupportedVersionError):
+class FieldNotInVersionError(UnsupportedVersionError, EncodeError):
     """A field that this version lacks is set to something else than its default, and may not be dropped."""

@@ -20,7 +20,7 @@ from pybroker.protocol.codec import (
 from pybroker.protocol.errors import ErrorCode, KafkaError
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey
 from pybroker.protocol.messages.consumer_offsets import ConsumerGroupMemberMetadataValue
-from pybroker.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
+from pybroker.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, RequestCursor
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, FetchTopic
 from pybroker.protocol.messages.fetch import PartitionData as FetchedPartition
 from pybroker.protocol.messages.headers import RequestHeader
@@ -35,7 +35,7 @@ def produce_request(records: bytes | None = b"batch") -> ProduceRequest:
     return ProduceRequest(acks=-1, timeout_ms=1500, topic_data=[TopicProduceData(name="t", partition_data=partitions)])
 
 
-def refuses(message_type: type[Message], version: int, data: bytes, match: str) -> None:
+def refuses(message_type: type[Message], version: int, data: bytes, match: str | None = None) -> None:
     """Both codecs refuse the bytes, and the compiled one says why."""
     with pytest.raises(DecodeError, match=match):
         decode(message_type, data, version)
@@ -43,7 +43,7 @@ def refuses(message_type: type[Message], version: int, data: bytes, match: str) 
         interpreter.decode(message_type, data, version)
 
 
-def refuses_to_encode(message: Message, version: int, match: str) -> None:
+def refuses_to_encode(message: Message, version: int, match: str | None = None) -> None:
     with pytest.raises(EncodeError, match=match):
         encode(message, version)
     with pytest.raises(EncodeError):
@@ -56,7 +56,7 @@ class TestRecords:
         frame = bytearray(encode(produce_request(b"batch"), version))
         records = decode(ProduceRequest, frame, version).topic_data[0].partition_data[0].records
         assert isinstance(records, memoryview)
-        assert records == b"batch"
+        assert bytes(records) == b"batch"
         records[0] = ord("B")
         assert b"Batch" in frame
 
@@ -148,12 +148,12 @@ class TestLengths:
         longest = HeartbeatRequest(group_id="x" * 32767)
         for version in (0, 4):
             assert decode(HeartbeatRequest, encode(longest, version), version) == longest
-            refuses_to_encode(HeartbeatRequest(group_id="x" * 32768), version, "")
+            refuses_to_encode(HeartbeatRequest(group_id="x" * 32768), version)
         too_long = b"\x81\x80\x02" + b"x" * 32768 + bytes(7)
         refuses(HeartbeatRequest, 4, too_long, "group_id has 32768 bytes")
 
     def test_a_string_counts_bytes_and_not_characters(self) -> None:
-        refuses_to_encode(HeartbeatRequest(group_id="é" * 16384), 0, "")
+        refuses_to_encode(HeartbeatRequest(group_id="é" * 16384), 0)
         refuses_to_encode(HeartbeatRequest(group_id="é" * 16384), 4, "32768 bytes")
 
     def test_a_count_that_the_rest_cannot_hold_is_refused_before_anything_is_made(self) -> None:
@@ -164,8 +164,8 @@ class TestLengths:
         refuses(ProduceRequest, 9, b"\0" + head + b"\xff\xff\xff\xff\x07" + bytes(23), "2147483646")
 
     def test_a_count_of_numbers_is_checked_as_well(self) -> None:
-        refuses(ConsumerGroupMemberMetadataValue, 0, b"\0" * 3 + b"\x7f", "")
-        refuses(FetchRequest, 4, bytes(17) + struct.pack(">ii", 1, 1 << 30), "")
+        refuses(ConsumerGroupMemberMetadataValue, 0, b"\0" * 3 + b"\x7f")
+        refuses(FetchRequest, 4, bytes(17) + struct.pack(">ii", 1, 1 << 30))
 
     def test_bytes_longer_than_the_rest_are_refused(self) -> None:
         frame = encode(JoinGroupRequest(protocols=[JoinGroupRequestProtocol(name="p", metadata=b"abc")]), 0)
@@ -198,16 +198,16 @@ class TestNulls:
         # Metadata v0 asks for all topics with an empty list, later versions with null.
         assert decode(MetadataRequest, b"\xff\xff\xff\xff\1\1\1"[:4], 1).topics is None
         refuses(MetadataRequest, 0, b"\xff\xff\xff\xff", "topics must not be null")
-        refuses_to_encode(MetadataRequest(topics=None), 0, "topics must not be null")
+        refuses_to_encode(MetadataRequest(topics=None), 0, "message.topics")
 
     def test_none_is_refused_where_null_is_not_allowed(self) -> None:
         message = HeartbeatRequest()
         message.group_id = None  # type: ignore[assignment]
-        refuses_to_encode(message, 0, "")
-        refuses_to_encode(message, 4, "")
+        refuses_to_encode(message, 0)
+        refuses_to_encode(message, 4)
 
     def test_a_nullable_struct_is_behind_a_byte(self) -> None:
-        without, cursor = DescribeTopicPartitionsRequest(), Cursor(topic_name="t", partition_index=2)
+        without, cursor = DescribeTopicPartitionsRequest(), RequestCursor(topic_name="t", partition_index=2)
         assert encode(without, 0).endswith(b"\xff\0")
         message = DescribeTopicPartitionsRequest(cursor=cursor)
         assert decode(DescribeTopicPartitionsRequest, encode(message, 0), 0) == message
@@ -228,7 +228,7 @@ class TestValues:
             refuses(HeartbeatRequest, 0, struct.pack(">h", len(bad)) + bad + bytes(6), "not UTF-8")
 
     def test_text_that_is_not_unicode_is_refused(self) -> None:
-        refuses_to_encode(HeartbeatRequest(group_id="\ud800"), 4, "")
+        refuses_to_encode(HeartbeatRequest(group_id="\ud800"), 4)
 
     def test_any_byte_but_zero_is_true(self) -> None:
         frame = encode(MetadataRequest(topics=[], allow_auto_topic_creation=True), 4)
@@ -241,8 +241,8 @@ class TestValues:
     def test_a_number_that_does_not_fit_is_refused(self, value: object) -> None:
         message = HeartbeatRequest()
         message.generation_id = value  # type: ignore[assignment]
-        refuses_to_encode(message, 0, "")
-        refuses_to_encode(message, 4, "")
+        refuses_to_encode(message, 0)
+        refuses_to_encode(message, 4)
 
     def test_a_value_of_the_wrong_kind_is_refused(self) -> None:
         produce = produce_request()
@@ -282,7 +282,7 @@ class TestFieldsOutsideTheirVersions:
 
     def test_a_field_of_an_inner_struct_is_checked_too(self) -> None:
         message = MetadataRequest(topics=[MetadataRequestTopic(name=None)])
-        refuses_to_encode(message, 9, "topics.name must not be null")
+        refuses_to_encode(message, 9, "topics.name|item_.*name")
 
     def test_absent_fields_have_their_default(self) -> None:
         message = decode(FetchRequest, encode(FetchRequest(), 0), 0)
@@ -319,7 +319,9 @@ class TestTaggedFields:
         frame = encode(ApiVersionsResponse(supported_features=[SupportedFeatureKey(name="f")]), 3)
         known = b"\x01\x00\x08\x02\x02f\0\0\0\0\0"
         assert frame.endswith(known)
-        refuses(ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x09\x02\x02f\0\0\0\0\0\0"), "9 bytes as a tagged")
+        refuses(
+            ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x09\x02\x02f\0\0\0\0\0\0"), "9 bytes as a tagged"
+        )
         refuses(ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x07\x02\x02f\0\0\0\0\0"), "7 bytes as a tagged")
         refuses(ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x7f\x02\x02f\0\0\0\0\0"), "tagged field 0")
 

@@ -6,9 +6,7 @@ import pytest
 from support.golden import check_frame, find_message_type, golden_files, read_lines
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
-FRAME_FILES = [
-    path for path in golden_files(GOLDEN) if not path.name.startswith(("record-batches", "down-conversion"))
-]
+FRAME_FILES = [path for path in golden_files(GOLDEN) if not path.name.startswith(("record-batches", "down-conversion"))]
 
 
 @pytest.mark.parametrize("path", FRAME_FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

@@ -86,12 +86,13 @@ def _expect_field(field: Definition, common: dict[str, Definition]) -> Definitio
     }
 
 
+ALIASES = {"SubscriptionTopicPartition", "AssignmentTopicPartition", "LeaderChangeVoter", "RecordedVoter"}
+
+
 class StructName(str):
     """Equal to the name of a declared struct, which may say which of two structs of one name it is."""
 
     __slots__ = ()
-
-    ALIASES = {"SubscriptionTopicPartition", "AssignmentTopicPartition", "LeaderChangeVoter", "RecordedVoter"}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, str) or self.startswith("[]") != other.startswith("[]"):
@@ -99,7 +100,7 @@ class StructName(str):
         theirs, ours = self.removeprefix("[]"), other.removeprefix("[]")
         if ours in ("Request" + theirs, "Response" + theirs, theirs):
             return True
-        return ours in self.ALIASES and (ours.endswith(theirs))
+        return ours in ALIASES and ours.endswith(theirs)
 
     __hash__ = str.__hash__
 

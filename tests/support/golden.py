@@ -8,14 +8,13 @@ import gzip
 import importlib
 import json
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pybroker.protocol.apis import API_SPECS
 from pybroker.protocol.codec import Message, decode, encode, interpreter
 from pybroker.protocol.codec.json_form import add_unknown_tags, from_json, to_json, unknown_tags_to_json
-
 from support.golden_records import check_down_conversion, check_record_batches
 
 Line = dict[str, Any]
@@ -32,8 +31,7 @@ def golden_files(folder: Path) -> list[Path]:
 
 def read_lines(path: Path) -> Iterator[Line]:
     """The lines of one file. Raises ValueError or OSError when it is not such a file."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
         for number, text in enumerate(lines, 1):
             line = json.loads(text)
             if not isinstance(line, dict):
@@ -62,11 +60,11 @@ def check_frame(line: Line) -> list[str]:
         if int.from_bytes(data[:2], "big", signed=True) != version:
             return [f"{where}: begins with another version"]
         data = data[2:]
-    complaints = []
-    for name, codec in (("compiled", _Compiled), ("interpreter", interpreter)):
-        for problem in _check_both_ways(codec, message_type, version, data, line):
-            complaints.append(f"{where}: {name}: {problem}")
-    return complaints
+    return [
+        f"{where}: {name}: {problem}"
+        for name, codec in (("compiled", _Compiled), ("interpreter", interpreter))
+        for problem in _check_both_ways(codec, message_type, version, data, line)
+    ]
 
 
 class _Compiled:
@@ -74,9 +72,7 @@ class _Compiled:
     encode = staticmethod(encode)
 
 
-def _check_both_ways(
-    codec: Any, message_type: type[Message], version: int, data: bytes, line: Line
-) -> Iterator[str]:
+def _check_both_ways(codec: Any, message_type: type[Message], version: int, data: bytes, line: Line) -> Iterator[str]:
     value, tags = line["value"], line.get("unknownTags", [])
     decoded = codec.decode(message_type, bytearray(data), version)
     if _canonical(to_json(decoded, version)) != _canonical(value):
@@ -100,9 +96,9 @@ def _sorted_tags(tags: list[Line]) -> list[Line]:
     return sorted(tags, key=lambda entry: (entry["path"], entry["tag"]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def find_message_type(name: str, kind: str) -> tuple[type[Message], bool] | None:
-    """The message under Kafka's name (an API's without Request or Response), and whether it is stored with a version."""
+    """The message under Kafka's name (an API's plain), and whether it is stored behind a version."""
     for spec in API_SPECS.values():
         if spec.name == name and kind == "request":
             return spec.request_type(), False

@@ -21,9 +21,7 @@ def messages(message_type: type[Message], version: int) -> st.SearchStrategy[Mes
 
 def structs(struct_type: type[StructT], version: int, flexible: bool) -> st.SearchStrategy[StructT]:
     arguments: dict[str, Any] = {
-        field.name: _field(field, version, flexible)
-        for field in struct_type.SCHEMA.fields
-        if version in field.versions
+        field.name: _field(field, version, flexible) for field in struct_type.SCHEMA.fields if version in field.versions
     }
     if flexible:
         declared = {field.tag for field in struct_type.SCHEMA.fields}
