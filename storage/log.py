@@ -78,6 +78,7 @@ class FlushPlan(NamedTuple):
     targets: list[str | File]
     directory: str | None
     end_offset: int
+    truncation_count: int
 
     def run(self, files: Files) -> None:
         for target in self.targets:
@@ -125,6 +126,7 @@ class Log:
         self._snapshots = snapshots
         self._fence_epoch = -1
         self._high_watermark_hint = 0
+        self._truncation_count = 0
         self._roll_jitter_of(segments[-1])
         self.view = self._view_of(tuple(segments), log_start_offset, log_end_offset)
 
@@ -475,12 +477,13 @@ class Log:
             if segment.base_offset in self._snapshots.offsets:
                 targets.append(self._snapshots.path(segment.base_offset))
         has_new_files = any(segment.base_offset >= self.recovery_point for segment in segments)
-        return FlushPlan(targets, self.directory if has_new_files else None, end_offset)
+        return FlushPlan(targets, self.directory if has_new_files else None, end_offset, self._truncation_count)
 
-    def mark_flushed(self, end_offset: int, now_ms: int) -> None:
-        """What is before `end_offset` is durable."""
+    def mark_flushed(self, plan: FlushPlan, now_ms: int) -> None:
+        """`plan` was run. It says nothing of a log that was truncated meanwhile."""
         self.last_flush_ms = now_ms
-        self.recovery_point = max(self.recovery_point, min(end_offset, self.view.log_end_offset))
+        if plan.truncation_count == self._truncation_count:
+            self.recovery_point = max(self.recovery_point, plan.end_offset)
 
     def flush(self, now_ms: int) -> None:
         """Sync all of the log, on the strand."""
@@ -488,7 +491,7 @@ class Log:
         if plan is None:
             return
         self._guard("cannot sync", lambda: plan.run(self._files), may_be_full=False)
-        self.mark_flushed(plan.end_offset, now_ms)
+        self.mark_flushed(plan, now_ms)
 
     def _maybe_flush(self, now_ms: int) -> None:
         if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:
@@ -516,6 +519,7 @@ class Log:
         removed = view.segments[len(kept) :]
         self._guard("cannot truncate", lambda: kept[-1].truncate_to(offset, now_ms=now_ms))
         log_start_offset = min(offset, view.log_start_offset)
+        self._truncation_count += 1
         self.recovery_point = min(self.recovery_point, offset)
         self._change_epochs(self.leader_epochs.truncate_from_end(offset))
         self._guard(
@@ -537,6 +541,7 @@ class Log:
             "cannot make a segment", lambda: Segment.create(self._files, self.directory, offset, self.config, now_ms)
         )
         self._roll_jitter_of(segment)
+        self._truncation_count += 1
         self.recovery_point = min(self.recovery_point, offset)
         self._change_epochs(self.leader_epochs.clear())
         self._guard("cannot delete the producer snapshots", self._snapshots.delete_all)

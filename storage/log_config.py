@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+
+from ..config.config import Config
+from ..config.topic_config import TopicConfig
 
 _UNBOUNDED = (1 << 63) - 1
-
-
-class TopicSettings(Protocol):
-    """What is needed of a TopicConfig: typed getters by Kafka's topic setting names."""
-
-    def int(self, name: str) -> int: ...
-    def string(self, name: str) -> str: ...
-    def boolean(self, name: str) -> bool: ...
-    def list(self, name: str) -> tuple[str, ...]: ...
+_DAY_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +16,14 @@ class LogConfig:
     """Kafka's topic settings that storage acts on, with Kafka's defaults. Times in ms, sizes in bytes."""
 
     segment_bytes: int = 1 << 30
-    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_ms: int = 7 * _DAY_MS
     segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 << 20
     index_interval_bytes: int = 4096
     flush_messages: int = _UNBOUNDED
     flush_ms: int = _UNBOUNDED
     retention_bytes: int = -1
-    retention_ms: int = 7 * 24 * 3600 * 1000
+    retention_ms: int = 7 * _DAY_MS
     max_message_bytes: int = 1048588
     file_delete_delay_ms: int = 60_000
     cleanup_policy: tuple[str, ...] = ("delete",)
@@ -42,17 +36,11 @@ class LogConfig:
     message_timestamp_after_max_ms: int = _UNBOUNDED
     max_compaction_lag_ms: int = _UNBOUNDED
     validate_every_record: bool = False
-    producer_id_expiration_ms: int = 24 * 3600 * 1000
+    producer_id_expiration_ms: int = _DAY_MS
 
     @classmethod
-    def from_topic_config(
-        cls,
-        topic: TopicSettings,
-        *,
-        validate_every_record: bool = False,
-        producer_id_expiration_ms: int = 24 * 3600 * 1000,
-    ) -> LogConfig:
-        """Of a topic's settings, and of the two broker settings that act on every log."""
+    def from_topic_config(cls, topic: TopicConfig, broker: Config | None = None) -> LogConfig:
+        """Of a topic's settings, and of the broker's settings that act on every log (None: their defaults)."""
         return cls(
             segment_bytes=topic.int("segment.bytes"),
             segment_ms=topic.int("segment.ms"),
@@ -65,17 +53,17 @@ class LogConfig:
             retention_ms=topic.int("retention.ms"),
             max_message_bytes=topic.int("max.message.bytes"),
             file_delete_delay_ms=topic.int("file.delete.delay.ms"),
-            cleanup_policy=tuple(name.strip().lower() for name in topic.list("cleanup.policy")),
+            cleanup_policy=topic.list("cleanup.policy"),
             compression_type=topic.string("compression.type"),
             compression_gzip_level=topic.int("compression.gzip.level"),
             compression_lz4_level=topic.int("compression.lz4.level"),
             compression_zstd_level=topic.int("compression.zstd.level"),
             message_timestamp_type=topic.string("message.timestamp.type"),
-            message_timestamp_before_max_ms=_timestamp_bound(topic, "message.timestamp.before.max.ms"),
-            message_timestamp_after_max_ms=_timestamp_bound(topic, "message.timestamp.after.max.ms"),
+            message_timestamp_before_max_ms=topic.timestamp_before_max_ms,
+            message_timestamp_after_max_ms=topic.timestamp_after_max_ms,
             max_compaction_lag_ms=topic.int("max.compaction.lag.ms"),
-            validate_every_record=validate_every_record,
-            producer_id_expiration_ms=producer_id_expiration_ms,
+            validate_every_record=broker is not None and broker.string("pybroker.record.validation") == "full",
+            producer_id_expiration_ms=_DAY_MS if broker is None else broker.int("producer.id.expiration.ms"),
         )
 
     @property
@@ -94,9 +82,3 @@ class LogConfig:
     @property
     def log_append_time(self) -> bool:
         return self.message_timestamp_type == "LogAppendTime"
-
-
-def _timestamp_bound(topic: TopicSettings, name: str) -> int:
-    """A bound that is not set falls back to the older setting for both directions (KIP-937)."""
-    bound = topic.int(name)
-    return bound if bound != _UNBOUNDED else topic.int("message.timestamp.difference.max.ms")

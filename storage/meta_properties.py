@@ -1,0 +1,108 @@
+"""`meta.properties`: which broker of which cluster a log directory belongs to (version 0, ZooKeeper mode)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .files import Files
+
+FILE_NAME = "meta.properties"
+
+
+class MetaPropertiesError(Exception):
+    """The log directories cannot be used as they are; the message is one line for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """What the file says. `directory_id` is kept when there is one (KIP-858)."""
+
+    broker_id: int | None
+    cluster_id: str | None
+    directory_id: str | None = None
+
+
+def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
+    """Of one log directory; None when it has none yet. Raises MetaPropertiesError, OSError."""
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        text = files.read_bytes(path).decode("latin-1")
+    except FileNotFoundError:
+        return None
+    properties = _parse(text)
+    version = properties.get("version")
+    if version is None:
+        raise MetaPropertiesError(f"{path} is corrupt: it has no version")
+    if version != "0":
+        raise MetaPropertiesError(
+            f"{path} has version {version}: a log directory of KRaft mode cannot be used, only version 0"
+        )
+    try:
+        broker_id = int(properties["broker.id"]) if "broker.id" in properties else None
+    except ValueError:
+        raise MetaPropertiesError(f"{path} is corrupt: broker.id={properties['broker.id']}") from None
+    return MetaProperties(broker_id, properties.get("cluster.id"), properties.get("directory.id"))
+
+
+def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
+    """What the directories of one broker say together; None when all are new. Raises MetaPropertiesError."""
+    known = {directory: meta for directory, meta in found.items() if meta is not None}
+    for name in ("broker_id", "cluster_id"):
+        values = {
+            directory: getattr(meta, name) for directory, meta in known.items() if getattr(meta, name) is not None
+        }
+        if len(set(values.values())) > 1:
+            listed = ", ".join(f"{value} in {directory}" for directory, value in values.items())
+            raise MetaPropertiesError(
+                f"the log directories belong to different ones: {name.replace('_', '.')} is {listed}"
+            )
+    if not known:
+        return None
+    broker_ids = [meta.broker_id for meta in known.values() if meta.broker_id is not None]
+    cluster_ids = [meta.cluster_id for meta in known.values() if meta.cluster_id is not None]
+    return MetaProperties(broker_ids[0] if broker_ids else None, cluster_ids[0] if cluster_ids else None)
+
+
+def check_meta_properties(files: Files, directories: Sequence[str], broker_id: int, cluster_id: str) -> list[str]:
+    """Refuse directories of another broker or cluster; return those whose file has to be written.
+
+    Raises MetaPropertiesError.
+    """
+    missing = []
+    for directory in directories:
+        found = read_meta_properties(files, directory)
+        path = os.path.join(directory, FILE_NAME)
+        if found is not None and found.broker_id not in (None, broker_id):
+            raise MetaPropertiesError(
+                f"{path} is of broker {found.broker_id}, this is broker {broker_id}: "
+                "set broker.id to that, or use another log directory"
+            )
+        if found is not None and found.cluster_id not in (None, cluster_id):
+            raise MetaPropertiesError(
+                f"{path} is of cluster {found.cluster_id}, this broker joined {cluster_id}: "
+                "check zookeeper.connect, or use another log directory"
+            )
+        if found is None or found.broker_id is None or found.cluster_id is None:
+            missing.append(directory)
+    return missing
+
+
+def write_meta_properties(files: Files, directory: str, meta: MetaProperties) -> None:
+    """Replace the file of one log directory."""
+    lines = ["#", f"broker.id={meta.broker_id}", "version=0", f"cluster.id={meta.cluster_id}"]
+    if meta.directory_id is not None:
+        lines.append(f"directory.id={meta.directory_id}")
+    files.write_atomically(os.path.join(directory, FILE_NAME), ("\n".join(lines) + "\n").encode("latin-1"))
+
+
+def _parse(text: str) -> dict[str, str]:
+    """The part of Java's properties format that such files use: comments, `name=value`, backslash escapes."""
+    properties = {}
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            name, _, value = stripped.partition("=")
+            properties[name.strip()] = value.strip().replace("\\", "")
+    return properties

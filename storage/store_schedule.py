@@ -1,0 +1,106 @@
+"""When the store does what is due by the clock: the thin asyncio shell around `LogStore`'s plain methods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from .log import Log
+from .log_store import LogStore
+from .worker_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+
+class StoreSchedule:
+    """Retention, flush, checkpoints, late deletions, expiry of producers. Made and used on the loop.
+
+    `background` is the small pool for what blocks, its own so that a slow fsync holds up no fetch. `high_watermark_of`
+    tells up to where retention may go.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        loop: asyncio.AbstractEventLoop,
+        background: Pool,
+        high_watermark_of: Callable[[Log], int],
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._background = background
+        self._high_watermark_of = high_watermark_of
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._deletions: set[asyncio.TimerHandle] = set()
+        self._stopped = False
+
+    def start(self) -> None:
+        config, store = self._store.config, self._store
+        store.run_later = self._run_later
+        store.in_background = self._background.submit
+        blocking = self._background.submit
+        blocking(store.delete_leftovers)
+        initial_ms = config.int("log.initial.task.delay.ms")
+        for name, interval_ms, step in (
+            ("retention", config.int("log.retention.check.interval.ms"), self._apply_retention),
+            ("flush", config.int("log.flush.scheduler.interval.ms"), store.flush_due_logs),
+            (
+                "recovery points",
+                config.int("log.flush.offset.checkpoint.interval.ms"),
+                lambda: blocking(store.checkpoint_recovery_points),
+            ),
+            (
+                "log starts",
+                config.int("log.flush.start.offset.checkpoint.interval.ms"),
+                lambda: blocking(store.checkpoint_log_starts),
+            ),
+            (
+                "producer expiry",
+                config.int("producer.id.expiration.check.interval.ms"),
+                store.remove_expired_producers,
+            ),
+        ):
+            if interval_ms < _NEVER_MS:
+                self._repeat(name, initial_ms, max(interval_ms, 1), step)
+
+    def stop(self) -> None:
+        """Nothing more is started; files whose deletion is pending go at the next start."""
+        self._stopped = True
+        for timer in (*self._timers.values(), *self._deletions):
+            timer.cancel()
+        self._timers.clear()
+        self._deletions.clear()
+        self._store.run_later = _drop
+        self._store.in_background = None
+
+    def _repeat(self, name: str, delay_ms: int, interval_ms: int, step: Callable[[], None]) -> None:
+        def run() -> None:
+            self._repeat(name, interval_ms, interval_ms, step)
+            step()
+
+        if not self._stopped:
+            self._timers[name] = self._loop.call_later(delay_ms / 1000, run)
+
+    def _apply_retention(self) -> None:
+        self._store.apply_retention(self._high_watermark_of)
+
+    def _run_later(self, delay_ms: int, step: Callable[[], None]) -> None:
+        """From any thread."""
+        self._background.post(self._start_timer, delay_ms, step)
+
+    def _start_timer(self, delay_ms: int, step: Callable[[], None]) -> None:
+        def run() -> None:
+            self._deletions.discard(timer)
+            if not self._stopped:
+                self._background.submit(step)
+
+        timer = self._loop.call_later(delay_ms / 1000, run)
+        self._deletions.add(timer)
+
+
+_NEVER_MS = 1 << 50
+
+
+def _drop(delay_ms: int, step: Callable[[], None]) -> None:
+    """After the stop: what was to be deleted stays, under its name, for the next start."""

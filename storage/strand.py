@@ -1,0 +1,169 @@
+"""The queue of one log: what changes it runs one step at a time, in the order it was asked for.
+
+A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. A
+small append to an idle strand runs right on the loop, which is cheaper than two hops between threads, for as long as
+the directory's disk answers fast (`InlineBudget`).
+
+Everything here but `_drain` runs on the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..protocol.errors import KafkaError
+from .log import FollowerAppend, LeaderAppend, Log, LogAppendInfo
+from .worker_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+AppendCallback = Callable[[LogAppendInfo | Exception], None]
+StepCallback = Callable[[Any], None]
+
+SMALL_APPEND_BYTES = 16 * 1024
+_SLOW_SECONDS = 0.001
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 30.0
+_MAX_GROUP = 256
+
+
+class InlineBudget:
+    """Whether appends to a log directory may run on the loop: not for a while after one took over 1 ms.
+
+    Each slow one in a row doubles the pause. `now` is a monotonic clock in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self.now = now
+        self._paused_until = float("-inf")
+        self._pause = _FIRST_PAUSE_SECONDS
+
+    def allows(self, now: float) -> bool:
+        return now >= self._paused_until
+
+    def spent(self, started: float, ended: float) -> None:
+        """Note how long an append on the loop took."""
+        if ended - started > _SLOW_SECONDS:
+            self._paused_until = ended + self._pause
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        elif ended - self._paused_until > self._pause:
+            self._pause = _FIRST_PAUSE_SECONDS
+
+
+class Strand:
+    """The strand of `log`. Callbacks run on the loop; that of an append which ran inline runs before `append` returns."""
+
+    __slots__ = ("_budget", "_busy", "_pool", "_queue", "log")
+
+    def __init__(self, log: Log, pool: Pool, budget: InlineBudget | None = None) -> None:
+        self.log = log
+        self._pool = pool
+        self._budget = budget if budget is not None else InlineBudget()
+        self._queue: deque[tuple[Any, Callable[[Any], None] | None]] = deque()
+        self._busy = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._busy
+
+    def append(self, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
+        """Append; `callback` gets what became of it, or the error (a KafkaError, or another one, which is a bug)."""
+        if not self._busy and len(append.records) <= SMALL_APPEND_BYTES:
+            budget = self._budget
+            started = budget.now()
+            if budget.allows(started):
+                self._busy = True  # what the append itself asks for waits behind it
+                result = _run_append(self.log, append)
+                budget.spent(started, budget.now())
+                self._hand_back()
+                callback(result)
+                return
+        self._put(append, callback)
+
+    def submit(self, step: Callable[[Log], Any], callback: StepCallback | None = None) -> None:
+        """Run `step` on a worker when what is queued is done; `callback` gets what it returned or raised."""
+        self._put(step, callback)
+
+    def fence(self, leader_epoch: int) -> None:
+        """Appends that come behind this, and those still queued behind it, fail when accepted under an older epoch."""
+        if self._busy:
+            self._put(lambda log: log.fence(leader_epoch), None)
+        else:
+            self.log.fence(leader_epoch)
+
+    def _put(self, item: Any, callback: Callable[[Any], None] | None) -> None:
+        self._queue.append((item, callback))
+        if not self._busy:
+            self._busy = True
+            self._pool.submit(self._drain)
+
+    def _drain(self) -> None:
+        """On a worker: run all that is queued, then hand the strand back."""
+        queue = self._queue
+        try:
+            while queue:
+                items = [queue.popleft()]
+                if _is_append(items[0][0]):
+                    while queue and len(items) < _MAX_GROUP and _is_append(queue[0][0]):
+                        items.append(queue.popleft())
+                    results = _run_appends(self.log, [item for item, _ in items])
+                else:
+                    results = [_run_step(self.log, items[0][0])]
+                self._pool.post(_deliver, items, results)
+        finally:
+            self._pool.post(self._hand_back)
+
+    def _hand_back(self) -> None:
+        if self._queue:
+            self._pool.submit(self._drain)
+        else:
+            self._busy = False
+
+
+def _is_append(item: Any) -> bool:
+    return isinstance(item, LeaderAppend | FollowerAppend)
+
+
+def _run_append(log: Log, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | Exception:
+    try:
+        if isinstance(append, LeaderAppend):
+            return log.append_as_leader(append.records, append.leader_epoch, append.now_ms, append.origin)
+        return log.append_as_follower(append.records, append.now_ms, append.leader_epoch)
+    except KafkaError as error:
+        return error
+    except Exception as error:
+        return _unexpected(log, error)
+
+
+def _run_appends(log: Log, appends: list[LeaderAppend | FollowerAppend]) -> list[Any]:
+    if len(appends) == 1:
+        return [_run_append(log, appends[0])]
+    try:
+        return list(log.append_many(appends))
+    except Exception as error:
+        return [_unexpected(log, error)] * len(appends)
+
+
+def _run_step(log: Log, step: Callable[[Log], Any]) -> Any:
+    try:
+        return step(log)
+    except KafkaError as error:
+        return error
+    except Exception as error:
+        return _unexpected(log, error)
+
+
+def _unexpected(log: Log, error: Exception) -> Exception:
+    """A bug, or a broken invariant: whoever asked gets it, and decides what it stops."""
+    logger.error("%s: a step failed", log.topic_partition, exc_info=error)
+    return error
+
+
+def _deliver(items: list[tuple[Any, Callable[[Any], None] | None]], results: list[Any]) -> None:
+    for (_, callback), result in zip(items, results, strict=True):
+        if callback is not None:
+            callback(result)

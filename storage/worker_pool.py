@@ -1,0 +1,114 @@
+"""Threads that do what may block, and the way back to the event loop.
+
+Results of several steps go back in one wake-up: a `call_soon_threadsafe` costs more than a small write does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+logger = logging.getLogger(__name__)
+
+
+class Pool(Protocol):
+    """Where steps run, and how their results come back. A simulation passes one that has no threads."""
+
+    def submit(self, step: Callable[[], None]) -> None:
+        """Run `step` on some worker, soon. Steps handle their own errors."""
+
+    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
+
+
+class WorkerPool:
+    """`thread_count` daemon threads. Made on the loop's thread; `close` waits for what is queued."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, thread_count: int, name: str = "pybroker-io") -> None:
+        self._loop = loop
+        self._name = name
+        self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._wake_up_is_due = False
+        self._closed = False
+        self.resize(thread_count)
+
+    @property
+    def thread_count(self) -> int:
+        return len(self._threads)
+
+    def submit(self, step: Callable[[], None]) -> None:
+        if self._closed:
+            raise RuntimeError(f"{self._name} is closed")
+        self._steps.put(step)
+
+    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        self._posted.append((callback, arguments))
+        # Two threads may both see False and wake the loop twice, which is harmless. None is lost: the loop clears the
+        # flag before it looks at what is there.
+        if not self._wake_up_is_due:
+            self._wake_up_is_due = True
+            try:
+                self._loop.call_soon_threadsafe(self._run_posted)
+            except RuntimeError:
+                if not self._loop.is_closed():
+                    raise
+                logger.debug("%s: a result came after the loop was closed", self._name)
+
+    def _run_posted(self) -> None:
+        self._wake_up_is_due = False
+        posted = self._posted
+        while posted:
+            callback, arguments = posted.popleft()
+            try:
+                callback(*arguments)
+            except Exception as error:  # like a callback of the loop itself: the others must run
+                self._loop.call_exception_handler({"message": f"{self._name}: a callback failed", "exception": error})
+
+    def resize(self, thread_count: int) -> None:
+        """Have that many threads (dynamic `num.io.threads`); surplus ones end after their step."""
+        while len(self._threads) < thread_count:
+            number = len(self._threads)
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        while len(self._threads) > thread_count:
+            self._threads.pop()
+            self._steps.put(None)
+
+    def close(self) -> None:
+        """Finish what is queued and end the threads. Their results are still posted."""
+        if self._closed:
+            return
+        self._closed = True
+        threads = list(self._threads)
+        self.resize(0)
+        for thread in threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            step = self._steps.get()
+            if step is None:
+                return
+            try:
+                step()
+            except Exception:
+                logger.exception("%s: a step failed", self._name)
+            del step  # it holds what it worked on
+
+
+class InlinePool:
+    """Runs steps at once, and posted callbacks too: for tests and tools without threads."""
+
+    def submit(self, step: Callable[[], None]) -> None:
+        step()
+
+    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        callback(*arguments)
