@@ -79,15 +79,21 @@ class BatchBuilder:
     def append(
         self, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> None:
-        """Adds a record. Raises ValueError when its offset is not behind the last one's, or too far behind the base."""
+        """Adds a record. Raises ValueError when its offset is not behind the last one's, or too far behind the base.
+
+        So it does for timestamps that lie over 63 bits apart.
+        """
         if self._base_offset is None:
             self._base_offset = offset
         if self._base_timestamp is None:
             self._base_timestamp = timestamp_ms
         offset_delta = offset - self._base_offset
+        timestamp_delta = timestamp_ms - self._base_timestamp
+        if timestamp_delta > 0x7FFFFFFFFFFFFFFF:
+            raise ValueError(f"Timestamp {timestamp_ms} too far from {self._base_timestamp} for one batch")
         if not 0 <= offset_delta <= 0x7FFFFFFF or (self._record_count and offset <= self._last_offset):
             raise ValueError(f"Offset {offset} behind {self._last_offset} in a batch from {self._base_offset} on")
-        self._payload += encode_record(offset_delta, timestamp_ms - self._base_timestamp, key, value, headers)
+        self._payload += encode_record(offset_delta, timestamp_delta, key, value, headers)
         self._last_offset = offset
         self._record_count += 1
         if timestamp_ms > self._max_timestamp:

@@ -17,6 +17,7 @@ import cramjam
 from ..errors import CorruptRecordError, UnsupportedCompressionTypeError
 from .crc import Buffer
 from .lz4 import compress_lz4, decompress_lz4
+from .output_buffer import output_buffer
 from .snappy import compress_snappy, decompress_snappy
 from .zstd_frame import zstd_output_bound
 
@@ -36,6 +37,9 @@ class Codec(IntEnum):
 
 CODEC_OF_ID: tuple[Codec | None, ...] = (*Codec, None, None, None)
 """Codec by the three attribute bits; None where Kafka has not assigned one."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_SLICE = 16 * 1024
 
 COMPRESSION_LEVELS: dict[Codec, tuple[int, int, int]] = {
     Codec.GZIP: (1, 9, -1),
@@ -86,29 +90,34 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> by
 
 def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
     """All members of a gzip stream (RFC 1952). Bytes behind the last are ignored, as by Java's GZIPInputStream."""
+    view = memoryview(data)
     pieces: list[bytes] = []
     room = max_bytes
-    rest: Buffer = data
-    while True:
-        decoder = zlib.decompressobj(wbits=31)
+    position = 0
+    decoder = zlib.decompressobj(wbits=31)
+    while position < len(view):
+        # In slices, as the decoder copies what it leaves of its input: with many small members that would be quadratic.
+        fed = view[position : position + _GZIP_SLICE]
         try:
             # One byte over the limit tells an output that is too big from one that just fits.
-            piece = decoder.decompress(rest, room + 1)
+            piece = decoder.decompress(fed, room + 1)
         except zlib.error as error:
             raise CorruptRecordError(f"Broken gzip payload: {error}") from None
         room -= len(piece)
         if room < 0:
             raise CorruptRecordError(f"gzip payload decompresses to more than {max_bytes} bytes")
-        if not decoder.eof:
-            raise CorruptRecordError("gzip payload is cut off")
         pieces.append(piece)
-        rest = decoder.unused_data
-        if not rest.startswith(b"\x1f\x8b"):
-            return piece if len(pieces) == 1 else b"".join(pieces)
+        position += len(fed)
+        if decoder.eof:
+            position -= len(decoder.unused_data)
+            if bytes(view[position : position + 2]) != _GZIP_MAGIC:
+                return b"".join(pieces)
+            decoder = zlib.decompressobj(wbits=31)
+    raise CorruptRecordError("gzip payload is cut off")
 
 
 def _decompress_zstd(data: Buffer, max_bytes: int) -> memoryview:
-    output = memoryview(bytearray(min(zstd_output_bound(data), max_bytes)))
+    output = output_buffer(min(zstd_output_bound(data), max_bytes))
     try:
         size = cramjam.zstd.decompress_into(data, output)
     except cramjam.DecompressionError as error:

@@ -41,8 +41,9 @@ def up_convert(
 ) -> bytes:
     """A produced record set of any magic as one batch of magic 2, offsets assigned from `base_offset` on.
 
-    Also what changes a batch's codec: then producer, sequence and flags stay. `log_append_time_ms` stands for a topic
-    with LogAppendTime, None for CreateTime. Time bounds and null keys are the caller's, by `rule` (LogValidator).
+    A torn tail is left out. Also what changes a batch's codec: then producer, sequence and flags stay.
+    `log_append_time_ms` stands for a topic with LogAppendTime, None for CreateTime. Time bounds and null keys are the
+    caller's, by `rule` (Kafka's LogValidator).
 
     Raises CorruptRecordError, InvalidRecordError, InvalidTimestampError, UnsupportedCompressionTypeError, and what
     `rule` raises.
@@ -50,10 +51,8 @@ def up_convert(
     first: RecordBatch | None = None
     builder: BatchBuilder | None = None
     offset = base_offset
-    end = 0
     for header in iter_batches(buffer):
         batch = check_header(buffer, header.position, header.end)
-        end = batch.end
         if first is None or builder is None:
             first = batch
             builder = BatchBuilder(
@@ -77,10 +76,13 @@ def up_convert(
                 rule(batch, index, record)
             if record.timestamp_ms < NO_TIMESTAMP:
                 raise InvalidTimestampError(f"Invalid negative timestamp {record.timestamp_ms}")
-            builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
+            try:
+                builder.append(offset, record.timestamp_ms, record.key, record.value, record.headers)
+            except ValueError as error:
+                raise InvalidTimestampError(str(error)) from None
             offset += 1
-    if builder is None or end != len(buffer):
-        raise InvalidRecordError(f"Record set of {len(buffer)} bytes has {end} bytes of whole batches")
+    if builder is None:
+        raise InvalidRecordError("Record set has no batches at all")
     return builder.build()
 
 

@@ -24,7 +24,8 @@ def crc32c_by_crcmod() -> Callable[[Buffer], int]:
     return crc32c_of
 
 
-def _crc32c() -> Callable[[Buffer], int]:
+def fastest_crc32c() -> Callable[[Buffer], int]:
+    """The crc32c wheel's function, which uses the processor's instructions, or crcmod's where it is missing."""
     try:
         import crc32c as wheel
     except ImportError:  # no wheel for this platform
@@ -32,7 +33,7 @@ def _crc32c() -> Callable[[Buffer], int]:
     return wheel.crc32c
 
 
-crc32c: Callable[[Buffer], int] = _crc32c()
+crc32c: Callable[[Buffer], int] = fastest_crc32c()
 """CRC-32C of a bytes-like object, unsigned."""
 
 

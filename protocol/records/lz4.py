@@ -17,6 +17,7 @@ import cramjam
 
 from ..errors import CorruptRecordError
 from .crc import Buffer
+from .output_buffer import output_buffer
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _BLOCK_SIZE = 64 * 1024
@@ -60,16 +61,13 @@ _HEADER_WITH_WRONG_CHECKSUM = _MAGIC + _DESCRIPTOR + bytes((_header_checksum(_MA
 
 def compress_lz4(data: Buffer, level: int | None, wrong_header_checksum: bool) -> bytes:
     """One frame. `level` None or 9, Kafka's default, takes the fast compressor, as Kafka does; others the slow one."""
+    if level is not None and level != _DEFAULT_LEVEL:
+        return _compress_slowly(data, level, wrong_header_checksum)
     view = memoryview(data)
     pieces = [_HEADER_WITH_WRONG_CHECKSUM if wrong_header_checksum else _HEADER]
     for start in range(0, len(view), _BLOCK_SIZE):
         plain = view[start : start + _BLOCK_SIZE]
-        if level is None or level == _DEFAULT_LEVEL:
-            block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
-        else:
-            block = bytes(
-                cramjam.lz4.compress_block(plain, mode="high_compression", compression=level, store_size=False)
-            )
+        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
         if len(block) < len(plain):
             pieces.append(_size.pack(len(block)))
             pieces.append(block)
@@ -78,6 +76,17 @@ def compress_lz4(data: Buffer, level: int | None, wrong_header_checksum: bool) -
             pieces.append(bytes(plain))
     pieces.append(b"\0\0\0\0")
     return b"".join(pieces)
+
+
+def _compress_slowly(data: Buffer, level: int, wrong_header_checksum: bool) -> bytes:
+    """By cramjam's frame writer, as its block function does not heed the level. Its frames carry block checksums."""
+    # The levels of lz4-java go to 17, those of the C library to 12, which is all that both have.
+    compressor = cramjam.lz4.Compressor(level=min(level, 12), content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    frame = bytearray(compressor.finish())
+    if wrong_header_checksum:
+        frame[6] = _header_checksum(bytes(frame[:6]))
+    return bytes(frame)
 
 
 def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryview:
@@ -89,7 +98,7 @@ def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryvi
     position, max_block, trailer = _read_header(view, check_header)
     bound = _output_bound(view, position, max_block, trailer)
     room = min(bound, max_bytes)
-    output = memoryview(bytearray(room))
+    output = output_buffer(room)
     filled = 0
     while True:
         (raw_size,) = _size.unpack_from(view, position)

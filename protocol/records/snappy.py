@@ -13,6 +13,7 @@ import cramjam
 
 from ..errors import CorruptRecordError
 from .crc import Buffer
+from .output_buffer import output_buffer
 
 _MAGIC = b"\x82SNAPPY\x00"
 _HEADER = _MAGIC + b"\0\0\0\1\0\0\0\1"
@@ -42,10 +43,10 @@ def decompress_snappy(data: Buffer, max_bytes: int) -> memoryview:
     if view[:8] != _MAGIC or len(view) < _HEADER_SIZE:
         room = _plain_size(view)
         _check_room(room, max_bytes)
-        output = memoryview(bytearray(room))
+        output = output_buffer(room)
         _decompress_raw(view, output)
         return output
-    output = memoryview(bytearray(_total_size(view, max_bytes)))
+    output = output_buffer(_total_size(view, max_bytes))
     filled = 0
     position = _HEADER_SIZE
     while position + 4 <= len(view):

@@ -1,0 +1,222 @@
+"""Headers of batches: read, checked, patched in place."""
+
+import struct
+
+import pytest
+from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
+from pybroker.protocol.records.batch import (
+    RecordBatch,
+    TimestampType,
+    check_header,
+    decrement_sequence,
+    increment_sequence,
+    iter_batches,
+    read_header,
+    set_base_offset,
+    set_last_offset,
+    set_max_timestamp,
+    set_partition_leader_epoch,
+    valid_bytes,
+)
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.crc import crc32c
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.record import BatchFields, Record, build_batch, read_records
+
+RECORDS = [Record(10 + number, 1000 + number, b"key", b"value %d" % number) for number in range(3)]
+
+
+def batch_bytes(fields: BatchFields | None = None) -> bytearray:
+    return bytearray(build_batch(RECORDS, **(fields or {})))
+
+
+def patched(offset: int, layout: str, value: int) -> bytearray:
+    """A batch with one number of its header changed, and its checksum right."""
+    data = batch_bytes()
+    struct.pack_into(layout, data, offset, value)
+    struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    return data
+
+
+def test_header_says_what_the_builder_was_told() -> None:
+    data = batch_bytes(
+        {
+            "codec": Codec.GZIP,
+            "producer_id": 7,
+            "producer_epoch": 3,
+            "base_sequence": 0x7FFFFFFE,
+            "is_transactional": True,
+            "partition_leader_epoch": 12,
+        }
+    )
+    batch = check_header(data, 0, len(data))
+    assert (batch.base_offset, batch.last_offset, batch.next_offset) == (10, 12, 13)
+    assert (batch.size_bytes, batch.end) == (len(data), len(data))
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (7, 3, 0x7FFFFFFE)
+    assert batch.last_sequence == 0  # wrapped
+    assert (batch.base_timestamp, batch.max_timestamp) == (1000, 1002)
+    assert batch.timestamp_type is TimestampType.CREATE_TIME
+    assert batch.compression is Codec.GZIP
+    assert batch.is_compressed
+    assert batch.is_transactional
+    assert not batch.is_control
+    assert batch.has_producer_id
+    assert batch.partition_leader_epoch == 12
+    assert batch.delete_horizon_ms is None
+    assert batch.record_count == 3
+
+
+def test_batch_is_read_in_the_middle_of_any_kind_of_buffer() -> None:
+    data = batch_bytes()
+    for buffer in (bytes(100) + data, bytearray(100) + data, memoryview(bytes(100) + data)):
+        batch = check_header(buffer, 100, len(buffer))
+        assert list(read_records(batch)) == RECORDS
+        assert batch.view() == data
+
+
+def test_sequences_wrap_to_zero() -> None:
+    assert increment_sequence(0x7FFFFFFF, 1) == 0
+    assert decrement_sequence(0, 1) == 0x7FFFFFFF
+    assert decrement_sequence(increment_sequence(0x7FFFFFF0, 100), 100) == 0x7FFFFFF0
+
+
+def test_iteration_stops_before_a_torn_tail_wherever_it_is_cut() -> None:
+    data = bytes(batch_bytes())
+    for magic_one in (b"", build_message_set(RECORDS, 1), build_message_set(RECORDS, 0, Codec.GZIP)):
+        whole = magic_one + data
+        for cut in range(len(data)):
+            torn = whole + data[:cut]
+            assert valid_bytes(torn) == len(whole)
+    assert [batch.position for batch in iter_batches(data + data)] == [0, len(data)]
+
+
+@pytest.mark.parametrize("length", [-(1 << 31), -1, 0, 13, 48])
+def test_impossible_length_is_corrupt(length: int) -> None:
+    data = batch_bytes()
+    struct.pack_into(">i", data, 8, length)
+    with pytest.raises(CorruptRecordError):
+        list(iter_batches(data))
+
+
+@pytest.mark.parametrize("magic", [3, 127, 128, 255])
+def test_unknown_magic_is_corrupt(magic: int) -> None:
+    data = batch_bytes()
+    data[16] = magic
+    with pytest.raises(CorruptRecordError):
+        list(iter_batches(data))
+
+
+def test_header_can_be_read_without_its_body() -> None:
+    data = batch_bytes()
+    batch = read_header(data, 0, 61)
+    assert batch is not None
+    assert batch.size_bytes == len(data)
+    assert read_header(data, 0, 60) is None
+    with pytest.raises(CorruptRecordError, match="cut off"):
+        check_header(data, 0, len(data) - 1)
+
+
+def test_checksum_covers_every_byte_behind_it() -> None:
+    data = batch_bytes()
+    for position in range(17, len(data)):
+        data[position] ^= 1
+        with pytest.raises(CorruptRecordError, match="corrupt"):
+            check_header(data, 0, len(data))
+        data[position] ^= 1
+    check_header(data, 0, len(data))
+
+
+def test_checksum_is_left_alone_when_asked() -> None:
+    data = batch_bytes()
+    data[-1] ^= 1
+    assert not check_header(data, 0, len(data), verify_crc=False).is_valid_crc()
+
+
+@pytest.mark.parametrize(
+    ("offset", "layout", "value"),
+    [
+        (57, ">i", 0),
+        (57, ">i", -1),
+        (57, ">i", 4),
+        (23, ">i", 3),
+        (23, ">i", -1),
+        (23, ">i", 0x7FFFFFFF),
+        (0, ">q", -1),
+        (0, ">q", (1 << 63) - 2),
+        (43, ">q", 5),
+    ],
+    ids=[
+        "no records",
+        "negative count",
+        "count over offsets",
+        "offsets over count",
+        "negative last delta",
+        "last delta overflows",
+        "negative base offset",
+        "offsets overflow",
+        "producer without sequence",
+    ],
+)
+def test_header_that_contradicts_itself_is_invalid(offset: int, layout: str, value: int) -> None:
+    data = patched(offset, layout, value)
+    with pytest.raises(InvalidRecordError):
+        check_header(data, 0, len(data))
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_unknown_codec_is_unsupported(codec: int) -> None:
+    data = patched(21, ">h", codec)
+    with pytest.raises(UnsupportedCompressionTypeError):
+        check_header(data, 0, len(data))
+
+
+def test_offset_and_leader_epoch_are_patched_without_touching_the_checksum() -> None:
+    data = bytearray(5) + batch_bytes()
+    set_base_offset(data, 5, 1 << 40)
+    set_partition_leader_epoch(memoryview(data), 5, 77)
+    batch = check_header(data, 5, len(data))
+    assert (batch.base_offset, batch.partition_leader_epoch) == (1 << 40, 77)
+    assert [record.offset for record in read_records(batch)] == [1 << 40, (1 << 40) + 1, (1 << 40) + 2]
+    set_last_offset(data, 5, 102)
+    assert check_header(data, 5, len(data)).base_offset == 100
+
+
+def test_last_offset_of_a_message_is_its_offset() -> None:
+    data = bytearray(build_message_set(RECORDS[:1], 1))
+    set_last_offset(data, 0, 55)
+    assert [record.offset for record in read_records(check_header(data, 0, len(data)))] == [55]
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_log_append_time_is_patched_with_a_new_checksum(magic: int) -> None:
+    data = batch_bytes() if magic == 2 else bytearray(build_message_set(RECORDS, 1, Codec.GZIP))
+    set_max_timestamp(data, 0, TimestampType.LOG_APPEND_TIME, 5555)
+    batch = check_header(data, 0, len(data))
+    assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert {record.timestamp_ms for record in read_records(batch)} == {5555}
+    set_max_timestamp(data, 0, TimestampType.CREATE_TIME, 1002)
+    assert data == (batch_bytes() if magic == 2 else build_message_set(RECORDS, 1, Codec.GZIP))
+
+
+def test_timestamp_that_is_there_already_costs_no_checksum() -> None:
+    data = batch_bytes()
+    data[17:21] = b"\0\0\0\0"
+    set_max_timestamp(data, 0, TimestampType.CREATE_TIME, 1002)
+    assert data[17:21] == b"\0\0\0\0"
+
+
+def test_magic_0_has_no_timestamp_to_patch() -> None:
+    data = bytearray(build_message_set(RECORDS, 0))
+    with pytest.raises(ValueError, match="Magic 0"):
+        set_max_timestamp(data, 0, TimestampType.CREATE_TIME, 5)
+
+
+def test_legacy_message_fits_in_as_a_batch() -> None:
+    data = build_message_set(RECORDS, 1, Codec.SNAPPY)
+    batch = RecordBatch(data, 0)
+    assert (batch.magic, batch.record_count, batch.last_offset, batch.max_timestamp) == (1, -1, 12, 1002)
+    assert (batch.producer_id, batch.base_sequence, batch.partition_leader_epoch) == (-1, -1, -1)
+    assert not batch.is_control
+    assert not batch.is_transactional
+    assert RecordBatch(build_message_set(RECORDS[:1], 0), 0).record_count == 1
+    assert RecordBatch(build_message_set(RECORDS[:1], 0), 0).timestamp_type is TimestampType.NO_TIMESTAMP

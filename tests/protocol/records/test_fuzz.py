@@ -1,0 +1,130 @@
+"""Hostile bytes: whatever is done to a record set, it is read or refused with a typed error."""
+
+import gzip
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.records.batch import check_header, iter_batches
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.control import read_marker
+from pybroker.protocol.records.conversion import down_convert, source_codec, up_convert
+from pybroker.protocol.records.crc import crc32, crc32c
+from pybroker.protocol.records.message_set import first_offset
+from pybroker.protocol.records.record import read_records
+
+GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
+LIMIT = 1 << 20
+
+
+def golden_sets() -> list[bytes]:
+    with gzip.open(GOLDEN / "record-batches.jsonl.gz", "rt") as file:
+        sets = [bytes.fromhex(json.loads(line)["hex"]) for line in file]
+    # The long ones say nothing that the short ones do not.
+    return [data for data in sets if len(data) < 1500]
+
+
+SETS = golden_sets()
+
+
+def read_everything(data: bytes) -> None:
+    """All that a broker may do with a record set from outside; only KafkaErrors are allowed to come of it."""
+    try:
+        for batch in iter_batches(data):
+            for step in (
+                lambda batch=batch: check_header(data, batch.position, len(data), verify_crc=False),
+                lambda batch=batch: sum(1 for _ in read_records(batch, LIMIT)),
+                lambda batch=batch: first_offset(batch, LIMIT),
+                lambda batch=batch: read_marker(batch),
+                lambda batch=batch: repr(batch) + str(batch.last_sequence) + str(batch.delete_horizon_ms),
+            ):
+                try:
+                    step()
+                except KafkaError:
+                    continue
+    except KafkaError:
+        pass
+    for convert in (
+        lambda: down_convert(data, 0, 3, max_bytes=LIMIT),
+        lambda: down_convert(data, 1, 3, max_bytes=LIMIT),
+        lambda: up_convert(data, base_offset=0, codec=Codec.NONE, max_bytes=LIMIT),
+        lambda: up_convert(data, base_offset=1 << 40, codec=Codec.GZIP, log_append_time_ms=5, max_bytes=LIMIT),
+        lambda: source_codec(data),
+    ):
+        try:
+            convert()
+        except KafkaError:
+            continue
+
+
+def with_good_checksums(data: bytearray) -> bytes:
+    """Checksums put right, so that the damage gets past them."""
+    try:
+        for batch in list(iter_batches(data)):
+            if batch.magic == 2:
+                struct.pack_into(">I", data, batch.position + 17, crc32c(data[batch.position + 21 : batch.end]))
+            else:
+                struct.pack_into(">I", data, batch.position + 12, crc32(data[batch.position + 16 : batch.end]))
+    except KafkaError:
+        pass
+    return bytes(data)
+
+
+def damaged(data: bytes, randomness: random.Random) -> bytearray:
+    result = bytearray(data)
+    for _ in range(randomness.choice((1, 1, 1, 2, 5))):
+        position = randomness.randrange(len(result))
+        kind = randomness.randrange(6)
+        if kind == 0:
+            result[position] ^= 1 << randomness.randrange(8)
+        elif kind == 1:
+            result[position] = randomness.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif kind == 2:
+            del result[position : position + randomness.randrange(1, 8)]
+        elif kind == 3:
+            result[position:position] = randomness.randbytes(randomness.randrange(1, 8))
+        elif kind == 4:
+            number = randomness.choice((-1, 0, 1, 0x7FFFFFFF, -0x80000000, randomness.randrange(-300, 300)))
+            result[position : position + 4] = struct.pack(">i", number)
+        else:
+            result[position : position + 8] = struct.pack(">q", randomness.choice((-1, -(1 << 63), (1 << 63) - 1)))
+        if not result:
+            break
+    return result
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_golden_set_has_a_typed_outcome(seed: int) -> None:
+    randomness = random.Random(seed)
+    for data in SETS:
+        broken = damaged(data, randomness)
+        read_everything(bytes(broken))
+        read_everything(with_good_checksums(broken))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 600))
+def test_damaged_golden_set_has_a_typed_outcome_for_many_seeds(seed: int) -> None:
+    test_damaged_golden_set_has_a_typed_outcome(seed)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_have_a_typed_outcome(data: bytes) -> None:
+    read_everything(data)
+
+
+@given(st.binary(max_size=300), st.integers(min_value=0, max_value=2), st.integers(min_value=0, max_value=255))
+def test_any_body_behind_a_good_length_has_a_typed_outcome(body: bytes, magic: int, attributes: int) -> None:
+    data = bytearray(17) + body
+    struct.pack_into(">qi", data, 0, 0, len(data) - 12)
+    data[16] = magic
+    if magic == 2 and len(data) > 22:
+        data[21:23] = bytes((0, attributes))
+    elif len(data) > 17:
+        data[17] = attributes
+    read_everything(with_good_checksums(data))
