@@ -82,7 +82,7 @@ def _compress_slowly(data: Buffer, level: int, wrong_header_checksum: bool) -> b
     """By cramjam's frame writer, as its block function does not heed the level. Its frames carry block checksums."""
     # The levels of lz4-java go to 17, those of the C library to 12, which is all that both have.
     compressor = cramjam.lz4.Compressor(level=min(level, 12), content_checksum=False, block_linked=False)
-    compressor.compress(data)
+    compressor.compress(bytes(data))
     frame = bytearray(compressor.finish())
     if wrong_header_checksum:
         frame[6] = _header_checksum(bytes(frame[:6]))

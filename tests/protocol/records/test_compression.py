@@ -43,7 +43,8 @@ def test_every_level_round_trips(codec: Codec) -> None:
     lowest, highest, default = COMPRESSION_LEVELS[codec]
     sizes = {}
     for level in sorted({lowest, 1, 5, 9, highest, default}):
-        packed = compress(codec, TEXT[:100_000], level)
+        packed = compress(codec, bytearray(TEXT[:100_000]), level)
+        assert packed == compress(codec, memoryview(TEXT)[:100_000], level)
         sizes[level] = len(packed)
         assert plain(codec, packed) == TEXT[:100_000]
     assert sizes[highest] < sizes[lowest]
