@@ -4,7 +4,8 @@ Writes of the controller take ``epoch_version``, the version of /controller_epoc
 with `ControllerMovedError` when another controller has been elected since.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -27,9 +28,11 @@ from .metadata_store import (
     Watch,
     parent_of,
 )
-from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo
+from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo, ZnodeDecodeError
 
 __all__ = ["ClusterTree", "ControllerMovedError", "Election"]
+
+logger = logging.getLogger(__name__)
 
 Key = TypeVar("Key")
 
@@ -94,7 +97,7 @@ class ClusterTree:
         """The registered brokers, each with its broker epoch: the czxid of its node. ``watch``: on who they are."""
         broker_ids = sorted(int(name) for name in await self.store.children(znodes.BROKER_IDS_PATH, watch))
         reads = await _all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
-        return {b: (BrokerInfo.decode(b, data), stat.czxid) for b, (data, stat) in reads.items()}
+        return _decodable(reads, lambda b, data, stat: (BrokerInfo.decode(b, data), stat.czxid))
 
     async def broker(self, broker_id: int, watch: Watch | None = None) -> tuple[BrokerInfo, int] | None:
         try:
@@ -156,7 +159,7 @@ class ClusterTree:
         """Those of ``topics`` that exist. ``watch_of``: by topic, told when the topic's node changes."""
         watches = watch_of or {}
         reads = await _all_found({t: self.store.get(znodes.topic_path(t), watches.get(t)) for t in topics})
-        return [TopicInfo.decode(topic, data) for topic, (data, _) in reads.items()]
+        return list(_decodable(reads, lambda topic, data, _: TopicInfo.decode(topic, data)).values())
 
     async def topic_exists(self, topic: str) -> bool:
         return await self.store.exists(znodes.topic_path(topic)) is not None
@@ -208,7 +211,7 @@ class ClusterTree:
     async def partition_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLeadership]:
         """Of those that have one."""
         reads = await _all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
-        return {p: znodes.decode_partition_state(p, data, stat.version) for p, (data, stat) in reads.items()}
+        return _decodable(reads, lambda p, data, stat: znodes.decode_partition_state(p, data, stat.version))
 
     async def create_partition_states(
         self, states: Mapping[TopicPartition, PartitionLeadership], epoch_version: int
@@ -350,6 +353,17 @@ class ClusterTree:
             if error.operation_index == 0:
                 raise ControllerMovedError(str(error)) from error
             raise
+
+
+def _decodable(reads: Mapping[Key, tuple[bytes, Stat]], decode: Callable[[Key, bytes, Stat], Item]) -> dict[Key, Item]:
+    """What is written in one node, by whomever, must not keep the controller from the others: it is left out."""
+    decoded: dict[Key, Item] = {}
+    for key, (data, stat) in reads.items():
+        try:
+            decoded[key] = decode(key, data, stat)
+        except ZnodeDecodeError as error:
+            logger.error("a node is ignored: %s", error)
+    return decoded
 
 
 def _chunks(items: Sequence[Item], size: int) -> Iterable[Sequence[Item]]:

@@ -42,6 +42,9 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Handler = Callable[[], Awaitable[object]]
 
+RETRY_SECONDS = 1.0
+_UNWATCHED = object()
+
 
 class Controller:
     """``channel_to`` makes the channel to a broker. ``fatal`` is called when the controller cannot go on: with the
@@ -79,13 +82,14 @@ class Controller:
         self._event_waiting = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._busy = False
+        self._retry: asyncio.TimerHandle | None = None
 
         # While controller
         self.active_controller_id = -1
         self.is_active = False
         self._queues: dict[int, BrokerQueue] = {}
-        self._watched_topics: dict[str, None] = {}
-        self._watched_brokers: dict[int, None] = {}
+        self._watched_topics: dict[str, object] = {}
+        self._watched_brokers: dict[int, object] = {}
         self._reset()
 
     def _reset(self) -> None:
@@ -125,13 +129,9 @@ class Controller:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         self._events.clear()
-        if self.is_active:
-            version = self.context.epoch_version
-            await self._resign()
-            try:
-                await self._tree.resign(version)
-            except MetadataStoreError as error:
-                logger.warning("controller: /controller stays until the session ends: %s", error)
+        await self._step_down()
+        if self._retry is not None:
+            self._retry.cancel()
 
     async def drained(self) -> None:
         """Wait until the events and broker requests at hand are done. For the start, and for tests."""
@@ -233,9 +233,9 @@ class Controller:
             logger.info("controller: another broker was elected (%s)", error)
             await self._resign_and_elect()
         except (MetadataStoreError, ZnodeDecodeError) as error:
-            logger.error("controller: event '%s' failed: %s", name, error)
-            self._batch.take()
-            self._fatal(error)
+            # The context may be behind the tree now. Start over from the tree, with a new controller epoch.
+            logger.error("controller: event '%s' failed, broker %d resigns: %s", name, self.broker_id, error)
+            await self._step_down()
         except Exception as error:
             # Our own bug. What is known of the cluster may be wrong now: nobody may be told of it.
             logger.exception("controller: event '%s' failed", name)
@@ -271,18 +271,26 @@ class Controller:
         self._post("controller changed", self._controller_changed)
 
     async def _controller_changed(self) -> None:
-        current = await self._tree.controller()
-        if self.is_active and (current is None or current[0].broker_id != self.broker_id):
-            await self._resign()
-        await self._elect_or_follow()
-
-    async def _elect_or_follow(self) -> None:
         if self.is_active:
             current = await self._tree.controller(self._on_controller_changed)
             if current is not None and current[0].broker_id == self.broker_id:
                 return
             await self._resign()
         await self._elect()
+
+    async def _step_down(self) -> None:
+        """Leave /controller to whoever is able, and stand for election again a little later."""
+        version = self.context.epoch_version
+        was_active = self.is_active
+        await self._resign()
+        if self._retry is not None:
+            self._retry.cancel()
+        self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._post, "election", self._elect)
+        if was_active:
+            try:
+                await self._tree.resign(version)
+            except MetadataStoreError as error:
+                logger.warning("controller: /controller stays until the session ends: %s", error)
 
     async def _resign_and_elect(self) -> None:
         await self._resign()
@@ -312,11 +320,18 @@ class Controller:
         await self._deletion.start(await self._tree.topics_to_delete(self._on_deletions_changed))
         # Brokers must know each other before they are told whom to follow.
         self._tell_everyone(())
+        # Of partitions with a live replica they hear with its role.
+        self._batch.add_update_metadata(
+            self.context.live_or_shutting_down_ids,
+            filter(self._has_no_live_replica, self.context.partitions_with_leaders),
+        )
         self._replicas.start()
         await self._partitions.start()
-        # Partitions without change of leader reach the metadata of brokers that just started.
-        self._tell_everyone(self.context.partitions_with_leaders)
         await self._deletion.resume()
+
+    def _has_no_live_replica(self, partition: TopicPartition) -> bool:
+        replicas = self.context.assignment(partition).replicas
+        return not any(self.context.is_replica_online(broker_id, partition) for broker_id in replicas)
 
     async def _enable_features(self) -> None:
         wanted = Features(status=FeatureStatus.ENABLED)
@@ -393,15 +408,20 @@ class Controller:
 
     async def _watch_brokers(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
-            await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
+            if broker_id not in self._watched_brokers:
+                self._watched_brokers[broker_id] = None
+                await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
 
     def _on_broker_changed(self, broker_id: int, event: WatchEvent) -> None:
+        if self._watched_brokers.pop(broker_id, _UNWATCHED) is _UNWATCHED:
+            return  # one of an earlier term as controller
         if event.type is EventType.DELETED:
             return  # the watch on all brokers tells
         self._when_active("broker changed", partial(self._broker_changed, broker_id))
 
     async def _broker_changed(self, broker_id: int) -> None:
         """Its listeners or features changed while it is up."""
+        self._watched_brokers[broker_id] = None
         current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
         known = self.context.broker(broker_id)
         if current is None or known is None or current[0] == known:
@@ -467,7 +487,8 @@ class Controller:
         return infos
 
     def _on_topic_changed(self, topic: str, _event: WatchEvent) -> None:
-        self._watched_topics.pop(topic, None)
+        if self._watched_topics.pop(topic, _UNWATCHED) is _UNWATCHED:
+            return  # one of an earlier term as controller
         self._when_active("topic changed", partial(self._topic_changed, topic))
 
     async def _topic_changed(self, topic: str) -> None:

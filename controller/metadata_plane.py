@@ -12,7 +12,7 @@ from .broker_channel import BrokerChannel
 from .broker_registration import BrokerRegistration, cluster_id, generate_broker_id
 from .cluster_tree import ClusterTree
 from .controller import Controller
-from .metadata_store import MetadataStore
+from .metadata_store import MetadataStore, SessionEvent, StoreClosedError
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topic_admin import TopicAdmin
 from .znodes import BrokerInfo, Endpoint
@@ -93,6 +93,8 @@ class MetadataPlane:
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
         self.broker_epoch = -1
         self._clock_ms = clock_ms
+        self._fatal = fatal
+        store.on_session_event(self._on_session_event)
 
     async def start(self, endpoints: Sequence[Endpoint]) -> int:
         """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
@@ -115,6 +117,10 @@ class MetadataPlane:
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
             await self.registration.unregister(self.identity.broker_id)
+
+    def _on_session_event(self, event: SessionEvent) -> None:
+        if event is SessionEvent.EXPIRED and self.config.uses_embedded_store:
+            self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
 
     def _live_brokers(self) -> list[BrokerRack]:
         context = self.controller.context

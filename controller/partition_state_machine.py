@@ -148,10 +148,11 @@ class PartitionStateMachine:
         }
         wanted: dict[TopicPartition, LeaderAndIsr] = {}
         for partition, election in elections.items():
-            if election.leader_and_isr is None:
-                logger.warning("no leader could be elected for %s (%s)", partition, strategy.value)
-            else:
+            if election.leader_and_isr is not None:
                 wanted[partition] = election.leader_and_isr
+        leaderless = [str(partition) for partition in elections if partition not in wanted]
+        if leaderless:
+            logger.warning("no leader could be elected (%s) for %s", strategy.value, ", ".join(leaderless))
         written, changed = await self._tree.update_partition_states(
             wanted, self._context.epoch, self._context.epoch_version
         )

@@ -18,13 +18,14 @@ from ..protocol.errors import (
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     InvalidTopicError,
+    NotControllerError,
     TopicExistsError,
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .cluster_tree import ClusterTree
-from .metadata_store import NodeExistsError
+from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from .replica_assignment import ReplicaAssignment
 from .topic_ids import new_topic_id
 from .topic_names import check_topic_name, colliding_topics, has_collision_chars
@@ -82,7 +83,7 @@ class TopicAdmin:
         TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
         InvalidReplicationFactorError, InvalidReplicaAssignmentError.
         """
-        if await self._tree.topic_exists(topic.name) if _can_be_a_node(topic.name) else False:
+        if _can_be_a_node(topic.name) and await self._tree.topic_exists(topic.name):
             raise TopicExistsError(f"Topic '{topic.name}' already exists.")
         settings = _settings_of(topic)
         assignment = self._assignment_of(topic)
@@ -100,6 +101,8 @@ class TopicAdmin:
                 await self._tree.create_topic(TopicInfo(topic.name, topic_id, replicas), settings)
             except NodeExistsError as error:
                 raise TopicExistsError(f"Topic '{topic.name}' already exists.") from error
+            except (BadVersionError, NoNodeError) as error:
+                raise NotControllerError("The controller changed meanwhile.") from error
             logger.info("topic %s: %d partitions, id %s", topic.name, len(assignment), topic_id)
         return CreatedTopic(topic.name, topic_id, len(assignment), len(assignment[0]), config)
 
