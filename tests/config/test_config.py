@@ -1,0 +1,311 @@
+"""The broker's settings: sources, precedence, combined checks, refusals, notices."""
+
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config, Source
+from pybroker.config.config_error import ConfigError
+from pybroker.config.notices import notices
+from pybroker.config.printed_config import printed_config
+
+TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
+
+
+def test_nothing_given_gives_a_broker_that_works() -> None:
+    config = Config.load()
+    assert config.uses_embedded_store
+    assert [str(listener) for listener in config.listeners()] == ["PLAINTEXT://:9092"]
+    assert config.advertised_listeners() is None
+    assert config.log_dirs == ("./pybroker-data",)
+    assert config.metadata_store_path == Path("pybroker-data/__pybroker_metadata.db")
+    assert config.int("broker.id") == -1
+    assert config.int("offsets.topic.replication.factor") == 1
+    assert config.int("group.initial.rebalance.delay.ms") == 0
+    assert notices(config) == []
+
+
+def test_with_zookeeper_the_defaults_are_kafkas_but_for_the_bound_on_memory() -> None:
+    config = Config.unchecked("zookeeper.connect=localhost:2181")
+    assert not config.uses_embedded_store
+    assert config.int("offsets.topic.replication.factor") == 3
+    assert config.int("transaction.state.log.min.isr") == 2
+    assert config.log_dirs == ("/tmp/kafka-logs",)
+    assert config.int("queued.max.request.bytes") == 256 * 1024 * 1024
+
+
+def test_overrides_stand_above_the_file_and_the_file_above_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nnum.io.threads = 4\n", encoding="latin-1")
+    config = Config.load(file, {"num.io.threads": "5"})
+    assert (config.int("num.partitions"), config.source("num.partitions")) == (3, Source.FILE)
+    assert (config.int("num.io.threads"), config.source("num.io.threads")) == (5, Source.OVERRIDE)
+    assert config.source("background.threads") is Source.DEFAULT
+    assert config.given["num.partitions"].place == "server.properties line 1"
+
+
+def test_with_overrides_leaves_the_first_untouched() -> None:
+    first = Config.load("num.partitions=3\nbroker.rack=a")
+    second = first.with_overrides({"num.partitions": "4"})
+    assert (first.int("num.partitions"), second.int("num.partitions")) == (3, 4)
+    assert second.string("broker.rack") == "a"
+    with pytest.raises(ConfigError, match=r"num\.partitions=0"):
+        first.with_overrides({"num.partitions": "0"})
+
+
+def test_getters_give_each_type_and_know_null() -> None:
+    config = Config.load("log.retention.ms=5\nbroker.rack=r")
+    assert config.boolean("auto.create.topics.enable") is True
+    assert config.double("log.cleaner.min.cleanable.ratio") == 0.5
+    assert config.list("log.cleanup.policy") == ("delete",)
+    assert config.optional_list("zookeeper.ssl.cipher.suites") is None
+    assert config.optional_int("log.retention.minutes") is None
+    assert config.optional_int("log.retention.ms") == 5
+    assert config.optional_string("broker.rack") == "r"
+    assert config.optional_string("advertised.listeners") is None
+
+
+def test_a_getter_of_another_type_or_an_unknown_name_is_an_error_of_the_program() -> None:
+    config = Config.load()
+    with pytest.raises(KeyError):
+        config.int("no.such.setting")
+    for wrong in (
+        lambda: config.int("auto.create.topics.enable"),
+        lambda: config.int("broker.rack"),
+        lambda: config.boolean("num.partitions"),
+        lambda: config.string("num.partitions"),
+        lambda: config.double("num.partitions"),
+        lambda: config.list("broker.rack"),
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("", "retention_ms", 168 * 3_600_000),
+        ("log.retention.hours=2", "retention_ms", 2 * 3_600_000),
+        ("log.retention.hours=2\nlog.retention.minutes=7", "retention_ms", 7 * 60_000),
+        ("log.retention.minutes=7\nlog.retention.ms=9", "retention_ms", 9),
+        ("log.retention.ms=-1", "retention_ms", -1),
+        ("log.retention.minutes=-3", "retention_ms", -1),
+        ("log.retention.hours=2147483647", "retention_ms", 2147483647 * 3_600_000),
+        ("log.roll.hours=2", "roll_ms", 2 * 3_600_000),
+        ("log.roll.hours=2\nlog.roll.ms=9", "roll_ms", 9),
+        ("log.roll.jitter.hours=2", "roll_jitter_ms", 2 * 3_600_000),
+        ("log.roll.jitter.ms=9\nlog.roll.jitter.hours=2", "roll_jitter_ms", 9),
+        ("", "flush_interval_ms", 2**63 - 1),
+        ("log.flush.scheduler.interval.ms=5", "flush_interval_ms", 5),
+        ("log.flush.scheduler.interval.ms=5\nlog.flush.interval.ms=6", "flush_interval_ms", 6),
+        ("log.dir=/a", "log_dirs", ("/a",)),
+        ("log.dir=/a\nlog.dirs=/b , /c,", "log_dirs", ("/b", "/c")),
+        ("metadata.store.path=/m.db", "metadata_store_path", Path("/m.db")),
+        ("log.dirs=/b,/c", "metadata_store_path", Path("/b/__pybroker_metadata.db")),
+        ("inter.broker.listener.name=plaintext", "inter_broker_listener_name", "PLAINTEXT"),
+        ("max.connections.per.ip.overrides=h:5, ::1:6", "max_connections_per_ip_overrides", {"h": 5, "::1": 6}),
+    ],
+)
+def test_what_several_settings_decide_together(text: str, name: str, value: object) -> None:
+    assert getattr(Config.load(text), name) == value
+
+
+def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given() -> None:
+    assert Config.load("socket.request.max.bytes=500000000").int("queued.max.request.bytes") == 500_000_000
+    assert Config.load("queued.max.request.bytes=-1").int("queued.max.request.bytes") == -1
+    with pytest.raises(ConfigError, match=r"queued.max.request.bytes=1 .*socket.request.max.bytes=104857600"):
+        Config.load("queued.max.request.bytes=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("num.partitions=x", "num.partitions=x"),
+        ("num.partitions=0", "num.partitions=0"),
+        ("compression.type=GZIP", "compression.type=GZIP"),
+        ("log.cleanup.policy=compact,foo", "log.cleanup.policy=compact,foo"),
+        ("broker.id=1001", "broker.id=1001"),
+        ("broker.id=-2", "broker.id=-2"),
+        ("broker.id.generation.enable=false", "broker.id=-1"),
+        ("log.dirs=", "log.dirs="),
+        ("log.dirs=,", "log.dirs=,"),
+        ("log.dirs=/a,/b/../a", "log.dirs=/a,/b/../a"),
+        ("log.retention.ms=0", "log.retention.ms=0"),
+        ("log.retention.minutes=0", "log.retention.minutes=0"),
+        ("log.retention.hours=0", "log.retention.hours=0"),
+        ("log.roll.ms=0", "log.roll.ms=0"),
+        ("log.roll.jitter.ms=-1", "log.roll.jitter.ms=-1"),
+        ("log.cleaner.threads=128", "log.cleaner.dedupe.buffer.size=134217728"),
+        ("replica.fetch.wait.max.ms=30001", "replica.fetch.wait.max.ms=30001"),
+        ("replica.lag.time.max.ms=400", "replica.fetch.wait.max.ms=500"),
+        ("group.min.session.timeout.ms=9000\ngroup.max.session.timeout.ms=8000", "group.min.session.timeout.ms=9000"),
+        ("log.cleaner.min.compaction.lag.ms=9\nlog.cleaner.max.compaction.lag.ms=8", "log.cleaner.min.compaction.lag"),
+        ("listeners=", "listeners="),
+        ("listeners=EXT://h:1\n" + TWO_NAMES, "inter.broker.listener.name=PLAINTEXT"),
+        ("advertised.listeners=PLAINTEXT://0.0.0.0:1", "advertised.listeners=PLAINTEXT://0.0.0.0:1"),
+        ("advertised.listeners=PLAINTEXT://h:1,EXT://h:2\n" + TWO_NAMES, "advertised.listeners="),
+        ("inter.broker.listener.name=OTHER", "inter.broker.listener.name=OTHER"),
+        ("inter.broker.listener.name=PLAINTEXT\nsecurity.inter.broker.protocol=PLAINTEXT", "inter.broker.listener."),
+        ("control.plane.listener.name=PLAINTEXT", "control.plane.listener.name=PLAINTEXT"),
+        ("control.plane.listener.name=C", "control.plane.listener.name=C"),
+        ("max.connections.per.ip=0", "max.connections.per.ip=0"),
+        ("max.connections.per.ip.overrides=h", "max.connections.per.ip.overrides=h"),
+        ("max.connections.per.ip.overrides=h:x", "max.connections.per.ip.overrides=h:x"),
+        ("max.connections.per.ip.overrides=[::1]:5", "max.connections.per.ip.overrides="),
+        ("connections.max.idle.ms=100", "connections.max.idle.ms=100"),
+        ("offsets.commit.required.acks=2", "offsets.commit.required.acks=2"),
+        ("offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5"),
+        ("group.coordinator.rebalance.protocols=classic,consumer", "group.coordinator.rebalance.protocols="),
+        ("inter.broker.protocol.version=2.8", "inter.broker.protocol.version=2.8"),
+        ("inter.broker.protocol.version=4.0-IV0", "inter.broker.protocol.version=4.0-IV0"),
+        ("listener.name.plaintext.max.connections=-5", "listener.name.plaintext.max.connections=-5"),
+        ("pybroker.record.validation=none", "pybroker.record.validation=none"),
+    ],
+)
+def test_a_bad_value_is_refused_in_one_line_that_begins_with_name_and_value(text: str, name: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config.load(text)
+    assert str(raised.value).startswith(name)
+    assert "must" in str(raised.value) or "may" in str(raised.value) or "is no address" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config.load("ssl.key.password=hunter2\nlistener.name.x.plain.sasl.jaas.config=hunter3")
+    assert "hunter" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "zookeeper.connect=localhost:2181",
+            "zookeeper.connect=localhost:2181 (settings line 1): clusters on",
+        ),
+        (
+            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093",
+            "process.roles=broker,controller (settings line 1), and node.id, controller.quorum.voters: pybroker has no",
+        ),
+        ("node.id=3", "node.id=3"),
+        ("controller.listener.names=CONTROLLER", "controller.listener.names=CONTROLLER"),
+        ("zookeeper.metadata.migration.enable=true", "zookeeper.metadata.migration.enable=true"),
+    ],
+)
+def test_another_mode_of_kafka_is_refused_with_the_way_out(text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config.load(text)
+    assert str(raised.value).startswith(words)
+    assert "to run a single broker with its embedded metadata store" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+        "super.users=User:admin",
+        "allow.everyone.if.no.acl.found=false",
+        "ssl.keystore.location=/k.jks",
+        "ssl.client.auth=required",
+        "ssl.no.such.thing=1",
+        "sasl.enabled.mechanisms=PLAIN",
+        "listener.name.external.ssl.client.auth=required",
+        "listener.name.external.plain.sasl.jaas.config=x",
+        "listener.name.external.scram-sha-256.sasl.nonsense=x",
+        "security.inter.broker.protocol=SSL",
+        "zookeeper.set.acl=true",
+        "zookeeper.ssl.client.enable=true",
+        "delegation.token.master.key=k",
+        "password.encoder.secret=s",
+        "connections.max.reauth.ms=1000",
+        "create.topic.policy.class.name=C",
+        "principal.builder.class=C",
+        "listeners=SSL://:9093",
+        "listeners=SASL_PLAINTEXT://:9093",
+        "listeners=PLAINTEXT://:9092,SAFE://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,SAFE:SASL_SSL",
+    ],
+)
+def test_what_promises_protection_refuses_the_start(text: str) -> None:
+    with pytest.raises(ConfigError, match="does not start without protection that was asked for"):
+        Config.load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "zookeeper.connect=",
+        "authorizer.class.name=",
+        "ssl.client.auth=none",
+        "ssl.keystore.location=",
+        "sasl.enabled.mechanisms=GSSAPI",
+        "security.inter.broker.protocol=PLAINTEXT",
+        "zookeeper.set.acl=false",
+        "process.roles=",
+        "node.id=-1",
+    ],
+)
+def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
+    Config.load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "log.cleaner.threads=2",
+            "log.cleaner.threads (settings line 1) is not acted on yet: it needs the log",
+        ),
+        ("num.network.threads=3", "num.network.threads (settings line 1) has no meaning here: one event loop"),
+        ("log.cleanup.policy=compact", "log.cleanup.policy (settings line 1) is acted on in part"),
+        ("listener.name.plaintext.max.connections=5", "is not acted on yet: max.connections holds for all listeners"),
+        ("port=9093", "port (settings line 1) is ignored, Kafka took it away long ago: use listeners"),
+        ("retention.ms=5", "it is a setting of topics; for topics without it the broker has log.retention.ms"),
+        ("leader.replication.throttled.rate=5", "set while the broker runs"),
+        ("num.partition=5", "num.partition (settings line 1) is ignored: there is no such setting; is num.partitions"),
+        ("confluent.support.metrics.enable=true", "is ignored: there is no such setting"),
+        ("offsets.topic.replication.factor=3", "offsets.topic.replication.factor=3 with a single broker"),
+        ("default.replication.factor=2", "default.replication.factor=2 with a single broker"),
+    ],
+)
+def test_a_setting_that_does_not_do_what_it_says_is_told_once_in_one_line(text: str, words: str) -> None:
+    lines = notices(Config.load(text))
+    assert len(lines) == 1
+    assert words in lines[0]
+    assert "\n" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["num.partitions=3", "log.cleanup.policy=delete", "inter.broker.protocol.version=3.9-IV0", "#x=1"]
+)
+def test_a_setting_that_is_acted_on_is_not_told(text: str) -> None:
+    assert notices(Config.load(text)) == []
+
+
+def test_a_listeners_own_settings_stand_above_the_common_ones() -> None:
+    config = Config.load("max.connections=10\nlistener.name.ext.max.connections=5\nlistener.name.ext.plain.x=1")
+    assert config.for_listener("EXT").int("max.connections") == 5
+    assert config.for_listener("PLAINTEXT").int("max.connections") == 10
+    assert list(config.unknown) == ["listener.name.ext.plain.x"]
+
+
+def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
+    config = Config.unchecked(
+        "num.partitions=3\nssl.key.password=hunter2\nbroker.rack=a\\nb\nlistener.name.x.ssl.key.password=hunter2\nfoo=1",
+        {"broker.id": "7"},
+    )
+    lines = printed_config(config).splitlines()
+    names = [line.partition("=")[0] for line in lines]
+    assert names == sorted(names)
+    for line in (
+        "num.partitions=3 (file)",
+        "broker.id=7 (override)",
+        "broker.rack=a\\nb (file)",
+        "advertised.listeners=null (default)",
+        "ssl.key.password=[hidden] (file)",
+        "ssl.keystore.password=null (default)",
+        "listener.name.x.ssl.key.password=[hidden] (file)",
+        "log.dir=./pybroker-data (default)",
+        "log.cleaner.io.max.bytes.per.second=1.7976931348623157E308 (default)",
+    ):
+        assert line in lines
+    assert "hunter" not in "".join(lines)
+    assert not any(line.startswith("foo=") for line in lines)

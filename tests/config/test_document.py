@@ -1,0 +1,49 @@
+"""The pages under docs/ that come from the table."""
+
+from pathlib import Path
+
+from pybroker.config.document import (
+    DEVIATIONS_PAGE,
+    SETTINGS_PAGE,
+    defaults_table,
+    settings_page,
+    with_defaults,
+    write_pages,
+)
+from pybroker.config.table import BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
+
+DOCS = Path(__file__).parents[2] / "docs"
+RENEW = "run: python -m pybroker.config.document docs"
+
+
+def test_the_settings_page_is_what_the_table_says() -> None:
+    assert (DOCS / SETTINGS_PAGE).read_text(encoding="utf-8") == settings_page(), RENEW
+
+
+def test_the_deviations_page_lists_every_default_that_differs() -> None:
+    page = (DOCS / DEVIATIONS_PAGE).read_text(encoding="utf-8")
+    assert with_defaults(page) == page, RENEW
+    for setting in BROKER_SETTINGS.values():
+        if setting.own_default is not None:
+            assert f"| `{setting.name}` |" in defaults_table()
+    for name in OWN_NAMES:
+        assert f"`{name}`" in page
+
+
+def test_every_setting_stands_on_the_settings_page() -> None:
+    page = settings_page()
+    for name in [*BROKER_SETTINGS, *TOPIC_SETTINGS]:
+        assert f"| `{name}` |" in page
+
+
+def test_writing_the_pages_keeps_the_words_around_the_table(tmp_path: Path) -> None:
+    (tmp_path / DEVIATIONS_PAGE).write_text(
+        "before\n<!-- defaults: written by pybroker.config.document -->\nold\n<!-- end of defaults -->\nafter\n",
+        encoding="utf-8",
+    )
+    write_pages(tmp_path)
+    page = (tmp_path / DEVIATIONS_PAGE).read_text(encoding="utf-8")
+    assert page.startswith("before\n")
+    assert page.endswith("\nafter\n")
+    assert "old" not in page
+    assert defaults_table() in page

@@ -1,0 +1,101 @@
+"""The table of settings against what Apache Kafka 3.9.1's own classes print."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.config.setting import AppliesWhen, Scope, Setting, SupportKind
+from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "settings.json").read_text(encoding="utf-8"))
+
+# Kafka prints a sentence of documentation where the others have a range.
+OWN_WORDS = {
+    "remote.log.manager.copier.thread.pool.size": "[1,...] or -1",
+    "remote.log.manager.expiration.thread.pool.size": "[1,...] or -1",
+}
+
+
+def described(setting: Setting) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": setting.name,
+        "type": setting.type.value,
+        "default": setting.default,
+        "importance": setting.importance.value,
+    }
+    if setting.check is not None:
+        row["valid"] = str(setting.check)
+    if setting.scope in (Scope.PER_BROKER, Scope.CLUSTER_WIDE):
+        row["dynamic"] = setting.scope.value
+    if setting.internal:
+        row["internal"] = True
+    if setting.synonyms:
+        row["brokerSynonyms"] = list(setting.synonyms)
+    return row
+
+
+def expected(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "valid": OWN_WORDS[row["name"]]} if row["name"] in OWN_WORDS else row
+
+
+@pytest.mark.parametrize("row", REFERENCE["broker"], ids=lambda row: row["name"])
+def test_broker_setting_is_kafkas(row: dict[str, Any]) -> None:
+    assert described(BROKER_SETTINGS[row["name"]]) == expected(row)
+
+
+@pytest.mark.parametrize("row", REFERENCE["topic"], ids=lambda row: row["name"])
+def test_topic_setting_is_kafkas(row: dict[str, Any]) -> None:
+    assert described(TOPIC_SETTINGS[row["name"]]) == row
+
+
+def test_there_are_no_settings_beside_kafkas_and_our_own() -> None:
+    assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | OWN_NAMES
+    assert set(TOPIC_SETTINGS) == {row["name"] for row in REFERENCE["topic"]}
+
+
+def test_every_setting_is_declared_once() -> None:
+    names = [setting.name for _, rows in BROKER_SECTIONS for setting in rows]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("setting", [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()], ids=lambda row: row.name)
+def test_every_setting_has_one_sentence_and_defaults_that_pass_its_own_check(setting: Setting) -> None:
+    assert setting.doc.endswith(".")
+    assert len(setting.doc) > 10
+    for embedded in (True, False):
+        text = setting.default_text(embedded)
+        if text is not None:
+            setting.parse(text)
+    if setting.support.kind is not SupportKind.ACTED_ON:
+        assert setting.support.note
+
+
+def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_to_bound_memory() -> None:
+    different = {
+        name: setting.own_default.when for name, setting in BROKER_SETTINGS.items() if setting.own_default is not None
+    }
+    assert different == {
+        "group.initial.rebalance.delay.ms": AppliesWhen.EMBEDDED_STORE,
+        "log.dir": AppliesWhen.EMBEDDED_STORE,
+        "offsets.topic.replication.factor": AppliesWhen.EMBEDDED_STORE,
+        "queued.max.request.bytes": AppliesWhen.ALWAYS,
+        "transaction.state.log.min.isr": AppliesWhen.EMBEDDED_STORE,
+        "transaction.state.log.replication.factor": AppliesWhen.EMBEDDED_STORE,
+    }
+
+
+def test_what_promises_protection_refuses_and_is_never_just_not_acted_on() -> None:
+    kinds = {
+        name: setting.support.kind
+        for name, setting in BROKER_SETTINGS.items()
+        if name.startswith(("ssl.", "sasl.", "zookeeper.ssl."))
+    }
+    assert set(kinds.values()) == {SupportKind.REFUSED}
+    for name in (
+        "authorizer.class.name",
+        "zookeeper.set.acl",
+        "delegation.token.secret.key",
+        "principal.builder.class",
+    ):
+        assert BROKER_SETTINGS[name].support.kind is SupportKind.REFUSED

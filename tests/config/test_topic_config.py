@@ -1,0 +1,116 @@
+"""A topic's settings above the broker's."""
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, topic_entries
+from pybroker.config.config_error import ConfigError
+from pybroker.config.table import TOPIC_SETTINGS
+from pybroker.config.topic_config import TopicConfig
+from pybroker.config.values import format_value
+
+
+def test_without_anything_set_a_topic_has_kafkas_defaults() -> None:
+    topic = TopicConfig.defaults(Config.load(), {})
+    assert {name: format_value(topic.value(name)) for name in TOPIC_SETTINGS} == {
+        name: setting.default for name, setting in TOPIC_SETTINGS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("broker", "name", "value"),
+    [
+        ("log.segment.bytes=1000", "segment.bytes", 1000),
+        ("log.retention.hours=1", "retention.ms", 3_600_000),
+        ("log.retention.hours=1\nlog.retention.minutes=1", "retention.ms", 60_000),
+        ("log.roll.hours=1", "segment.ms", 3_600_000),
+        ("log.roll.jitter.hours=1", "segment.jitter.ms", 3_600_000),
+        ("log.flush.scheduler.interval.ms=7", "flush.ms", 7),
+        ("message.max.bytes=77", "max.message.bytes", 77),
+        ("min.insync.replicas=2", "min.insync.replicas", 2),
+    ],
+)
+def test_the_brokers_settings_give_the_defaults_of_topics(broker: str, name: str, value: int) -> None:
+    assert TopicConfig.defaults(Config.load(broker), {}).int(name) == value
+
+
+def test_a_topics_own_setting_stands_above_the_brokers() -> None:
+    topic = TopicConfig.defaults(Config.load("log.segment.bytes=1000"), {"segment.bytes": "2000"})
+    assert topic.int("segment.bytes") == 2000
+    assert dict(topic.overrides) == {"segment.bytes": "2000"}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"no.such": "1"}, "no.such: no setting of a topic has this name"),
+        ({"segment.bytes": "13"}, "segment.bytes=13: must be at least 14"),
+        ({"cleanup.policy": "foo"}, "cleanup.policy=foo: must be one of compact, delete"),
+        ({"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "8"}, "min.compaction.lag.ms=9: must not exceed"),
+        ({"leader.replication.throttled.replicas": "x"}, "leader.replication.throttled.replicas=x: must be"),
+    ],
+)
+def test_a_bad_setting_is_refused_in_one_line(overrides: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        TopicConfig.defaults(Config.load(), overrides)
+    assert str(raised.value).startswith(words)
+
+
+def test_the_older_bound_on_timestamps_holds_where_the_newer_are_unset() -> None:
+    both = TopicConfig.defaults(Config.load("log.message.timestamp.difference.max.ms=5"), {})
+    assert (both.timestamp_before_max_ms, both.timestamp_after_max_ms) == (5, 5)
+    config = Config.load("log.message.timestamp.difference.max.ms=5")
+    one = TopicConfig.defaults(config, {"message.timestamp.after.max.ms": "9"})
+    assert (one.timestamp_before_max_ms, one.timestamp_after_max_ms) == (5, 9)
+
+
+@pytest.mark.parametrize(
+    ("policy", "compacted", "deleted"),
+    [("delete", False, True), ("compact", True, False), ("compact,delete", True, True)],
+)
+def test_cleanup_policy(policy: str, compacted: bool, deleted: bool) -> None:
+    topic = TopicConfig.defaults(Config.load(), {"cleanup.policy": policy})
+    assert (topic.is_compacted, topic.is_deleted_by_retention) == (compacted, deleted)
+
+
+def test_described_topic_shows_each_layer_that_could_have_given_the_value() -> None:
+    config = Config.load("log.segment.bytes=1000")
+    entries = {
+        entry.name: entry for entry in topic_entries(config, TopicConfig.defaults(config, {"segment.bytes": "2000"}))
+    }
+    segment = entries["segment.bytes"]
+    assert (segment.value, segment.source, segment.type) == ("2000", ConfigSource.TOPIC_CONFIG, ConfigType.INT)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in segment.synonyms] == [
+        ("segment.bytes", "2000", ConfigSource.TOPIC_CONFIG),
+        ("log.segment.bytes", "1000", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.segment.bytes", "1073741824", ConfigSource.DEFAULT_CONFIG),
+    ]
+    assert entries["cleanup.policy"].source is ConfigSource.DEFAULT_CONFIG
+    assert len(entries) == len(TOPIC_SETTINGS)
+
+
+def test_described_retention_begins_at_the_ms_setting_as_kafkas_does() -> None:
+    config = Config.load("log.retention.ms=5\nlog.retention.hours=9")
+    entries = {entry.name: entry for entry in topic_entries(config, TopicConfig.defaults(config, {}))}
+    assert [synonym.name for synonym in entries["retention.ms"].synonyms] == [
+        "log.retention.ms",
+        "log.retention.hours",
+        "log.retention.hours",
+    ]
+    hours = Config.load("log.retention.hours=9")
+    entries = {entry.name: entry for entry in topic_entries(hours, TopicConfig.defaults(hours, {}))}
+    assert (entries["retention.ms"].value, entries["retention.ms"].synonyms) == (str(9 * 3_600_000), ())
+
+
+def test_described_broker_hides_secrets_and_unknown_values() -> None:
+    config = Config.unchecked("ssl.key.password=hunter2\nplugin.secret=hunter2\nnum.io.threads=3")
+    entries = {entry.name: entry for entry in broker_entries(config)}
+    assert (entries["ssl.key.password"].value, entries["ssl.key.password"].is_sensitive) == (None, True)
+    assert (entries["plugin.secret"].value, entries["plugin.secret"].is_sensitive) == (None, True)
+    assert (entries["num.io.threads"].source, entries["num.io.threads"].is_read_only) == (
+        ConfigSource.STATIC_BROKER_CONFIG,
+        False,
+    )
+    assert entries["broker.id"].is_read_only
+    assert entries["num.partitions"].documentation
+    assert "unstable.api.versions.enable" not in entries, "internal settings stay hidden unless they were set"
+    assert "hunter2" not in repr(list(entries.values()))
