@@ -10,9 +10,7 @@ from .config_error import ConfigError
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 # Kafka's own pattern, in its meaning: a name in capital letters or not, a host that may be in brackets or left out.
-_LISTENER = re.compile(
-    r"(?P<name>[^:/]+)://(?:\[(?P<v6>[0-9a-zA-Z\-%._:]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>-?[0-9]+)"
-)
+_LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _COMMA = re.compile(r"\s*,\s*")
 
 
@@ -45,7 +43,7 @@ def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map
     protocols: dict[str, str] = {}
     for pair in filter(None, _COMMA.split(text.strip())):
         name, colon, protocol = pair.rpartition(":")
-        protocol = protocol.strip()
+        protocol = protocol.strip().upper()
         if not colon or not name.strip():
             raise ConfigError(f"{setting}={text}: {pair} must be NAME:PROTOCOL")
         if protocol not in SECURITY_PROTOCOLS:
@@ -85,13 +83,13 @@ def _listener(element: str, protocols: Mapping[str, str], where: str) -> Listene
     if match is None:
         raise ConfigError(f"{where}: {element} must be NAME://host:port, the host may be left out")
     name = match["name"].upper()
-    # Kafka takes -1 for "no port"; nobody can listen there.
+    # Kafka finds out about a port that is none when it opens it.
     port = int(match["port"]) if len(match["port"]) < 10 else -1
     if not 0 <= port <= 65535:
         raise ConfigError(f"{where}: the port of {element} must be from 0 to 65535")
     if name not in protocols:
         raise ConfigError(f"{where}: listener.security.protocol.map has no protocol for {name}")
-    return Listener(name, match["v6"] or match["host"] or None, port, protocols[name])
+    return Listener(name, match["host"] or None, port, protocols[name])
 
 
 def _check_ports(listeners: Sequence[Listener], where: str) -> None:

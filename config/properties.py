@@ -67,21 +67,20 @@ def parse_properties(text: str, source: str = "settings") -> dict[str, Property]
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
     lines: list[tuple[int, str]] = []
-    pending: str | None = None
+    pending = ""
     start = 0
     for number, natural in enumerate(_LINE_END.split(text), 1):
         line = natural.lstrip(_BLANKS)
-        if pending is None:
+        # A backslash alone on its line joins nothing: as in Java, the next line may be blank or a comment.
+        if not pending:
             if not line or line[0] in "#!":
                 continue
             start = number
+        line = pending + line
+        if _ends_in_backslash(line):
+            pending = line[:-1]
         else:
-            line = pending + line
-        joined = _ends_in_backslash(line)
-        pending = line[:-1] if joined else None
-        # A backslash alone on its line joins nothing to anything: Java starts over with the next line, but does not
-        # take that one for a comment.
-        if not joined and line:
+            pending = ""
             lines.append((start, line))
     if pending:
         lines.append((start, pending))

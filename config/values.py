@@ -94,17 +94,17 @@ def format_value(value: Value | None) -> str | None:
 
 
 def format_double(value: float) -> str:
-    """Java's text of a double: ``1.0E10``, ``0.5``, ``1.7976931348623157E308``."""
+    """Java's text of a double: ``0.5``, ``1.0E10``, ``1.7976931348623157E308``."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = f"{value:.17f}".rstrip("0") if "e" in repr(value) else repr(value)
-        return text + "0" if text.endswith(".") else text
-    digits, _, exponent = repr(value).partition("e")
-    if not exponent:
-        digits, _, exponent = f"{value:.{max(len(digits.strip('-0').replace('.', '')) - 1, 0)}e}".partition("e")
-    mantissa = digits if "." in digits else digits + ".0"
-    return f"{mantissa}E{int(exponent)}"
+        return repr(value)
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    power = int(exponent or 0) + len(whole) - 1 - (len(whole + fraction) - len(digits))
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{power}"
 
 
 def _boolean(text: str) -> bool:
