@@ -1,4 +1,8 @@
-"""AddOffsetsToTxn (API 25), versions 0-4."""
+"""AddOffsetsToTxn (API 25): a transaction is going to commit offsets of a group (KIP-98).
+
+- v1: throttling happens after the response (KIP-219). v2: PRODUCER_FENCED may be answered (KIP-588). v3: flexible.
+- v4: TRANSACTION_ABORTABLE may be answered (KIP-890).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,10 @@
-"""AddPartitionsToTxn (API 24), versions 0-5."""
+"""AddPartitionsToTxn (API 24): the partitions that a transaction is going to write to (KIP-98).
+
+Up to v3 clients send it for one transaction; from v4 on brokers do, for several, also just to verify (KIP-890).
+
+- v1: throttling happens after the response (KIP-219). v2: PRODUCER_FENCED may be answered (KIP-588). v3: flexible.
+- v4: several transactions, verify only, an error code for all. v5: TRANSACTION_ABORTABLE may be answered.
+"""
 
 from ..codec import wire
 

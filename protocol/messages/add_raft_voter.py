@@ -1,4 +1,4 @@
-"""AddRaftVoter (API 80), versions 0."""
+"""AddRaftVoter (API 80): add a voter to the KRaft quorum (KIP-853)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""AllocateProducerIds (API 67), versions 0."""
+"""AllocateProducerIds (API 67): a broker asks the controller for a block of producer ids (KIP-730)."""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""AlterClientQuotas (API 49), versions 0-1."""
+"""AlterClientQuotas (API 49): set or remove quotas of users, client ids and addresses (KIP-546).
+
+- v1: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,9 @@
-"""AlterConfigs (API 33), versions 0-2."""
+"""AlterConfigs (API 33): replace all dynamic settings of a resource (KIP-133).
+
+What is not named goes back to its default; IncrementalAlterConfigs is the way to change single ones.
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

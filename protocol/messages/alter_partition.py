@@ -1,4 +1,11 @@
-"""AlterPartition (API 56), versions 0-3."""
+"""AlterPartition (API 56): a leader asks the controller to change a partition's ISR (KIP-497).
+
+The partition epoch of the request must be the current one; in ZooKeeper mode it is the version of the state node.
+
+- v1: leader recovery state (KIP-704).
+- v2: topic ids in place of names; INELIGIBLE_REPLICA, NEW_LEADER_ELECTED, UNKNOWN_TOPIC_ID may be answered (KIP-841).
+- v3: the ISR with broker epochs, so that a restarted replica is not taken for its former self (KIP-903).
+"""
 
 from uuid import UUID
 

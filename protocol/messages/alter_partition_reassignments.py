@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (API 45), versions 0."""
+"""AlterPartitionReassignments (API 45): begin, change or (with null) cancel reassignments of partitions (KIP-455)."""
 
 from ..codec import wire
 

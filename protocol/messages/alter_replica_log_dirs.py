@@ -1,4 +1,7 @@
-"""AlterReplicaLogDirs (API 34), versions 0-2."""
+"""AlterReplicaLogDirs (API 34): move replicas to other log directories of this broker (KIP-113).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (API 51), versions 0."""
+"""AlterUserScramCredentials (API 51): set or remove SCRAM credentials of users (KIP-554)."""
 
 from ..codec import wire
 

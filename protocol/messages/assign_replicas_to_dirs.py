@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (API 73), versions 0."""
+"""AssignReplicasToDirs (API 73): a broker tells the KRaft controller which directory holds which replica (KIP-858)."""
 
 from uuid import UUID
 

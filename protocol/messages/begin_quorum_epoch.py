@@ -1,4 +1,7 @@
-"""BeginQuorumEpoch (API 53), versions 0-1."""
+"""BeginQuorumEpoch (API 53): a new KRaft leader makes itself known to the voters (KIP-595). Controllers only.
+
+- v1: flexible; voter keys and the leader's addresses (KIP-853).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""BrokerHeartbeat (API 63), versions 0-1."""
+"""BrokerHeartbeat (API 63): a broker keeps its registration with the KRaft controller alive (KIP-631).
+
+- v1: log directories that failed (KIP-858).
+"""
 
 from uuid import UUID
 

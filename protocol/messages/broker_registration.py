@@ -1,4 +1,9 @@
-"""BrokerRegistration (API 62), versions 0-4."""
+"""BrokerRegistration (API 62): a broker registers with the KRaft controller (KIP-631). Controllers only.
+
+- v1: whether it is a ZooKeeper broker that migrates (KIP-866). v2: log directory ids (KIP-858).
+- v3: the broker epoch before a clean shutdown (KIP-966).
+- v4: a supported feature may begin at version 0 (KAFKA-17011).
+"""
 
 from uuid import UUID
 

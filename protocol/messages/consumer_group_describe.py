@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (API 69), versions 0."""
+"""ConsumerGroupDescribe (API 69): state, members and assignments of groups in the new consumer protocol (KIP-848)."""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""ConsumerGroupHeartbeat (API 68), versions 0."""
+"""ConsumerGroupHeartbeat (API 68): the one request of the new consumer protocol (KIP-848).
+
+Members send what changed and are answered what they shall have; -1 as the member epoch leaves the group.
+"""
 
 from uuid import UUID
 

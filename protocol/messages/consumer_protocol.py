@@ -1,4 +1,10 @@
-"""Consumer protocol."""
+"""What consumers put into JoinGroup metadata and SyncGroup assignments, opaque to the broker.
+
+Each begins with its version as an int16. New versions only append fields, so data of a version that is not known yet
+are read as the last one that is (`codec.decode_prefix` leaves the rest).
+
+- v1: partitions owned so far (KIP-429). v2: the generation in which they were (KIP-792). v3: rack (KIP-881).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,9 @@
-"""Control records."""
+"""Keys and values of control records. They carry their version as their first field.
+
+The key's type says what it is: 0 abort and 1 commit of a transaction (EndTxnMarker, KIP-98). The others stand in
+KRaft's metadata log: 2 a new leader (v1 with directory ids, KIP-853), 3 and 4 the ends of a snapshot (KIP-630), 5
+KRaft's version and 6 the voters (KIP-853).
+"""
 
 from uuid import UUID
 

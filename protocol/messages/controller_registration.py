@@ -1,4 +1,4 @@
-"""ControllerRegistration (API 70), versions 0."""
+"""ControllerRegistration (API 70): a KRaft controller registers with the active one (KIP-919). Controllers only."""
 
 from uuid import UUID
 

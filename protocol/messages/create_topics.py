@@ -1,4 +1,11 @@
-"""CreateTopics (API 19), versions 0-7."""
+"""CreateTopics (API 19): create topics, by counts or by a given assignment. The controller does it.
+
+- v1: validate only; an error message per topic (KIP-4). v2: throttle time.
+- v3: throttling happens after the response (KIP-219).
+- v4: -1 asks for the broker's default partitions and replication factor (KIP-464).
+- v5: flexible; the topic's shape and configuration in the response (KIP-525).
+- v6: THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599). v7: topic ids in the response (KIP-516).
+"""
 
 from uuid import UUID
 

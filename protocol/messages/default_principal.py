@@ -1,4 +1,4 @@
-"""Default principal."""
+"""A client's principal as a broker passes it on in an Envelope (KIP-590), behind its version as an int16."""
 
 from ..codec import wire
 

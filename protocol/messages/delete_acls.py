@@ -1,4 +1,8 @@
-"""DeleteAcls (API 31), versions 0-3."""
+"""DeleteAcls (API 31): remove the access rules that match filters (KIP-140).
+
+- v1: pattern types (KIP-290), throttling happens after the response (KIP-219). v2: flexible.
+- v3: rules on users (KIP-373).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""DeleteGroups (API 42), versions 0-2."""
+"""DeleteGroups (API 42): delete empty groups with their offsets (KIP-229).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,9 @@
-"""DeleteRecords (API 21), versions 0-2."""
+"""DeleteRecords (API 21): move the log start offset forward; -1 stands for the high watermark (KIP-107).
+
+Answered when all live replicas have followed, or the timeout is over.
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""DeleteShareGroupState (API 86), versions 0."""
+"""DeleteShareGroupState (API 86): delete the persisted state of a share group's partitions (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

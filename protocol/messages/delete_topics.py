@@ -1,4 +1,10 @@
-"""DeleteTopics (API 20), versions 0-6."""
+"""DeleteTopics (API 20): delete topics. The controller does it.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219).
+- v3: TOPIC_DELETION_DISABLED may be answered (KIP-322). v4: flexible.
+- v5: error messages, THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
+- v6: topics by name or by id (KIP-516).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas (API 48), versions 0-1."""
+"""DescribeClientQuotas (API 48): quotas of users, client ids and addresses that match a filter (KIP-546).
+
+- v1: flexible.
+"""
 
 from ..codec import wire
 

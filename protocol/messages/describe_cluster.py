@@ -1,4 +1,7 @@
-"""DescribeCluster (API 60), versions 0-1."""
+"""DescribeCluster (API 60): cluster id, controller and brokers (KIP-700).
+
+- v1: whether brokers or controllers are meant (KIP-919).
+"""
 
 from ..codec import wire
 

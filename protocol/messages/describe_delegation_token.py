@@ -1,4 +1,7 @@
-"""DescribeDelegationToken (API 41), versions 0-3."""
+"""DescribeDelegationToken (API 41): the delegation tokens of owners; null asks for all (KIP-48).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible. v3: who asked for the token (KIP-373).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,10 @@
-"""DescribeGroups (API 15), versions 0-5."""
+"""DescribeGroups (API 15): state, protocol and members of groups.
+
+A group that does not exist is answered as Dead. Member metadata and assignments are there in state Stable only.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219).
+- v3: authorized operations on request (KIP-430). v4: group instance ids (KIP-345). v5: flexible.
+"""
 
 from ..codec import wire
 

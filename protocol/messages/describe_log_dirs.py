@@ -1,4 +1,8 @@
-"""DescribeLogDirs (API 35), versions 0-4."""
+"""DescribeLogDirs (API 35): what lies in this broker's log directories, and how large it is (KIP-113).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+- v3: an error code for the whole request. v4: total and free bytes of each directory (KIP-827).
+"""
 
 from ..codec import wire
 

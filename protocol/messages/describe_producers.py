@@ -1,4 +1,4 @@
-"""DescribeProducers (API 61), versions 0."""
+"""DescribeProducers (API 61): the producers that a partition's leader has state of (KIP-664)."""
 
 from ..codec import wire
 

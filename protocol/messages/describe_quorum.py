@@ -1,4 +1,8 @@
-"""DescribeQuorum (API 55), versions 0-2."""
+"""DescribeQuorum (API 55): leader, voters and observers of the KRaft quorum (KIP-595).
+
+- v1: when replicas last fetched and last caught up (KIP-836).
+- v2: error messages, directory ids, and the nodes with their addresses (KIP-853).
+"""
 
 from uuid import UUID
 

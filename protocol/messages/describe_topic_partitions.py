@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions (API 75), versions 0."""
+"""DescribeTopicPartitions (API 75): partitions of topics, page by page with a cursor (KIP-966).
+
+Kafka does not offer it in ZooKeeper mode.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""DescribeTransactions (API 65), versions 0."""
+"""DescribeTransactions (API 65): state and partitions of transactions (KIP-664)."""
 
 from ..codec import wire
 

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (API 50), versions 0."""
+"""DescribeUserScramCredentials (API 50): which SCRAM credentials users have, never the secrets (KIP-554)."""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""ElectLeaders (API 43), versions 0-2."""
+"""ElectLeaders (API 43): elect leaders of partitions; null stands for all (KIP-183). The controller does it.
+
+- v0: preferred leaders. v1: a type of election, preferred or unclean; an error code for all (KIP-460). v2: flexible.
+"""
 
 from ..codec import wire
 

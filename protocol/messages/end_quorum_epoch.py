@@ -1,4 +1,7 @@
-"""EndQuorumEpoch (API 54), versions 0-1."""
+"""EndQuorumEpoch (API 54): a KRaft leader steps down and names its successors (KIP-595). Controllers only.
+
+- v1: flexible; candidates with directory ids in place of successors, addresses of the leader (KIP-853).
+"""
 
 from uuid import UUID
 

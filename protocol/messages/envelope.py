@@ -1,4 +1,7 @@
-"""Envelope (API 58), versions 0."""
+"""Envelope (API 58): a broker passes a client's request on to the controller, with the client's principal (KIP-590).
+
+``request_data`` and ``response_data`` are a whole request and response with their headers.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""ExpireDelegationToken (API 40), versions 0-2."""
+"""ExpireDelegationToken (API 40): end a delegation token, now or at a time (KIP-48).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,20 @@
-"""Fetch (API 1), versions 0-17."""
+"""Fetch (API 1): read record batches, as a consumer or as a follower.
+
+Waits up to ``max_wait_ms`` for ``min_bytes``. Batches come as they are stored, so the first may begin before the offset
+asked for and the last may be cut; at least one whole batch is sent even if it is larger than the limits allow.
+
+- v1: throttle time. v2: message format 1 may be answered.
+- v3: a limit for the whole response, and the order of partitions matters (KIP-74).
+- v4: message format 2, isolation level, last stable offset and aborted transactions (KIP-98).
+- v5: log start offset both ways, followers tell theirs (KIP-107). v6: KAFKA_STORAGE_ERROR may be answered (KIP-112).
+- v7: sessions: only what changed is sent (KIP-227). v8: throttling happens after the response (KIP-219).
+- v9: current leader epoch, for fencing (KIP-320). v10: zstd may be answered (KIP-110).
+- v11: the consumer's rack, and a read replica it may prefer (KIP-392).
+- v12: flexible; last fetched epoch, and the diverging epoch in the response (KIP-595).
+- v13: topic ids in place of names (KIP-516). v14: OFFSET_MOVED_TO_TIERED_STORAGE may be answered (KIP-405).
+- v15: a follower names itself and its broker epoch in a tagged field, replica id is gone (KIP-903).
+- v16: addresses of new leaders (KIP-951). v17: the follower's log directory id (KIP-853).
+"""
 
 from uuid import UUID
 

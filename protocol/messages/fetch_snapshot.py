@@ -1,4 +1,9 @@
-"""FetchSnapshot (API 59), versions 0-1."""
+"""FetchSnapshot (API 59): read a piece of a KRaft snapshot (KIP-630). Controllers only.
+
+The records of the response need not begin or end where a batch does.
+
+- v1: the reader's directory id, addresses of the leader (KIP-853).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,9 @@
-"""FindCoordinator (API 10), versions 0-6."""
+"""FindCoordinator (API 10): the broker that coordinates a group or a transactional id.
+
+- v1: key type (0 group, 1 transaction), throttle time, error message (KIP-98).
+- v2: throttling happens after the response (KIP-219). v3: flexible. v4: several keys at once (KIP-699).
+- v5: TRANSACTION_ABORTABLE may be answered (KIP-890). v6: key type 2, share groups (KIP-932).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (API 71), versions 0."""
+"""GetTelemetrySubscriptions (API 71): a client asks which of its metrics the broker wants (KIP-714)."""
 
 from uuid import UUID
 

@@ -1,4 +1,8 @@
-"""Heartbeat (API 12), versions 0-4."""
+"""Heartbeat (API 12): a member says that it is alive, and learns of a rebalance.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219).
+- v3: group instance id (KIP-345). v4: flexible.
+"""
 
 from ..codec import wire
 

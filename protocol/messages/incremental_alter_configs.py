@@ -1,4 +1,7 @@
-"""IncrementalAlterConfigs (API 44), versions 0-1."""
+"""IncrementalAlterConfigs (API 44): set, delete, append to or subtract from single settings (KIP-339).
+
+- v1: flexible.
+"""
 
 from ..codec import wire
 

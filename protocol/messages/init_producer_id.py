@@ -1,4 +1,11 @@
-"""InitProducerId (API 22), versions 0-5."""
+"""InitProducerId (API 22): a producer id and epoch for an idempotent or transactional producer (KIP-98).
+
+With a transactional id this ends the predecessor's open transaction and fences it off.
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+- v3: the producer's current id and epoch, to go on after an error (KIP-360).
+- v4: PRODUCER_FENCED may be answered (KIP-588). v5: TRANSACTION_ABORTABLE may be answered (KIP-890).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""InitializeShareGroupState (API 83), versions 0."""
+"""InitializeShareGroupState (API 83): set up the persisted state of a share group's partitions (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,9 @@
-"""LeaveGroup (API 13), versions 0-5."""
+"""LeaveGroup (API 13): members leave a group at once instead of by their session's end.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219).
+- v3: several members, by member id or group instance id (KIP-345). v4: flexible.
+- v5: the reason for leaving (KIP-800).
+"""
 
 from ..codec import wire
 

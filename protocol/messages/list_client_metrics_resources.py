@@ -1,4 +1,4 @@
-"""ListClientMetricsResources (API 74), versions 0."""
+"""ListClientMetricsResources (API 74): the names of the client metrics subscriptions (KIP-1000)."""
 
 from ..codec import wire
 

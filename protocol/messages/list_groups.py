@@ -1,4 +1,8 @@
-"""ListGroups (API 16), versions 0-5."""
+"""ListGroups (API 16): the groups that this broker coordinates.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219). v3: flexible.
+- v4: states, and a filter by them (KIP-518). v5: group types, and a filter by them (KIP-848).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (API 46), versions 0."""
+"""ListPartitionReassignments (API 46): the reassignments under way; null asks for all topics (KIP-455)."""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""ListTransactions (API 66), versions 0-1."""
+"""ListTransactions (API 66): the transactions that this broker coordinates, by state or producer (KIP-664).
+
+- v1: only those that have been running for some time (KIP-994).
+"""
 
 from ..codec import wire
 

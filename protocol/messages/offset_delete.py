@@ -1,4 +1,4 @@
-"""OffsetDelete (API 47), versions 0."""
+"""OffsetDelete (API 47): forget a group's offsets of partitions that it is not subscribed to (KIP-496)."""
 
 from ..codec import wire
 

@@ -1,4 +1,11 @@
-"""OffsetFetch (API 9), versions 0-9."""
+"""OffsetFetch (API 9): read a group's positions. A partition without one has offset -1.
+
+- v0: offsets from ZooKeeper. v1: offsets from the log.
+- v2: null asks for all partitions; an error code for the whole group (KIP-88). v3: throttle time.
+- v4: throttling happens after the response (KIP-219). v5: leader epochs (KIP-320). v6: flexible.
+- v7: a reader may insist on offsets that no open transaction can change (KIP-447).
+- v8: several groups at once (KIP-709). v9: member id and epoch of the new consumer protocol (KIP-848).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""ReadShareGroupState (API 84), versions 0."""
+"""ReadShareGroupState (API 84): read the persisted state of a share group's partitions (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""ReadShareGroupStateSummary (API 87), versions 0."""
+"""ReadShareGroupStateSummary (API 87): the start offsets of a share group's partitions, without the rest (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (API 81), versions 0."""
+"""RemoveRaftVoter (API 81): remove a voter from the KRaft quorum (KIP-853)."""
 
 from uuid import UUID
 

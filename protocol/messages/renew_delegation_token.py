@@ -1,4 +1,7 @@
-"""RenewDelegationToken (API 39), versions 0-2."""
+"""RenewDelegationToken (API 39): make a delegation token last longer (KIP-48).
+
+- v1: throttling happens after the response (KIP-219). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,7 @@
-"""SaslAuthenticate (API 36), versions 0-2."""
+"""SaslAuthenticate (API 36): one step of the SASL exchange (KIP-152).
+
+- v1: how long the session lasts before the client must authenticate again (KIP-368). v2: flexible.
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,9 @@
-"""SaslHandshake (API 17), versions 0-1."""
+"""SaslHandshake (API 17): the client names its SASL mechanism, the broker lists those it knows.
+
+- v0: raw SASL tokens follow on the connection. v1: SaslAuthenticate requests follow (KIP-152).
+
+There is no flexible version: old clients guess wrongly when a newer one is offered (KAFKA-9577).
+"""
 
 from ..codec import wire
 

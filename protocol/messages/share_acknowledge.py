@@ -1,4 +1,7 @@
-"""ShareAcknowledge (API 79), versions 0."""
+"""ShareAcknowledge (API 79): accept, release or reject records that were acquired (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""ShareFetch (API 78), versions 0."""
+"""ShareFetch (API 78): acquire records for a member of a share group, and acknowledge earlier ones (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

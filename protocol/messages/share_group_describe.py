@@ -1,4 +1,7 @@
-"""ShareGroupDescribe (API 77), versions 0."""
+"""ShareGroupDescribe (API 77): state, members and assignments of share groups (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

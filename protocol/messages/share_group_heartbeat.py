@@ -1,4 +1,7 @@
-"""ShareGroupHeartbeat (API 76), versions 0."""
+"""ShareGroupHeartbeat (API 76): a member of a share group keeps its place and gets its partitions (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,9 @@
-"""StopReplica (API 5), versions 0-4."""
+"""StopReplica (API 5): the controller tells a broker to stop replicas, and to delete some.
+
+- v1: broker epoch, partitions grouped by topic (KIP-380). v2: flexible.
+- v3: a leader epoch for each partition, and whether to delete it (KIP-570).
+- v4: whether the controller is a KRaft one (KIP-866).
+"""
 
 from ..codec import wire
 

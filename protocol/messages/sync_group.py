@@ -1,4 +1,9 @@
-"""SyncGroup (API 14), versions 0-5."""
+"""SyncGroup (API 14): the leader hands in the assignment, everyone waits for their part.
+
+- v1: throttle time. v2: throttling happens after the response (KIP-219).
+- v3: group instance id (KIP-345). v4: flexible.
+- v5: protocol type and name both ways; ones that do not fit are refused (KIP-559).
+"""
 
 from ..codec import wire
 

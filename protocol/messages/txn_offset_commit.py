@@ -1,4 +1,9 @@
-"""TxnOffsetCommit (API 28), versions 0-4."""
+"""TxnOffsetCommit (API 28): positions of a group that count once the transaction commits (KIP-98).
+
+- v1: throttling happens after the response (KIP-219). v2: leader epoch of the position (KIP-320).
+- v3: flexible; member id, generation and group instance id, for fencing (KIP-447).
+- v4: TRANSACTION_ABORTABLE may be answered (KIP-890).
+"""
 
 from ..codec import wire
 

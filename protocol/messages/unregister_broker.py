@@ -1,4 +1,4 @@
-"""UnregisterBroker (API 64), versions 0."""
+"""UnregisterBroker (API 64): remove the registration of a broker that is gone for good (KIP-631)."""
 
 from ..codec import wire
 

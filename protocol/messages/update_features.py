@@ -1,4 +1,7 @@
-"""UpdateFeatures (API 57), versions 0-1."""
+"""UpdateFeatures (API 57): change the finalized versions of the cluster's features (KIP-584).
+
+- v1: upgrade types, and validate only (KIP-778).
+"""
 
 from ..codec import wire
 

@@ -1,4 +1,10 @@
-"""UpdateMetadata (API 6), versions 0-8."""
+"""UpdateMetadata (API 6): the controller tells a broker the state of the cluster, for its metadata cache.
+
+- v1: several listeners for a broker. v2: racks. v3: names of listeners (KIP-103).
+- v4: offline replicas (KIP-112). v5: broker epoch, partitions grouped by topic (KIP-380).
+- v6: flexible. v7: topic ids (KIP-516).
+- v8: whether the controller is a KRaft one, and whether the request replaces everything known (KIP-866).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (API 82), versions 0."""
+"""UpdateRaftVoter (API 82): a KRaft voter tells the leader its new addresses and versions (KIP-853)."""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Vote (API 52), versions 0-1."""
+"""Vote (API 52): a candidate asks for a vote in KRaft's election (KIP-595). Controllers only.
+
+- v1: voter keys and directory ids, addresses in the response (KIP-853).
+"""
 
 from uuid import UUID
 

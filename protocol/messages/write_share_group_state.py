@@ -1,4 +1,7 @@
-"""WriteShareGroupState (API 85), versions 0."""
+"""WriteShareGroupState (API 85): persist the delivery state of a share group's partitions (KIP-932).
+
+Unstable in 3.9, so it is not advertised.
+"""
 
 from uuid import UUID
 

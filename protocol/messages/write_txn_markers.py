@@ -1,4 +1,7 @@
-"""WriteTxnMarkers (API 27), versions 0-1."""
+"""WriteTxnMarkers (API 27): a transaction coordinator has the markers of ended transactions written (KIP-98).
+
+- v1: flexible.
+"""
 
 from ..codec import wire
 
