@@ -3,24 +3,17 @@
 from dataclasses import dataclass
 
 from ..protocol.errors import ErrorCode, KafkaError
+from ..storage.errors import RecordError
 
-__all__ = ["AppendResult", "RecordError"]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordError:
-    """A record of the batch that was refused, by its index in the batch (KIP-467)."""
-
-    batch_index: int
-    message: str | None
+__all__ = ["AppendResult"]
 
 
 @dataclass(slots=True)
 class AppendResult:
     """What the producer is told (Kafka: PartitionResponse). ``base_offset`` is -1 with an error.
 
-    A duplicate of an idempotent producer is no error: ``base_offset`` is then that of the first copy, -1 when its batch is
-    known no more. ``log_append_time_ms`` is -1 unless the topic's timestamps are the broker's.
+    A duplicate of an idempotent producer is no error: ``base_offset`` is then that of the first copy, -1 when its
+    batch is known no more. ``log_append_time_ms`` is -1 unless the topic's timestamps are the broker's.
     """
 
     error: ErrorCode = ErrorCode.NONE

@@ -7,9 +7,10 @@ from uuid import UUID
 from ..protocol.errors import ErrorCode
 from ..storage.files import FileRegion
 from ..storage.topic_partition import TopicPartition
+from ..storage.transaction_index import AbortedTransaction
 from .isolation import Isolation
 
-__all__ = ["AbortedTransaction", "EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
+__all__ = ["EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
 
 PartitionKey = tuple[str | UUID, int]
 """Topic name, or topic id (fetch v13+), and partition: what identifies a partition within one fetcher's requests."""
@@ -22,19 +23,12 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class AbortedTransaction(NamedTuple):
-    """An aborted transaction that overlaps what was read."""
-
-    producer_id: int
-    first_offset: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FetchParams:
     """What holds for all partitions of one fetch (Kafka: FetchParams).
 
-    ``replica_id`` is -1 for a consumer. ``hard_max_bytes``: fetch v0-2, which may get part of a batch rather than one that
-    is too big. ``leader_only``: consumers before v11 and followers must not read from a follower (KIP-392).
+    ``replica_id`` is -1 for a consumer. ``hard_max_bytes``: fetch v0-2, which may get part of a batch rather than one
+    that is too big. ``leader_only``: consumers before v11 and followers must not read from a follower (KIP-392).
     """
 
     max_wait_ms: int
@@ -131,8 +125,4 @@ class FetchResult:
     aborted_transactions: list[AbortedTransaction] | None = None
     diverging_epoch: EpochEnd | None = None
     preferred_read_replica: int = -1
-    is_incomplete_batch: bool = False
-
-    @property
-    def size_bytes(self) -> int:
-        return self.records.size_bytes if self.records is not None else 0
+    size_bytes: int = 0

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): the broker remembers which partitions a fetcher wants, and answers only with what changed.
 
-A *full* fetch (epoch 0) names every partition and may open a session; an *incremental* one (epoch 1, 2, ...) names only what
-differs from the last; epoch -1 closes the session. Pure: time and the source of ids are passed in.
+A *full* fetch (epoch 0) names every partition and may open a session; an *incremental* one (epoch 1, 2, ...) names
+only what differs from the last; epoch -1 closes the session. Pure: time and the source of ids are passed in.
 """
 
 from bisect import bisect_left, insort
@@ -173,8 +173,8 @@ class IncrementalContext:
 class FetchSessions:
     """The cache of sessions, max.incremental.fetch.session.cache.slots of them.
 
-    A new session may push out another that (1) was not used for ``eviction_ms``; or (2) belongs to a consumer, when the new
-    one is a follower's; or (3) is at least that old and has fewer partitions.
+    A new session may push out another that (1) was not used for ``eviction_ms``; or (2) belongs to a consumer, when
+    the new one is a follower's; or (3) is at least that old and has fewer partitions.
     """
 
     __slots__ = ("_by_all", "_by_privileged", "_eviction_ms", "_max_entries", "_new_id", "_sessions")

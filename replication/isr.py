@@ -1,8 +1,8 @@
 """The in-sync replicas as the leader knows them: committed by the controller, or on the way there (KIP-497).
 
-Three variants, so that a change in flight cannot be mistaken for a committed one. ``members`` is what the controller last
-confirmed and counts for min.insync.replicas before an append; ``maximal`` is every replica that may be in the ISR by now,
-and the high watermark waits for all of those: it is safe whichever way the change in flight ends.
+Three variants, so that a change in flight cannot be mistaken for a committed one. ``members`` is what the controller
+last confirmed and counts for min.insync.replicas before an append; ``maximal`` is every replica that may be in the
+ISR by now, and the high watermark waits for all of those: it is safe whichever way the change in flight ends.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
 """A heap of parked operations that forgets finished ones without searching for them.
 
-An operation is finished from elsewhere (its offset was reached, its time was up), and taking it out of a heap would be a
-linear search. It stays, flagged, and the heap is rebuilt when more than half of it is dead: O(1) amortised, and the memory
-is at most twice that of the living ones. Parked produces with 30 s timeouts that finish in a millisecond need this.
+An operation is finished from elsewhere (its offset was reached, its time was up), and taking it out of a heap would
+be a linear search. It stays, flagged, and the heap is rebuilt when more than half of it is dead: O(1) amortised, and
+the memory is at most twice that of the living ones. Parked produces with 30 s timeouts that finish in a millisecond
+need this.
 """
 
 from heapq import heapify, heappop, heappush

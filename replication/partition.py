@@ -1,12 +1,12 @@
 """One partition on this broker: role, in-sync replicas, high watermark. Pure: no files, no loop, no clock.
 
-The shell (`PartitionSet`) tells it what happened - the log grew, a follower fetched, the controller decided - and asks what is
-allowed. Where things stand:
+The shell (`PartitionSet`) tells it what happened - the log grew, a follower fetched, the controller decided - and
+asks what is allowed. Where things stand:
 
     log start offset <= high watermark (HW) <= log end offset (LEO)
 
-Records below the HW are committed: every replica that may be in the ISR has them. The HW never falls on a leader within its
-epoch. On a follower it may: the leader's word, cut to the follower's own LEO.
+Records below the HW are committed: every replica that may be in the ISR has them. The HW never falls on a leader
+within its epoch. On a follower it may: the leader's word, cut to the follower's own LEO.
 
 Roles are variants: a leader has an ISR and knows of its followers, a follower knows its leader's id, and neither can be
 mistaken for the other. Times are milliseconds of any clock that does not go backwards.
@@ -14,7 +14,7 @@ mistaken for the other. Times are milliseconds of any clock that does not go bac
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from ..protocol.errors import (
@@ -25,14 +25,14 @@ from ..protocol.errors import (
     OffsetNotAvailableError,
     UnknownLeaderEpochError,
 )
-from ..storage.topic_partition import TopicPartition
 from ..storage.invariant import invariant
-from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
+from ..storage.topic_partition import TopicPartition
 from .isolation import Isolation
+from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
 from .partition_state import PartitionState
 from .remote_replica import RemoteReplica
 
-__all__ = ["NO_LEADER_EPOCH", "Follower", "Leader", "Partition", "PartitionLog"]
+__all__ = ["NO_LEADER_EPOCH", "Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"]
 
 NO_LEADER_EPOCH = -1
 """In a request: the sender does not know the leader epoch, so it is not checked."""
@@ -46,13 +46,12 @@ class PartitionLog(Protocol):
     @property
     def log_end_offset(self) -> int: ...
     def last_stable_offset(self, high_watermark: int) -> int: ...
-    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]: ...
 
 
 @dataclass(slots=True)
 class Leader:
-    """This broker leads. ``epoch_start_offset``: the LEO when this leadership began; nothing below it is known committed
-    to a follower that has not reached it."""
+    """This broker leads. ``epoch_start_offset``: the LEO when this leadership began; nothing below it is known
+    committed to a follower that has not reached it."""
 
     epoch_start_offset: int
     isr: IsrState
@@ -64,6 +63,13 @@ class Follower:
     """Another broker leads, or none does (``NO_LEADER``)."""
 
     leader_id: int
+
+
+class FollowerProgress(NamedTuple):
+    """What a follower's fetch changed; the caller sends ``isr_change`` to the controller."""
+
+    high_watermark_moved: bool
+    isr_change: PendingExpand | None
 
 
 class Partition:
@@ -136,8 +142,8 @@ class Partition:
     def become_leader(self, state: PartitionState, epoch_start_offset: int, now_ms: int) -> bool:
         """Lead under ``state``; returns whether this broker did not lead before.
 
-        ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. An older partition epoch changes
-        nothing: the ISR it speaks of has been overtaken by an answer to AlterPartition.
+        ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. An older partition epoch
+        changes nothing: the ISR it speaks of has been overtaken by an answer to AlterPartition.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -264,8 +270,8 @@ class Partition:
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
         """Leader: raise the HW to what every replica of the maximal ISR has; returns whether it moved.
 
-        Followers that are not in the ISR but caught up lately are waited for too: else the HW would run before them for ever
-        and they could never join. It stays while the ISR is below the minimum.
+        Followers that are not in the ISR but caught up lately are waited for too: else the HW would run before them
+        for ever and they could never join. It stays while the ISR is below the minimum.
         """
         leader = self.leader
         if leader is None:
@@ -330,17 +336,24 @@ class Partition:
         now_ms: int,
         leader_end_offset: int,
         broker_epoch: int,
-    ) -> bool:
-        """Note how far a follower is; returns whether the HW moved. ``leader_end_offset``: the LEO before the read."""
+        *,
+        may_propose: bool,
+    ) -> FollowerProgress:
+        """Note how far a follower is. ``leader_end_offset``: the LEO before the read. ``may_propose``: it may join
+        the ISR.
+
+        Joining comes first: from then on the HW waits for it, else the HW could run away from one that is just in time.
+        """
         previous = replica.log_end_offset
         replica.record_fetch(fetch_offset, log_start_offset, now_ms, leader_end_offset, broker_epoch)
-        return previous != fetch_offset and self.maybe_increment_high_watermark(now_ms)
+        change = self.maybe_expand_isr(replica) if may_propose else None
+        return FollowerProgress(previous != fetch_offset and self.maybe_increment_high_watermark(now_ms), change)
 
     def maybe_expand_isr(self, replica: RemoteReplica) -> PendingExpand | None:
         """Start adding ``replica`` to the ISR if it may join; the caller sends the change to the controller.
 
-        It must have reached the HW *and* the start of this leader's epoch. Otherwise records between our HW and LEO, which
-        the leader before may have committed, could be lost by electing it.
+        It must have reached the HW *and* the start of this leader's epoch. Otherwise records between our HW and LEO,
+        which the leader before may have committed, could be lost by electing it.
         """
         leader = self.leader
         if leader is None or not isinstance(leader.isr, CommittedIsr) or replica.broker_id in leader.isr.members:
@@ -388,8 +401,8 @@ class Partition:
     def isr_change_refused(self, change: PendingIsr, error: ErrorCode) -> bool:
         """The controller refused ``change``; returns whether to send it again.
 
-        Only two codes say that it was certainly not applied, and then the committed ISR stands. After the others the truth
-        comes with the next LeaderAndIsr, and the change stays pending: the maximal ISR is safe either way.
+        Only two codes say that it was certainly not applied, and then the committed ISR stands. After the others the
+        truth comes with the next LeaderAndIsr, and the change stays pending: the maximal ISR is safe either way.
         """
         leader = self.leader
         if leader is None or leader.isr is not change:

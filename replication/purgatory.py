@@ -1,8 +1,8 @@
 """Requests that wait: produces for the high watermark, fetches for data or for their time to be up.
 
-Everything here is on the loop. An operation is completed exactly once, by what it waits for, by an error that makes waiting
-pointless (leadership lost, partition deleted), or by its deadline. It is watched at the partitions it concerns, so an append
-wakes nobody else, and a partition without waiters costs one truth test.
+Everything here is on the loop. An operation is completed exactly once, by what it waits for, by an error that makes
+waiting pointless (leadership lost, partition deleted), or by its deadline. It is watched at the partitions it
+concerns, so an append wakes nobody else, and a partition without waiters costs one truth test.
 """
 
 from collections.abc import Callable

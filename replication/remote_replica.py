@@ -34,8 +34,9 @@ class RemoteReplica:
     ) -> None:
         """The follower asked for ``fetch_offset``, so it has everything below it.
 
-        It was caught up *now* when that reaches the leader's end, and *at its previous fetch* when it reaches what was the
-        end then: a follower that fetches all the leader has, each time, stays in sync under a steady stream of appends.
+        It was caught up *now* when that reaches the leader's end, and *at its previous fetch* when it reaches what
+        was the end then: a follower that fetches all the leader has, each time, stays in sync under a steady stream
+        of appends.
         """
         if fetch_offset >= leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)

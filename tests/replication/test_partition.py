@@ -3,8 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
-
 from pybroker.protocol.errors import (
     ErrorCode,
     FencedLeaderEpochError,
@@ -17,16 +15,18 @@ from pybroker.replication.isolation import Isolation
 from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingShrink
 from pybroker.replication.partition import Follower, Partition
 from pybroker.storage.invariant import InvariantError
+from support.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
 
 
 def follower_fetches(partition: Partition, broker: int, offset: int, now_ms: int = 0) -> bool:
     replica = partition.check_follower(broker, partition.leader_epoch)
     log = partition.log
     assert log is not None
-    return partition.record_follower_fetch(replica, offset, 0, now_ms, log.log_end_offset, -1)
+    progress = partition.record_follower_fetch(replica, offset, 0, now_ms, log.log_end_offset, -1, may_propose=False)
+    return progress.high_watermark_moved
 
 
-# -- the high watermark ---------------------------------------------------------------------------------------------------
+# -- the high watermark -----------------------------------------------------------------------------------------------
 
 
 def test_high_watermark_is_the_lowest_log_end_offset_in_the_isr() -> None:
@@ -131,7 +131,7 @@ def test_a_follower_takes_the_leaders_high_watermark_up_to_its_own_end() -> None
         assert partition.high_watermark == expected
 
 
-# -- leadership -------------------------------------------------------------------------------------------------------------
+# -- leadership -------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_leader_forgets_what_followers_had_under_another_leader() -> None:
@@ -224,7 +224,7 @@ def test_latest_is_not_known_until_the_high_watermark_reaches_the_epochs_start()
     partition.check_latest_known()
 
 
-# -- acks -----------------------------------------------------------------------------------------------------------------
+# -- acks -------------------------------------------------------------------------------------------------------------
 
 
 def test_only_acks_all_needs_the_minimum_isr() -> None:
@@ -249,7 +249,7 @@ def test_an_isr_that_shrank_meanwhile_is_told_apart_from_one_too_small_before() 
     assert partition.check_acks(10) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-# -- the ISR ----------------------------------------------------------------------------------------------------------------
+# -- the ISR ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_follower_joins_the_isr_once_it_reaches_the_high_watermark() -> None:
@@ -384,7 +384,8 @@ Step = tuple[str, int, int]
 def test_what_is_committed_is_held_by_every_confirmed_member_of_the_isr(
     steps: list[tuple[str, int]], minimum_isr: int
 ) -> None:
-    """HW rises only, log start <= HW <= LEO, and below a HW that just rose every member of the committed ISR has all."""
+    """HW rises only, log start <= HW <= LEO, and below a HW that just rose every member of the committed ISR has
+    all."""
     log = FakeLog()
     partition = leading_partition(log, minimum_isr=minimum_isr, now_ms=0)
     leader = partition.leader
@@ -399,7 +400,9 @@ def test_what_is_committed_is_held_by_every_confirmed_member_of_the_isr(
             replica = leader.replicas[int(what[-1])]
             # A follower reports what it fetched before: never more than the leader had, and never less than it had.
             offset = min(log.log_end_offset, max(replica.log_end_offset, 0) + amount)
-            partition.record_follower_fetch(replica, offset, 0, now_ms, log.log_end_offset, -1)
+            partition.record_follower_fetch(
+                replica, offset, 0, now_ms, log.log_end_offset, -1, may_propose=amount % 2 == 0
+            )
         elif what == "wait":
             now_ms += amount * LAG_MS // 4
         elif what == "shrink":

@@ -1,0 +1,305 @@
+"""Fetch (API 1): records from partitions, for consumers and followers.
+
+v0-3 get message sets (magic 0 up to v1, magic 1 up to v3); from v3 on at least one batch is returned even when it is
+bigger than the limits (KIP-74), and partitions are served in the order of the request; v4 has isolation levels
+(KIP-98); v5 the log start offset; v7 fetch sessions (KIP-227); v9 the leader epoch (KIP-320); v10 may get zstd
+(KIP-110); v11 may read from followers (KIP-392); v12 names the last fetched epoch and is told where logs diverge
+(KIP-595); v13 uses topic ids (KIP-516); v15 moves the replica id into a tagged field (KIP-903); v16 says who leads
+when we don't (KIP-951); v17 adds the follower's directory id (KIP-853).
+
+An answer that has enough is returned at once; otherwise a future of it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+from uuid import UUID
+
+from ...protocol.codec.wire import NULL_UUID
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    SnapshotId,
+)
+from ...protocol.records.conversion import down_convert
+from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
+from ...replication.fetch_session import FetchContext, FetchSessions
+from ...replication.isolation import Isolation
+from ...replication.partition_set import PartitionSet
+from ...storage.files import FileRegion
+from ...storage.topic_partition import TopicPartition
+from .context import RequestContext
+from .leader_hints import LeaderHints, endpoints_of
+
+__all__ = ["Fetch", "TopicNames"]
+
+_CONSUMER = -1
+_READ_COMMITTED = 1
+_OFFLOAD_BYTES = 16 * 1024
+"""Down-conversion of more than this goes to the worker pool: it rebuilds every record."""
+
+# Shared by all answers that say nothing here; never changed.
+_NO_DIVERGENCE = EpochEndOffset()
+_NO_LEADER_HINT = LeaderIdAndEpoch()
+_NO_SNAPSHOT = SnapshotId()
+
+FetchResults = list[tuple[PartitionFetch, FetchResult]]
+
+
+class TopicNames(Protocol):
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+
+
+class Fetch:
+    """The handler. ``max_bytes``: fetch.max.bytes. ``offload`` runs a function in the worker pool."""
+
+    def __init__(
+        self,
+        partitions: PartitionSet,
+        sessions: FetchSessions,
+        names: TopicNames,
+        hints: LeaderHints,
+        *,
+        max_bytes: int,
+        offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
+    ) -> None:
+        self._partitions = partitions
+        self._sessions = sessions
+        self._names = names
+        self._hints = hints
+        self._max_bytes = max_bytes
+        self._offload = offload
+
+    def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+        version = context.api_version
+        replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
+        uses_topic_ids = version >= 13
+        session = self._sessions.begin(
+            request.session_id,
+            request.session_epoch,
+            self._wanted(request.topics, uses_topic_ids),
+            _forgotten(request.forgotten_topics_data, uses_topic_ids),
+            is_follower=replica_id >= 0,
+            uses_topic_ids=uses_topic_ids,
+            now_ms=context.now_ms,
+        )
+        params = self._params(version, replica_id, request)
+        readable, unnamed = self._resolve(session) if uses_topic_ids else (list(session.partitions), [])
+        pending = _PendingFetch(self, context, session, unnamed)
+        results = self._partitions.fetch(params, readable, pending.complete) if readable else []
+        if results is not None:
+            return self.answer(context, session, results + unnamed if unnamed else results)
+        pending.future = asyncio.get_running_loop().create_future()
+        return pending.future if version > 3 else self._await_converted(pending.future)
+
+    def _params(self, version: int, replica_id: int, request: FetchRequest) -> FetchParams:
+        max_bytes = min(request.max_bytes, self._max_bytes)
+        if replica_id != _CONSUMER:
+            isolation = Isolation.LOG_END
+        elif request.isolation_level == _READ_COMMITTED:
+            isolation = Isolation.COMMITTED
+        else:
+            isolation = Isolation.HIGH_WATERMARK
+        return FetchParams(
+            request.max_wait_ms,
+            min(request.min_bytes, max_bytes),
+            max_bytes,
+            isolation,
+            replica_id,
+            request.replica_state.replica_epoch if version >= 15 else -1,
+            version <= 2,
+            replica_id >= 0 or (replica_id == _CONSUMER and version < 11),
+        )
+
+    def _wanted(self, topics: list[FetchTopic], uses_topic_ids: bool) -> dict[PartitionKey, PartitionFetch]:
+        wanted: dict[PartitionKey, PartitionFetch] = {}
+        for topic in topics:
+            topic_id = topic.topic_id if uses_topic_ids else None
+            name = topic.topic if topic_id is None else self._names.topic_name(topic_id)
+            identity: str | UUID = topic.topic if topic_id is None else topic_id
+            for partition in topic.partitions:
+                index = partition.partition
+                key = (identity, index)
+                wanted[key] = PartitionFetch(
+                    key,
+                    None if name is None else TopicPartition(name, index),
+                    partition.fetch_offset,
+                    partition.partition_max_bytes,
+                    topic_id=topic_id,
+                    current_leader_epoch=partition.current_leader_epoch,
+                    last_fetched_epoch=partition.last_fetched_epoch,
+                    log_start_offset=partition.log_start_offset,
+                )
+        return wanted
+
+    def _resolve(self, session: FetchContext) -> tuple[list[PartitionFetch], FetchResults]:
+        """The partitions to read, and an error for each whose topic id is unknown (still: it may be the metadata that
+        lag)."""
+        readable: list[PartitionFetch] = []
+        unnamed: FetchResults = []
+        for fetch in session.partitions:
+            if fetch.topic_partition is None and fetch.topic_id is not None:
+                name = self._names.topic_name(fetch.topic_id)
+                if name is None:
+                    unnamed.append((fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID)))
+                    continue
+                fetch.topic_partition = TopicPartition(name, fetch.key[1])
+            readable.append(fetch)
+        return readable, unnamed
+
+    def answer(
+        self, context: RequestContext, session: FetchContext, results: FetchResults
+    ) -> FetchResponse | Awaitable[FetchResponse]:
+        """What goes out of the ``results``; awaitable when records are converted in the pool."""
+        version = context.api_version
+        error, session_id, selected = session.answer(results, context.now_ms)
+        response = FetchResponse(error_code=error, session_id=session_id)
+        topics = response.responses
+        topic: FetchableTopicResponse | None = None
+        last_identity: str | UUID | None = None
+        hinted: list[int] = []
+        for fetch, result in selected:
+            identity, index = fetch.key
+            if topic is None or identity != last_identity:
+                last_identity = identity
+                topic = FetchableTopicResponse(
+                    topic="" if isinstance(identity, UUID) else identity,
+                    topic_id=identity if isinstance(identity, UUID) else NULL_UUID,
+                    partitions=[],
+                )
+                topics.append(topic)
+            data = _partition_data(index, result, version)
+            if result.error and version >= 16:
+                self._hint_leader(fetch, data, hinted)
+            topic.partitions.append(data)
+        if hinted:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for node in endpoints_of(self._hints, hinted, context.address.listener_name)
+            ]
+        if version < 10:
+            return self._for_old_client(context, response, selected)
+        return response
+
+    def _hint_leader(self, fetch: PartitionFetch, data: PartitionData, hinted: list[int]) -> None:
+        if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+            return
+        leader = self._hints.leader_of(*fetch.topic_partition) if fetch.topic_partition is not None else None
+        if leader is not None:
+            data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+            hinted.append(leader[0])
+
+    # -- clients before v10 -------------------------------------------------------------------------------------------
+
+    def _for_old_client(
+        self, context: RequestContext, response: FetchResponse, selected: FetchResults
+    ) -> FetchResponse | Awaitable[FetchResponse]:
+        """Leave out zstd topics, and up to v3 turn the batches into the message format of the request's version."""
+        version = context.api_version
+        answers = [data for topic in response.responses for data in topic.partitions]
+        conversions: list[tuple[PartitionData, FileRegion, int]] = []
+        for (fetch, result), data in zip(selected, answers, strict=True):
+            error = self._refusal(fetch.topic_partition, version)
+            if error is not None:
+                _replace_by_error(data, error)
+            elif version <= 3 and result.records is not None:
+                conversions.append((data, result.records, fetch.fetch_offset))
+        if not conversions:
+            return response
+        magic = 0 if version <= 1 else 1
+
+        def convert() -> FetchResponse:
+            for data, region, fetch_offset in conversions:
+                _down_convert(data, region, magic, fetch_offset)
+            return response
+
+        if sum(region.size_bytes for _, region, _ in conversions) > _OFFLOAD_BYTES:
+            return self._offload(convert)
+        return convert()
+
+    def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
+        hosted = self._partitions.get(topic_partition) if topic_partition is not None else None
+        if hosted is None:
+            return None
+        if hosted.log_config.compression_type == "zstd":
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if version <= 3 and not hosted.allows_down_conversion:
+            return ErrorCode.UNSUPPORTED_VERSION
+        return None
+
+    async def _await_converted(self, future: "asyncio.Future[Any]") -> FetchResponse:
+        answer = await future
+        return answer if isinstance(answer, FetchResponse) else await answer
+
+
+class _PendingFetch:
+    """A fetch whose answer may come later."""
+
+    __slots__ = ("_context", "_handler", "_session", "_unnamed", "future")
+
+    def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, unnamed: FetchResults) -> None:
+        self._handler = handler
+        self._context = context
+        self._session = session
+        self._unnamed = unnamed
+        self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
+
+    def complete(self, results: FetchResults) -> None:
+        if self.future is not None and not self.future.done():  # the connection may have gone
+            self.future.set_result(self._handler.answer(self._context, self._session, results + self._unnamed))
+
+
+def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:
+    return [
+        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        for topic in topics
+        for partition in topic.partitions
+    ]
+
+
+def _partition_data(index: int, result: FetchResult, version: int) -> PartitionData:
+    error = result.error
+    if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # older clients do not know it, and would not ask for metadata
+    aborted = result.aborted_transactions
+    diverging = result.diverging_epoch
+    return PartitionData(
+        partition_index=index,
+        error_code=error,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        diverging_epoch=_NO_DIVERGENCE
+        if diverging is None
+        else EpochEndOffset(epoch=diverging.leader_epoch, end_offset=diverging.end_offset),
+        current_leader=_NO_LEADER_HINT,
+        snapshot_id=_NO_SNAPSHOT,
+        aborted_transactions=None
+        if aborted is None
+        else [AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted],
+        preferred_read_replica=result.preferred_read_replica,
+        records=b"" if result.records is None else result.records,
+    )
+
+
+def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
+    data.error_code = error
+    data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+    data.aborted_transactions = None
+    data.records = b""
+
+
+def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int) -> None:
+    try:
+        data.records = down_convert(region.read(), magic, fetch_offset)
+    except KafkaError as error:
+        _replace_by_error(data, error.code)

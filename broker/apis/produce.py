@@ -1,0 +1,217 @@
+"""Produce (API 0): append record sets to partitions led here.
+
+v0-2 carry message sets (magic 0 and 1), v3+ exactly one batch of magic 2 a partition (KIP-98); v7 allows zstd
+(KIP-110); v8 has per-record errors (KIP-467); v10 says who leads when we don't (KIP-951); v11 is v10 for clients that
+know more transaction errors (KIP-890).
+
+acks=0 gets no answer: an error closes the connection. 1 is answered after our append, -1 when the high watermark
+covers it. When everything is decided at once the answer is returned at once; otherwise a future of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from functools import partial
+from struct import Struct
+
+from ...protocol.codec import Records
+from ...protocol.errors import (
+    ErrorCode,
+    InvalidRecordError,
+    InvalidRequiredAcksError,
+    InvalidTxnStateError,
+    KafkaError,
+    TransactionalIdAuthorizationError,
+    UnsupportedCompressionTypeError,
+)
+from ...protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ...replication.append import AppendResult
+from ...replication.partition_set import PartitionSet
+from ...storage.topic_partition import TopicPartition
+from .context import CloseConnectionError, RequestContext
+from .leader_hints import LeaderHints, endpoints_of
+
+__all__ = ["Produce"]
+
+logger = logging.getLogger(__name__)
+
+ADMIN_CLIENT_ID = "__admin_client"
+_VALID_ACKS = (-1, 0, 1)
+_NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all answers without one; never changed
+
+_BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
+_LOG_OVERHEAD = 12
+_MIN_BATCH_BYTES = 61
+_CODEC_MASK = 0x07
+_ZSTD = 4
+_TRANSACTIONAL = 0x10
+
+
+class Produce:
+    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't."""
+
+    def __init__(self, partitions: PartitionSet, hints: LeaderHints) -> None:
+        self._partitions = partitions
+        self._hints = hints
+
+    def __call__(
+        self, context: RequestContext, request: ProduceRequest
+    ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+        acks = request.acks
+        version = context.api_version
+        answer = _Answer(self, context, acks)
+        append = self._partitions.append
+        allow_internal = context.client_id == ADMIN_CLIENT_ID
+        for topic in request.topic_data:
+            name = topic.name
+            slots: list[PartitionProduceResponse] = []
+            answer.response.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
+            for data in topic.partition_data:
+                slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
+                slots.append(slot)
+                try:
+                    if acks not in _VALID_ACKS:
+                        raise InvalidRequiredAcksError()
+                    records = check_records(data.records, version, request.transactional_id)
+                except KafkaError as error:
+                    answer.refuse(slot, error)
+                    continue
+                answer.pending += 1
+                append(
+                    TopicPartition(name, data.index),
+                    records,
+                    acks,
+                    request.timeout_ms,
+                    context.now_ms,
+                    partial(answer.settle, name, slot),
+                    allow_internal=allow_internal,
+                )
+        return answer.result()
+
+    def hint_leader(self, name: str, slot: PartitionProduceResponse, answer: "_Answer") -> None:
+        """Say who leads instead of us, as far as we know."""
+        leader = self._hints.leader_of(name, slot.index)
+        if leader is not None:
+            slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+            answer.hinted.append(leader[0])
+
+    def node_endpoints(self, node_ids: list[int], listener_name: str) -> list[NodeEndpoint]:
+        return [
+            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in endpoints_of(self._hints, node_ids, listener_name)
+        ]
+
+
+class _Answer:
+    """The answer of one request, filled in as its partitions are settled."""
+
+    __slots__ = ("acks", "context", "failures", "future", "handler", "hinted", "pending", "response")
+
+    def __init__(self, handler: Produce, context: RequestContext, acks: int) -> None:
+        self.handler = handler
+        self.context = context
+        self.acks = acks
+        self.response = ProduceResponse()
+        self.pending = 0
+        self.future: asyncio.Future[ProduceResponse | None] | None = None
+        self.hinted: list[int] = []
+        self.failures: list[str] = []
+
+    def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
+        slot.error_code = error.code
+        slot.error_message = error.message
+        self.failures.append(error.code.name)
+
+    def settle(self, name: str, slot: PartitionProduceResponse, result: AppendResult) -> None:
+        """One partition is done: called once for each, some before `result` is."""
+        slot.base_offset = result.base_offset
+        slot.log_append_time_ms = result.log_append_time_ms
+        slot.log_start_offset = result.log_start_offset
+        if result.error:
+            slot.error_code = result.error
+            slot.error_message = result.message
+            if result.record_errors:
+                slot.record_errors = [
+                    BatchIndexAndErrorMessage(batch_index=error.batch_index, batch_index_error_message=error.message)
+                    for error in result.record_errors
+                ]
+            self.failures.append(f"{name}-{slot.index}: {result.error.name}")
+            if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and self.context.api_version >= 10:
+                self.handler.hint_leader(name, slot, self)
+        self.pending -= 1
+        if not self.pending and self.future is not None and not self.future.done():
+            self._fulfil(self.future)
+
+    def result(self) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+        """The answer when all partitions are settled, else a future of it."""
+        if self.pending:
+            self.future = asyncio.get_running_loop().create_future()
+            return self.future
+        return self._finished()
+
+    def _fulfil(self, future: "asyncio.Future[ProduceResponse | None]") -> None:
+        try:
+            future.set_result(self._finished())
+        except CloseConnectionError as error:
+            future.set_exception(error)
+
+    def _finished(self) -> ProduceResponse | None:
+        if self.hinted:
+            address = self.context.address
+            self.response.node_endpoints = self.handler.node_endpoints(self.hinted, address.listener_name)
+        if self.acks:
+            return self.response
+        if self.failures:
+            raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
+        return None
+
+
+def check_records(records: Records | None, version: int, transactional_id: str | None) -> memoryview:
+    """The record set to append, when this version of the request may carry it.
+
+    Raises InvalidRecordError, UnsupportedCompressionTypeError, or for transactional records (no transaction is served
+    here, so none can have been begun) InvalidTxnStateError.
+    """
+    view = records if isinstance(records, memoryview) else _view(records)
+    if version < 3:
+        return view
+    size = len(view)
+    if size < _MIN_BATCH_BYTES:
+        raise InvalidRecordError(
+            f"Produce requests with version {version} must have at least one record batch per partition"
+        )
+    _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
+    if magic != 2:
+        raise InvalidRecordError(
+            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
+        )
+    if length + _LOG_OVERHEAD != size:
+        raise InvalidRecordError(
+            f"Produce requests with version {version} are only allowed to contain exactly one record batch per "
+            "partition"
+        )
+    if attributes & _CODEC_MASK == _ZSTD and version < 7:
+        raise UnsupportedCompressionTypeError(
+            f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        )
+    if attributes & _TRANSACTIONAL:
+        if transactional_id is None:
+            raise TransactionalIdAuthorizationError()
+        raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
+    return view
+
+
+def _view(records: Records | None) -> memoryview:
+    if records is None:
+        return memoryview(b"")
+    if isinstance(records, bytes | bytearray):
+        return memoryview(records)
+    raise InvalidRecordError("a request's records are bytes")

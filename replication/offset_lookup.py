@@ -1,0 +1,114 @@
+"""The offsets that a partition is asked for by time or by a special timestamp (ListOffsets)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..storage.log import Log
+from .isolation import Isolation
+from .partition import Partition
+
+__all__ = [
+    "EARLIEST",
+    "EARLIEST_LOCAL",
+    "LATEST",
+    "LATEST_TIERED",
+    "MAX_TIMESTAMP",
+    "FoundOffset",
+    "OffsetQuery",
+    "edge_offset",
+    "find_by_time",
+    "offsets_before",
+    "search_of",
+]
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+
+_NO_TIMESTAMP = -1
+_NO_EPOCH = -1
+
+
+class FoundOffset(NamedTuple):
+    """``timestamp`` is -1 for the ends of the log; ``leader_epoch`` -1 when it is not known."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class OffsetQuery(NamedTuple):
+    """``timestamp`` in ms, or one of the special ones. ``isolation`` LOG_END is for brokers and debugging tools."""
+
+    timestamp: int
+    isolation: Isolation
+    leader_epoch: int = -1
+    leader_only: bool = True
+
+
+def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffset | None:
+    """The answer to a special timestamp that needs no look into the log; None when one is needed.
+
+    Raises OffsetNotAvailableError (see `Partition.check_latest_known`).
+    """
+    if query.timestamp == LATEST:
+        if query.isolation is not Isolation.LOG_END:
+            partition.check_latest_known()
+        return FoundOffset(_NO_TIMESTAMP, partition.readable_end(query.isolation), partition.leader_epoch)
+    if query.timestamp in (EARLIEST, EARLIEST_LOCAL):
+        start = log.log_start_offset
+        entries = log.leader_epochs.entries
+        # The first epoch is not that of the start when the records there are older than epochs (formats v0 and v1).
+        known = bool(entries) and entries[0].start_offset <= start
+        return FoundOffset(_NO_TIMESTAMP, start, entries[0].epoch if known else _NO_EPOCH)
+    if query.timestamp == LATEST_TIERED:
+        return FoundOffset(_NO_TIMESTAMP, -1, _NO_EPOCH)
+    return None
+
+
+def search_of(log: Log, timestamp: int) -> Callable[[], FoundOffset | None]:
+    """The look into the log that answers ``timestamp``; it reads files, so it is for the worker pool."""
+
+    def search() -> FoundOffset | None:
+        found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+        return None if found is None else FoundOffset(*found)
+
+    return search
+
+
+def find_by_time(partition: Partition, query: OffsetQuery, found: FoundOffset | None) -> FoundOffset | None:
+    """What the caller may know of what the search found: nothing beyond the end that it may read.
+
+    Raises OffsetNotAvailableError when that end is not settled yet.
+    """
+    if found is not None and found.offset < partition.readable_end(query.isolation):
+        return found
+    if query.isolation is not Isolation.LOG_END:
+        partition.check_latest_known()
+    return None
+
+
+def offsets_before(partition: Partition, log: Log, query: OffsetQuery, max_count: int, now_ms: int) -> list[int]:
+    """v0's answer: starts of segments last written at or before a time, and the end, the highest first.
+
+    A consumer is not told of offsets above the high watermark; that stands in for all of them.
+    """
+    view = log.view
+    starts = [(max(segment.base_offset, view.log_start_offset), segment) for segment in view.segments]
+    offsets = [offset for offset, _ in starts]
+    if view.end_position > 0:
+        offsets.append(view.log_end_offset)
+    if query.timestamp == LATEST:
+        last = len(offsets) - 1
+    elif query.timestamp == EARLIEST:
+        last = 0
+    else:
+        written = [segment.modified_ms() for _, segment in starts] + [now_ms]
+        last = next((slot for slot in range(len(offsets) - 1, -1, -1) if written[slot] <= query.timestamp), -1)
+    chosen = sorted(offsets[max(last + 1 - max(max_count, 0), 0) : last + 1], reverse=True)
+    high_watermark = partition.high_watermark
+    if query.isolation is Isolation.LOG_END or not any(offset > high_watermark for offset in chosen):
+        return chosen
+    return [high_watermark, *(offset for offset in chosen if offset <= high_watermark)]

@@ -1,0 +1,457 @@
+"""The partitions on this broker: what handlers and coordinators talk to.
+
+An append or a read that can be done at once is done at once: the callback is called, or the results returned, before
+the call returns, and no task or future is made. What must wait is parked in the purgatories (`wakeups`). Everything
+here is on the loop; the bytes are the log's business, on its strand.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+from ..protocol.errors import (
+    ErrorCode,
+    InvalidTopicError,
+    KafkaError,
+    KafkaStorageError,
+    NotLeaderOrFollowerError,
+    UnknownTopicOrPartitionError,
+    error_for,
+)
+from ..protocol.records.batch import iter_batches
+from ..storage.errors import record_errors_of
+from ..storage.log import LeaderAppend, LogAppendInfo
+from ..storage.producer_state import AppendOrigin
+from ..storage.topic_partition import TopicPartition
+from .append import AppendResult
+from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
+from .hosted_partition import HostedPartition
+from .isolation import Isolation
+from .isr import PendingIsr
+from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
+from .partition import Partition
+from .reader import available_bytes, read_partition
+from .wakeups import Wakeups
+
+__all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
+
+logger = logging.getLogger(__name__)
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+_READ_ALL_BYTES = 1 << 20
+
+FetchResults = list[tuple[PartitionFetch, FetchResult]]
+T = TypeVar("T")
+
+
+class PartitionSet:
+    """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
+
+    ``offload`` runs a function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller;
+    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of errors that only a bug explains.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_known: Callable[[TopicPartition], bool],
+        offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+        propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
+        broken: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        self._loop = loop
+        self._is_known = is_known
+        self._offload = offload
+        self._propose_isr = propose_isr
+        self._broken = broken
+        self._hosted: dict[TopicPartition, HostedPartition] = {}
+        self._offline: set[TopicPartition] = set()
+        self.wakeups = Wakeups(loop)
+
+    # -- which partitions ---------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[HostedPartition]:
+        """The online partitions."""
+        return iter(self._hosted.values())
+
+    def __len__(self) -> int:
+        return len(self._hosted)
+
+    def get(self, topic_partition: TopicPartition) -> HostedPartition | None:
+        """The partition, when its log is here and online."""
+        return self._hosted.get(topic_partition)
+
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition in self._offline
+
+    def is_leader(self, topic_partition: TopicPartition) -> bool:
+        hosted = self._hosted.get(topic_partition)
+        return hosted is not None and hosted.partition.leader is not None
+
+    def leaders(self) -> Iterable[HostedPartition]:
+        """The online partitions that this broker leads."""
+        return (hosted for hosted in self._hosted.values() if hosted.partition.leader is not None)
+
+    def require(self, topic_partition: TopicPartition) -> HostedPartition:
+        """The partition. Raises KafkaStorageError when its directory is offline, NotLeaderOrFollowerError when another
+        broker has it, UnknownTopicOrPartitionError when nobody does."""
+        hosted = self._hosted.get(topic_partition)
+        if hosted is None:
+            raise self._absence(topic_partition)
+        return hosted
+
+    def _absence(self, topic_partition: TopicPartition) -> KafkaError:
+        if topic_partition in self._offline:
+            return KafkaStorageError(f"{topic_partition} is in an offline log directory")
+        if self._is_known(topic_partition):
+            return NotLeaderOrFollowerError()
+        return UnknownTopicOrPartitionError()
+
+    def host(self, hosted: HostedPartition) -> None:
+        self._offline.discard(hosted.topic_partition)
+        self._hosted[hosted.topic_partition] = hosted
+
+    def forget(self, topic_partition: TopicPartition) -> None:
+        """The partition is not here any more; who waits for it is told so."""
+        self._offline.discard(topic_partition)
+        hosted = self._hosted.pop(topic_partition, None)
+        if hosted is not None:
+            hosted.partition.resign()
+            self.wakeups.leadership_lost(hosted, self._absence(topic_partition).code)
+
+    def mark_offline(self, topic_partition: TopicPartition) -> None:
+        """The partition's log directory failed."""
+        self._offline.add(topic_partition)
+        hosted = self._hosted.pop(topic_partition, None)
+        if hosted is not None:
+            hosted.partition.resign()
+            self.wakeups.leadership_lost(hosted, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    # -- appends ------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        topic_partition: TopicPartition,
+        records: memoryview | bytearray | bytes,
+        required_acks: int,
+        timeout_ms: int,
+        now_ms: int,
+        done: Callable[[AppendResult], None],
+        *,
+        allow_internal: bool = False,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> None:
+        """Append to a partition led here; ``done`` is called exactly once, possibly before this returns.
+
+        ``required_acks``: -1 waits until the high watermark covers the records, at most ``timeout_ms``. ``now_ms`` is
+        the wall clock, for timestamps. ``records`` may be patched in place.
+        """
+        hosted = self._hosted.get(topic_partition)
+        if hosted is None:
+            done(AppendResult.failed(self._absence(topic_partition)))
+            return
+        if topic_partition.topic in INTERNAL_TOPICS and not allow_internal:
+            done(AppendResult.failed(InvalidTopicError(f"Cannot append to internal topic {topic_partition.topic}")))
+            return
+        partition = hosted.partition
+        try:
+            partition.check_append(required_acks)
+        except KafkaError as error:
+            done(AppendResult.failed(error))
+            return
+        hosted.strand.append(
+            LeaderAppend(records, partition.leader_epoch, now_ms, origin),
+            partial(self._appended, hosted, required_acks, timeout_ms, done),
+        )
+
+    def _appended(
+        self,
+        hosted: HostedPartition,
+        required_acks: int,
+        timeout_ms: int,
+        done: Callable[[AppendResult], None],
+        outcome: LogAppendInfo | Exception,
+    ) -> None:
+        """The log has taken or refused an append."""
+        if isinstance(outcome, Exception):
+            done(self._refusal(hosted, outcome))
+            return
+        partition = hosted.partition
+        leader = partition.leader
+        if leader is not None:
+            moved = partition.maybe_increment_high_watermark(self.monotonic_ms() if leader.replicas else 0)
+            if hosted.waiting_followers:
+                self.wakeups.log_grew(hosted)
+            if moved:
+                self.wakeups.high_watermark_moved(hosted)
+        result = AppendResult(
+            ErrorCode.NONE,
+            outcome.first_offset,
+            outcome.last_offset,
+            outcome.log_append_time_ms,
+            outcome.log_start_offset,
+        )
+        if required_acks != -1:
+            done(result)
+            return
+        required_offset = outcome.last_offset + 1
+        verdict = partition.check_acks(required_offset)
+        if verdict is None:
+            self.wakeups.appends.park(
+                hosted.waiting_appends, required_offset, timeout_ms, partial(_acknowledge, result, done)
+            )
+        else:
+            _acknowledge(result, done, verdict)
+
+    def _refusal(self, hosted: HostedPartition, error: Exception) -> AppendResult:
+        if not isinstance(error, KafkaError):
+            # A bug, whose traceback storage has logged. A broken invariant is not to be worked on with.
+            self._broken(error)
+            return AppendResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+        result = AppendResult.failed(error)
+        if not isinstance(error, NotLeaderOrFollowerError | KafkaStorageError):
+            result.log_start_offset = hosted.log.log_start_offset
+        result.record_errors = record_errors_of(error)
+        return result
+
+    def append_internal(
+        self, topic_partition: TopicPartition, records: bytes | bytearray, now_ms: int, timeout_ms: int = 5000
+    ) -> "asyncio.Future[int]":
+        """A coordinator's append with acks=-1: the base offset, once committed. The future raises KafkaError."""
+        future: asyncio.Future[int] = self._loop.create_future()
+
+        def done(result: AppendResult) -> None:
+            if future.done():
+                return
+            if result.error:
+                future.set_exception(error_for(result.error, result.message))
+            else:
+                future.set_result(result.base_offset)
+
+        self.append(
+            topic_partition,
+            bytearray(records),
+            -1,
+            timeout_ms,
+            now_ms,
+            done,
+            allow_internal=True,
+            origin=AppendOrigin.COORDINATOR,
+        )
+        return future
+
+    # -- reads --------------------------------------------------------------------------------------------------------
+
+    def fetch(
+        self, params: FetchParams, fetches: list[PartitionFetch], done: Callable[[FetchResults], None]
+    ) -> FetchResults | None:
+        """Read partitions in their order. Either the results are returned, or None, and ``done`` gets them later, once.
+
+        They come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell, or when
+        the fetch does not want to wait. A partition that does not exist is told with the rest: it may come into being.
+        """
+        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True)
+        if is_urgent or size_bytes >= params.min_bytes or params.max_wait_ms <= 0:
+            return results
+        if size_bytes and self._is_at_a_segments_end(params, results):
+            return results
+        self._park(params, fetches, results, done)
+        return None
+
+    def _is_at_a_segments_end(self, params: FetchParams, results: FetchResults) -> bool:
+        """Whether waiting would bring no more of what was found: a read stops where its segment ends."""
+        return any(
+            result.size_bytes
+            and fetch.topic_partition is not None
+            and available_bytes(self._hosted[fetch.topic_partition], fetch, params) is None
+            for fetch, result in results
+        )
+
+    def _park(
+        self,
+        params: FetchParams,
+        fetches: list[PartitionFetch],
+        results: FetchResults,
+        done: Callable[[FetchResults], None],
+    ) -> None:
+        def finish() -> None:
+            done(self._read_all(params, fetches, from_fetcher=False)[0])
+
+        operation = self.wakeups.fetches.delayed_fetch(params, finish)
+        is_follower = params.isolation is Isolation.LOG_END
+        hosted_partitions = self._hosted
+        for fetch, result in results:
+            hosted = hosted_partitions.get(fetch.topic_partition) if fetch.topic_partition is not None else None
+            if hosted is not None:
+                operation.watch(hosted.waiting_followers if is_follower else hosted.waiting_consumers, fetch)
+                if result.size_bytes:
+                    operation.note_available(fetch, result.size_bytes)
+        self.wakeups.fetches.park(operation)
+
+    def _read_all(
+        self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool
+    ) -> tuple[FetchResults, int, bool]:
+        """(results, bytes read, whether something should be told at once). ``from_fetcher``: it is here to ask, so a
+        follower's progress is noted; else we read for it because something changed."""
+        limit = params.max_bytes
+        min_one_batch = not params.hard_max_bytes
+        is_follower = params.is_follower
+        results: FetchResults = []
+        total = 0
+        is_urgent = False
+        is_anything_there = False
+        for fetch in fetches:
+            topic_partition = fetch.topic_partition
+            hosted = self._hosted.get(topic_partition) if topic_partition is not None else None
+            try:
+                if hosted is None:
+                    raise (
+                        self._absence(topic_partition)
+                        if topic_partition is not None
+                        else UnknownTopicOrPartitionError()
+                    )
+                if is_follower:
+                    result = self._read_for_follower(hosted, fetch, params, limit, min_one_batch, from_fetcher)
+                else:
+                    max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
+                    result = read_partition(hosted, fetch, params, max_bytes, min_one_batch=min_one_batch)
+            except KafkaError as error:
+                result = FetchResult(error.code)
+                is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)
+            else:
+                is_anything_there = True
+                size = result.size_bytes
+                if size:
+                    min_one_batch = False
+                    total += size
+                    limit = limit - size if size < limit else 0
+                elif result.diverging_epoch is not None:
+                    is_urgent = True
+            results.append((fetch, result))
+        return results, total, is_urgent or not is_anything_there
+
+    def _read_for_follower(
+        self,
+        hosted: HostedPartition,
+        fetch: PartitionFetch,
+        params: FetchParams,
+        limit: int,
+        min_one_batch: bool,
+        from_fetcher: bool,
+    ) -> FetchResult:
+        partition = hosted.partition
+        partition.check_readable(fetch.current_leader_epoch, leader_only=True)
+        replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
+        leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's
+        result = read_partition(hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch)
+        if from_fetcher and result.diverging_epoch is None:
+            progress = partition.record_follower_fetch(
+                replica,
+                fetch.fetch_offset,
+                fetch.log_start_offset,
+                self.monotonic_ms(),
+                leader_end_offset,
+                params.replica_epoch,
+                may_propose=self._propose_isr is not None,
+            )
+            if progress.isr_change is not None and self._propose_isr is not None:
+                self._propose_isr(partition, progress.isr_change)
+            if progress.high_watermark_moved:
+                self.wakeups.high_watermark_moved(hosted)
+        return result
+
+    async def read_all(self, topic_partition: TopicPartition) -> AsyncIterator[memoryview]:
+        """All record batches from the log start to the LEO of now, whole ones, some at a time; read in the worker pool.
+
+        For a coordinator that loads its partition. Raises KafkaError.
+        """
+        log = self.require(topic_partition).log
+        end = log.log_end_offset
+        offset = log.log_start_offset
+
+        def read_some() -> memoryview | None:
+            read = log.read(offset, _READ_ALL_BYTES, end, True)
+            return None if read.region is None else memoryview(read.region.read())
+
+        while offset < end:
+            data = await self._offload(read_some)
+            whole = 0
+            for batch in iter_batches(data) if data is not None else ():
+                whole = batch.end
+                offset = batch.next_offset
+            if not whole:
+                break  # the rest was compacted away
+            yield data[:whole]
+
+    # -- offsets ------------------------------------------------------------------------------------------------------
+
+    def list_offset(
+        self, topic_partition: TopicPartition, query: OffsetQuery
+    ) -> FoundOffset | Awaitable[FoundOffset | None] | None:
+        """An offset by time or at an end (ListOffsets); awaitable when the log must be read. None: no such record.
+
+        Raises what `require` and `Partition.check_readable` raise, and OffsetNotAvailableError; also when awaited.
+        """
+        hosted = self.require(topic_partition)
+        partition = hosted.partition
+        partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
+        found = edge_offset(partition, hosted.log, query)
+        return found if found is not None else self._search_offset(hosted, query)
+
+    async def _search_offset(self, hosted: HostedPartition, query: OffsetQuery) -> FoundOffset | None:
+        found = await self._offload(search_of(hosted.log, query.timestamp))
+        hosted.partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
+        return find_by_time(hosted.partition, query, found)
+
+    def offsets_before(
+        self, topic_partition: TopicPartition, query: OffsetQuery, max_count: int, now_ms: int
+    ) -> list[int]:
+        """ListOffsets v0: up to ``max_count`` offsets at or before a time, the highest first. Raises KafkaError."""
+        hosted = self.require(topic_partition)
+        hosted.partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
+        return offsets_before(hosted.partition, hosted.log, query, max_count, now_ms)
+
+    def end_offset_for_epoch(
+        self, topic_partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
+    ) -> EpochEnd:
+        """Where ``leader_epoch``, or the last one before it, ends in the leader's log; (-1, -1) when that is not known.
+
+        ``current_leader_epoch`` is the one the caller believes in. Raises KafkaError.
+        """
+        hosted = self.require(topic_partition)
+        hosted.partition.check_readable(current_leader_epoch, leader_only=True)
+        found = hosted.log.end_offset_for_epoch(leader_epoch)
+        return _UNKNOWN_EPOCH_END if found is None else EpochEnd(*found)
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    def shrink_isrs(self) -> None:
+        """Propose ISRs without the followers that lag: to be called every half of replica.lag.time.max.ms."""
+        if self._propose_isr is None:
+            return
+        now_ms = self.monotonic_ms()
+        for hosted in tuple(self.leaders()):
+            change = hosted.partition.maybe_shrink_isr(now_ms)
+            if change is not None:
+                self._propose_isr(hosted.partition, change)
+
+    def monotonic_ms(self) -> int:
+        """The clock of lags and time-outs."""
+        return int(self._loop.time() * 1000)
+
+    def close(self) -> None:
+        self.wakeups.close()
+
+
+_UNKNOWN_EPOCH_END = EpochEnd(-1, -1)
+
+
+def _acknowledge(result: AppendResult, done: Callable[[AppendResult], None], error: ErrorCode) -> None:
+    """An append with acks=-1 has ended: it is written, and ``error`` says whether it is committed."""
+    if error:
+        result.error = error
+        result.base_offset = -1 if error is ErrorCode.NOT_LEADER_OR_FOLLOWER else result.base_offset
+    done(result)

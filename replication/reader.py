@@ -1,0 +1,98 @@
+"""Reading one partition for one fetch: who may read, and up to where."""
+
+import logging
+
+from ..protocol.errors import ErrorCode, InconsistentTopicIdError, KafkaError, OffsetOutOfRangeError
+from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
+from .hosted_partition import HostedPartition
+from .isolation import Isolation
+
+__all__ = ["available_bytes", "read_partition"]
+
+logger = logging.getLogger(__name__)
+
+
+def read_partition(
+    hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, max_bytes: int, *, min_one_batch: bool
+) -> FetchResult:
+    """Read ``fetch`` as far as its isolation allows. Raises KafkaError."""
+    partition = hosted.partition
+    partition.check_readable(fetch.current_leader_epoch, leader_only=params.leader_only)
+    if fetch.topic_id is not None and fetch.topic_id != partition.topic_id and partition.topic_id is not None:
+        raise InconsistentTopicIdError()
+    log = hosted.log
+    high_watermark = partition.high_watermark
+    log_start_offset = log.log_start_offset
+    last_stable_offset = log.last_stable_offset(high_watermark)
+    result = FetchResult(ErrorCode.NONE, high_watermark, last_stable_offset, log_start_offset)
+    if fetch.last_fetched_epoch >= 0:
+        result.diverging_epoch = diverging_epoch(hosted, fetch)
+        if result.diverging_epoch is not None:
+            return result
+    isolation = params.isolation
+    if isolation is Isolation.HIGH_WATERMARK:
+        end = high_watermark
+    elif isolation is Isolation.COMMITTED:
+        end = last_stable_offset
+        result.aborted_transactions = []
+    else:
+        end = log.log_end_offset
+    offset = fetch.fetch_offset
+    if offset == end:
+        return result  # the common case of a consumer that has everything
+    read = log.read(offset, max_bytes, end, min_one_batch, isolation is Isolation.COMMITTED)
+    if read.region is not None and (params.hard_max_bytes or not read.first_batch_incomplete):
+        # Who understands it (v3+) gets nothing rather than part of a batch.
+        result.records = read.region
+        result.size_bytes = read.region.size_bytes
+        if read.aborted_transactions:
+            result.aborted_transactions = read.aborted_transactions
+    return result
+
+
+def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd | None:
+    """Where the fetcher's log parts from ours, judging by the last epoch it fetched; None when it does not (KIP-595).
+
+    Raises OffsetOutOfRangeError when our epochs cannot tell, or the offset is before our start.
+    """
+    log = hosted.log
+    found = log.end_offset_for_epoch(fetch.last_fetched_epoch)
+    if found is None:
+        raise OffsetOutOfRangeError(
+            f"{hosted.topic_partition}: where the last fetched epoch {fetch.last_fetched_epoch} ends is not known"
+        )
+    if fetch.fetch_offset < log.log_start_offset:
+        raise OffsetOutOfRangeError(
+            f"{hosted.topic_partition}: offset {fetch.fetch_offset} is before the log start {log.log_start_offset}"
+        )
+    epoch, end_offset = found
+    if epoch < fetch.last_fetched_epoch or end_offset < fetch.fetch_offset:
+        return EpochEnd(epoch, end_offset)
+    return None
+
+
+def available_bytes(hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams) -> int | None:
+    """What a parked fetch would get from this partition; None: it should not wait any longer, something changed.
+
+    That is an error, a divergence, a truncation below its offset, or data that lie in another segment than the end: a
+    read stops at the end of a segment, so waiting would not bring more.
+    """
+    partition = hosted.partition
+    try:
+        partition.check_readable(fetch.current_leader_epoch, leader_only=params.leader_only)
+        if fetch.last_fetched_epoch >= 0 and diverging_epoch(hosted, fetch) is not None:
+            return None
+    except KafkaError:
+        return None
+    view = hosted.log.view
+    end = partition.readable_end(params.isolation)
+    offset = fetch.fetch_offset
+    if offset == end:
+        return 0
+    if offset > end:
+        return None
+    if params.min_bytes <= 1:
+        return 1
+    if view.slot_of(offset) < view.slot_of(end):
+        return None
+    return min(hosted.log.bytes_between(offset, end), fetch.max_bytes)

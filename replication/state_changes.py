@@ -1,0 +1,326 @@
+"""What the controller orders: which replicas are here, who leads, which go (LeaderAndIsr, StopReplica).
+
+One order at a time. Making logs and writing leader epochs touches files, so it happens in the worker pool and on the
+logs' strands; roles change on the loop, all at once for each partition:
+
+    to lead:    log there ► fence and epoch start on the strand ► leader, by the LEO that the strand found
+    to follow:  follower at once, who waits is told ► fence on the strand
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from ..protocol.errors import (
+    ControllerMovedError,
+    ErrorCode,
+    FencedLeaderEpochError,
+    InconsistentTopicIdError,
+    KafkaError,
+    KafkaStorageError,
+    UnknownTopicOrPartitionError,
+)
+from ..storage.log import Log
+from ..storage.log_store import LogStore
+from ..storage.topic_partition import TopicPartition
+from .hosted_partition import HostedPartition
+from .partition import Partition
+from .partition_set import PartitionSet
+from .partition_state import PartitionState
+
+__all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
+
+logger = logging.getLogger(__name__)
+
+NO_EPOCH = -1
+EPOCH_DURING_DELETE = -2
+"""A topic being deleted does not get a new leader epoch; this one passes any check."""
+
+
+class Leadership(NamedTuple):
+    """A partition and the leader epoch under which its leadership began or ended here."""
+
+    topic_partition: TopicPartition
+    leader_epoch: int
+
+
+class ReplicaStop(NamedTuple):
+    """An order to stop a replica, and to delete its log."""
+
+    topic_partition: TopicPartition
+    leader_epoch: int
+    delete: bool
+
+
+LeadershipListener = Callable[[Sequence[Leadership], Sequence[Leadership]], None]
+"""``(elected, resigned)``: coordinators load and unload what the partitions hold."""
+
+
+class TopicSettings(Protocol):
+    """What is needed of a TopicConfig."""
+
+    def int(self, name: str) -> int: ...
+    def boolean(self, name: str) -> bool: ...
+
+
+class StateChanges:
+    """Carries out the controller's orders on ``partitions``. Its methods are called on the loop."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        partitions: PartitionSet,
+        logs: LogStore,
+        *,
+        topic_settings: Callable[[str], TopicSettings],
+        is_alive: Callable[[int], bool],
+        replica_lag_time_max_ms: int,
+        offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._broker_id = broker_id
+        self._partitions = partitions
+        self._logs = logs
+        self._topic_settings = topic_settings
+        self._is_alive = is_alive
+        self._lag_max_ms = replica_lag_time_max_ms
+        self._offload = offload
+        self._one_at_a_time = asyncio.Lock()
+        self._listeners: list[LeadershipListener] = []
+        self._checkpointed: Mapping[TopicPartition, int] = {}
+        self.controller_epoch = -1
+
+    def on_leadership(self, listener: LeadershipListener) -> None:
+        """Have ``listener`` called after each order that changed leaderships."""
+        self._listeners.append(listener)
+
+    async def load_high_watermarks(self) -> None:
+        """Read the checkpoints of the last run: before the first order."""
+        self._checkpointed = await self._offload(self._logs.read_high_watermarks)
+
+    # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
+
+    async def become_leader_or_follower(
+        self, states: Sequence[PartitionState], controller_epoch: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
+
+        Raises ControllerMovedError when the order is of an older controller than one that spoke before.
+        """
+        async with self._one_at_a_time:
+            self._check_controller(controller_epoch)
+            codes = await asyncio.gather(*(self._take_role(state, controller_epoch) for state in states))
+            elected: list[Leadership] = []
+            resigned: list[Leadership] = []
+            for state, (code, is_new) in zip(states, codes, strict=True):
+                if code is ErrorCode.NONE and is_new:
+                    change = Leadership(state.topic_partition, state.leader_epoch)
+                    (elected if state.leader == self._broker_id else resigned).append(change)
+            self._tell(elected, resigned)
+            return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
+
+    def _check_controller(self, controller_epoch: int) -> None:
+        if controller_epoch < self.controller_epoch:
+            raise ControllerMovedError(
+                f"the order is of controller epoch {controller_epoch}, the latest known is {self.controller_epoch}"
+            )
+        self.controller_epoch = controller_epoch
+
+    async def _take_role(self, state: PartitionState, controller_epoch: int) -> tuple[ErrorCode, bool]:
+        """(code, whether the leader epoch was new)."""
+        try:
+            hosted = await self._host(state)
+            if hosted is None:
+                return ErrorCode.NONE, False
+            hosted.partition.controller_epoch = controller_epoch
+            if state.leader == self._broker_id:
+                await self._lead(hosted, state)
+            else:
+                await self._follow(hosted, state)
+        except KafkaError as error:
+            logger.warning("%s: cannot take leader epoch %d: %s", state.topic_partition, state.leader_epoch, error)
+            return error.code, False
+        return ErrorCode.NONE, True
+
+    async def _host(self, state: PartitionState) -> HostedPartition | None:
+        """The partition with its log, opened or made; None when ``state`` brings nothing new. Raises KafkaError."""
+        topic_partition = state.topic_partition
+        if self._partitions.is_offline(topic_partition):
+            raise KafkaStorageError("its log directory is offline")
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None:
+            if not _agree(state.topic_id, hosted.log.topic_id):
+                raise InconsistentTopicIdError(f"it has topic id {hosted.log.topic_id}, not {state.topic_id}")
+            known_epoch = hosted.partition.leader_epoch
+            if state.leader_epoch < known_epoch:
+                raise ControllerMovedError(f"leader epoch {known_epoch} is known")
+            if state.leader_epoch == known_epoch:
+                if hosted.log.topic_id is None and state.topic_id is not None:
+                    await self._open_log(state)  # the controller got topic ids by an upgrade, without an election
+                    hosted.partition.topic_id = hosted.log.topic_id
+                return None
+        if self._broker_id not in state.replicas:
+            raise UnknownTopicOrPartitionError(f"broker {self._broker_id} is not in {state.replicas}")
+        if hosted is not None:
+            return hosted
+        return self._new_hosted(state, await self._open_log(state))
+
+    async def _open_log(self, state: PartitionState) -> Log:
+        """The log, made if need be, with its topic id."""
+        try:
+            log: Log = await self._offload(
+                lambda: self._logs.get_or_create(state.topic_partition, state.is_new, state.topic_id)
+            )
+        except ValueError as error:  # the log on disk is of another topic of that name
+            raise InconsistentTopicIdError(str(error)) from error
+        return log
+
+    def _new_hosted(self, state: PartitionState, log: Log) -> HostedPartition:
+        topic_partition = state.topic_partition
+        strand = self._logs.strand(topic_partition)
+        if strand is None:  # the directory failed while we were away
+            raise KafkaStorageError("its log directory is offline")
+        partition = Partition(
+            topic_partition, self._broker_id, replica_lag_time_max_ms=self._lag_max_ms, is_alive=self._is_alive
+        )
+        settings = self._topic_settings(topic_partition.topic)
+        partition.attach_log(log, self._checkpointed.get(topic_partition, 0), settings.int("min.insync.replicas"))
+        hosted = HostedPartition(partition, log, strand)
+        hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
+        self._partitions.host(hosted)
+        return hosted
+
+    async def _lead(self, hosted: HostedPartition, state: PartitionState) -> None:
+        leader_epoch = state.leader_epoch
+
+        def begin(log: Log) -> int:
+            # Successive elections may leave followers with epochs later than any record here: noting the start of
+            # ours, even without a record, lets them find out where to cut.
+            log.fence(leader_epoch)
+            log.assign_epoch_start(leader_epoch)
+            return log.log_end_offset
+
+        epoch_start_offset: int = await self._on_strand(hosted, begin)
+        partition = hosted.partition
+        if self._partitions.get(hosted.topic_partition) is not hosted:
+            raise KafkaStorageError("its log directory failed meanwhile")
+        partition.become_leader(state, epoch_start_offset, self._partitions.monotonic_ms())
+        logger.info(
+            "%s: leader under epoch %d from offset %d, partition epoch %d, HW %d, ISR %s",
+            hosted.topic_partition,
+            leader_epoch,
+            epoch_start_offset,
+            state.partition_epoch,
+            partition.high_watermark,
+            state.isr,
+        )
+        self._partitions.wakeups.high_watermark_moved(hosted)
+        self._partitions.wakeups.leadership_changed(hosted)
+
+    async def _follow(self, hosted: HostedPartition, state: PartitionState) -> None:
+        hosted.partition.become_follower(state)
+        logger.info(
+            "%s: follower of %d under epoch %d, partition epoch %d, LEO %d, HW %d",
+            hosted.topic_partition,
+            state.leader,
+            state.leader_epoch,
+            state.partition_epoch,
+            hosted.log.log_end_offset,
+            hosted.partition.high_watermark,
+        )
+        self._partitions.wakeups.leadership_lost(hosted)
+        await self._on_strand(hosted, lambda log: log.fence(state.leader_epoch))
+
+    def _on_strand(self, hosted: HostedPartition, step: Callable[[Log], Any]) -> "asyncio.Future[Any]":
+        """Run a step behind what is queued on the log. The future raises what it raised."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Any) -> None:
+            if future.done():
+                return
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+        hosted.strand.submit(step, done)
+        return future
+
+    # -- StopReplica --------------------------------------------------------------------------------------------------
+
+    async def stop_replicas(
+        self, stops: Sequence[ReplicaStop], controller_epoch: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Stop replicas, and delete the logs of those that are to go; a code for each.
+
+        Raises ControllerMovedError as above.
+        """
+        async with self._one_at_a_time:
+            self._check_controller(controller_epoch)
+            resigned: list[Leadership] = []
+            codes = {}
+            for stop in stops:
+                try:
+                    self._stop(stop, resigned)
+                    codes[stop.topic_partition] = ErrorCode.NONE
+                except KafkaError as error:
+                    logger.warning("%s: not stopped: %s", stop.topic_partition, error)
+                    codes[stop.topic_partition] = error.code
+            self._tell([], resigned)
+            return codes
+
+    def _stop(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
+        topic_partition = stop.topic_partition
+        if self._partitions.is_offline(topic_partition):
+            raise KafkaStorageError("its log directory is offline")
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None:
+            known_epoch = hosted.partition.leader_epoch
+            if stop.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
+                raise FencedLeaderEpochError(f"leader epoch {known_epoch} is known")
+            resigned.append(Leadership(topic_partition, known_epoch))
+            if stop.delete:
+                self._partitions.forget(topic_partition)
+            else:
+                hosted.partition.resign()
+                self._partitions.wakeups.leadership_lost(hosted)
+        if stop.delete:
+            # Also when nothing is hosted: the topic may have been deleted while this broker was down.
+            self._logs.async_delete(topic_partition)
+
+    # -- the rest -----------------------------------------------------------------------------------------------------
+
+    def directory_failed(self, path: str, topic_partitions: Iterable[TopicPartition]) -> None:
+        """A log directory went offline with these partitions (`LogStore.on_directory_failure`)."""
+        resigned = []
+        for topic_partition in topic_partitions:
+            hosted = self._partitions.get(topic_partition)
+            if hosted is not None and hosted.partition.is_leader:
+                resigned.append(Leadership(topic_partition, hosted.partition.leader_epoch))
+            self._partitions.mark_offline(topic_partition)
+        self._tell([], resigned)
+
+    def topic_settings_changed(self, topic: str) -> None:
+        """Go by a topic's new settings; those of its logs change with `LogStore.update_topic_config`."""
+        settings = self._topic_settings(topic)
+        for hosted in self._partitions:
+            if hosted.topic_partition.topic == topic:
+                hosted.partition.minimum_isr = settings.int("min.insync.replicas")
+                hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
+
+    async def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks: every replica.high.watermark.checkpoint.interval.ms, and at a clean stop."""
+        high_watermarks = {hosted.topic_partition: hosted.partition.high_watermark for hosted in self._partitions}
+        if high_watermarks:
+            await self._offload(lambda: self._logs.checkpoint_high_watermarks(high_watermarks))
+
+    def _tell(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
+        if elected or resigned:
+            for listener in self._listeners:
+                listener(elected, resigned)
+
+
+def _agree(first: UUID | None, second: UUID | None) -> bool:
+    """Whether two topic ids can be of one topic; who does not know it contradicts nobody."""
+    return first is None or second is None or not first.int or first == second

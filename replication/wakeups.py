@@ -1,0 +1,53 @@
+"""Who wakes when a partition changes: the purgatories, and the rules of what concerns whom."""
+
+from functools import partial
+
+from ..protocol.errors import ErrorCode
+from .fetch import PartitionFetch
+from .hosted_partition import HostedPartition
+from .purgatory import AppendPurgatory, DelayedFetch, FetchPurgatory
+from .reader import available_bytes
+from .timer import TimerLoop
+
+__all__ = ["Wakeups"]
+
+
+class Wakeups:
+    """A grown log concerns followers; a moved high watermark concerns consumers, and produces with acks=-1."""
+
+    __slots__ = ("appends", "fetches")
+
+    def __init__(self, loop: TimerLoop) -> None:
+        self.appends = AppendPurgatory(loop)
+        self.fetches = FetchPurgatory(loop)
+
+    def log_grew(self, hosted: HostedPartition) -> None:
+        if hosted.waiting_followers:
+            self.fetches.wake(hosted.waiting_followers, partial(_is_enough, hosted))
+
+    def high_watermark_moved(self, hosted: HostedPartition) -> None:
+        partition = hosted.partition
+        if len(hosted.waiting_appends):
+            self.appends.advance(hosted.waiting_appends, partition.high_watermark, partition.check_acks)
+        if hosted.waiting_consumers:
+            self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
+
+    def leadership_lost(self, hosted: HostedPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
+        """Nobody waits for this partition any longer: produces fail with ``error``, fetches find out by reading."""
+        self.appends.fail_all(hosted.waiting_appends, error)
+        self.fetches.complete_all(hosted.waiting_followers)
+        self.fetches.complete_all(hosted.waiting_consumers)
+
+    def leadership_changed(self, hosted: HostedPartition) -> None:
+        """A new leader epoch: parked fetches that named the old one are fenced, the others find out what there is."""
+        self.fetches.complete_all(hosted.waiting_followers)
+        self.fetches.complete_all(hosted.waiting_consumers)
+
+    def close(self) -> None:
+        self.appends.close()
+        self.fetches.close()
+
+
+def _is_enough(hosted: HostedPartition, operation: DelayedFetch, fetch: PartitionFetch) -> bool:
+    size_bytes = available_bytes(hosted, fetch, operation.params)
+    return size_bytes is None or operation.note_available(fetch, size_bytes)

@@ -1,0 +1,317 @@
+"""Fetch sessions (KIP-227): what is remembered, what is sent, and who is pushed out."""
+
+from collections.abc import Iterable
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.protocol.errors import ErrorCode
+from pybroker.replication.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
+from pybroker.replication.fetch_session import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    FetchContext,
+    FetchSessions,
+    SessionAnswer,
+    next_epoch,
+)
+from pybroker.storage.topic_partition import TopicPartition
+
+EVICTION_MS = 120_000
+
+
+def wanted(*topics: str, offset: int = 0) -> dict[PartitionKey, PartitionFetch]:
+    return {(topic, 0): PartitionFetch((topic, 0), TopicPartition(topic, 0), offset, 1000) for topic in topics}
+
+
+def result(high_watermark: int = 10, log_start_offset: int = 0, size_bytes: int = 0) -> FetchResult:
+    return FetchResult(ErrorCode.NONE, high_watermark, high_watermark, log_start_offset, size_bytes=size_bytes)
+
+
+class Sessions:
+    """A cache with ids 1, 2, 3, ... and one fetcher's way of talking to it."""
+
+    def __init__(self, max_entries: int = 10) -> None:
+        ids = count(1)
+        self.cache = FetchSessions(max_entries, lambda: next(ids), EVICTION_MS)
+        self.now_ms = 0
+
+    def begin(
+        self,
+        session_id: int,
+        epoch: int,
+        fetches: dict[PartitionKey, PartitionFetch] | None = None,
+        forgotten: Iterable[PartitionKey] = (),
+        *,
+        is_follower: bool = False,
+        uses_topic_ids: bool = False,
+    ) -> FetchContext:
+        return self.cache.begin(
+            session_id,
+            epoch,
+            fetches or {},
+            tuple(forgotten),
+            is_follower=is_follower,
+            uses_topic_ids=uses_topic_ids,
+            now_ms=self.now_ms,
+        )
+
+    def answer(self, context: FetchContext, results: dict[str, FetchResult] | None = None) -> SessionAnswer:
+        found = [(fetch, (results or {}).get(str(fetch.key[0]), result())) for fetch in context.partitions]
+        return context.answer(found, self.now_ms)
+
+    def open(self, *topics: str, is_follower: bool = False) -> int:
+        return self.answer(self.begin(NO_SESSION, INITIAL_EPOCH, wanted(*topics), is_follower=is_follower))[1]
+
+
+def topics_of(answer: SessionAnswer) -> list[str]:
+    return [str(fetch.key[0]) for fetch, _ in answer[2]]
+
+
+def test_epochs_count_up_and_never_come_back_to_the_opening_one() -> None:
+    assert [next_epoch(epoch) for epoch in (INITIAL_EPOCH, 1, 2**31 - 1, FINAL_EPOCH)] == [1, 2, 1, FINAL_EPOCH]
+
+
+def test_a_full_fetch_opens_a_session_and_answers_everything() -> None:
+    sessions = Sessions()
+    error, session_id, sent = sessions.answer(sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted("a", "b")))
+    assert (error, session_id) == (ErrorCode.NONE, 1)
+    assert [fetch.key for fetch, _ in sent] == [("a", 0), ("b", 0)]
+
+
+def test_an_incremental_fetch_reads_all_partitions_and_answers_what_changed() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a", "b", "c", "d")
+    context = sessions.begin(session_id, 1)
+    assert [fetch.key[0] for fetch in context.partitions] == ["a", "b", "c", "d"]
+    answer = sessions.answer(
+        context, {"b": result(high_watermark=11), "c": result(log_start_offset=3), "d": result(size_bytes=7)}
+    )
+    assert answer[:2] == (ErrorCode.NONE, session_id)
+    assert topics_of(answer) == ["b", "c", "d"]
+    assert topics_of(sessions.answer(sessions.begin(session_id, 2), {"b": result(11), "c": result(10, 3)})) == []
+
+
+def test_an_error_is_told_each_time_and_its_end_too() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a")
+    failed = {"a": FetchResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
+    assert topics_of(sessions.answer(sessions.begin(session_id, 1), failed)) == ["a"]
+    assert topics_of(sessions.answer(sessions.begin(session_id, 2), failed)) == ["a"]
+    assert topics_of(sessions.answer(sessions.begin(session_id, 3))) == ["a"]
+    assert topics_of(sessions.answer(sessions.begin(session_id, 4))) == []
+
+
+def test_a_divergence_and_a_preferred_replica_are_always_told() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a", "b")
+    diverging, preferred = result(), result()
+    diverging.diverging_epoch = EpochEnd(1, 5)
+    preferred.preferred_read_replica = 2
+    assert topics_of(sessions.answer(sessions.begin(session_id, 1), {"a": diverging, "b": preferred})) == ["a", "b"]
+
+
+def test_who_got_data_is_served_last_next_time() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a", "b", "c")
+    sessions.answer(sessions.begin(session_id, 1), {"a": result(size_bytes=5)})
+    assert [fetch.key[0] for fetch in sessions.begin(session_id, 2).partitions] == ["b", "c", "a"]
+
+
+def test_partitions_are_added_changed_and_forgotten() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a", "b")
+    context = sessions.begin(session_id, 1, wanted("b", "c", offset=42), [("a", 0), ("never seen", 0)])
+    assert [(fetch.key[0], fetch.fetch_offset) for fetch in context.partitions] == [("b", 42), ("c", 42)]
+    # "c" is new to the session: told even though nothing changed. "b" was told before.
+    assert topics_of(sessions.answer(context)) == ["c"]
+
+
+def test_a_session_without_partitions_is_closed() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a")
+    error, returned_id, _ = sessions.answer(sessions.begin(session_id, 1, forgotten=[("a", 0)]))
+    assert (error, returned_id) == (ErrorCode.NONE, NO_SESSION)
+    assert len(sessions.cache) == 0
+
+
+@pytest.mark.parametrize(
+    ("session_id", "epoch", "uses_topic_ids", "expected"),
+    [
+        (99, 1, False, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        (1, 2, False, ErrorCode.INVALID_FETCH_SESSION_EPOCH),
+        (1, 1, True, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
+    ],
+)
+def test_a_request_out_of_step_is_refused_and_changes_nothing(
+    session_id: int, epoch: int, uses_topic_ids: bool, expected: ErrorCode
+) -> None:
+    sessions = Sessions()
+    assert sessions.open("a") == 1
+    context = sessions.begin(session_id, epoch, wanted("b"), uses_topic_ids=uses_topic_ids)
+    assert list(context.partitions) == []
+    assert sessions.answer(context) == (expected, NO_SESSION, [])
+    assert [fetch.key[0] for fetch in sessions.begin(1, 1).partitions] == ["a"]
+
+
+def test_a_repeated_request_finds_its_epoch_used_up() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a")
+    sessions.begin(session_id, 1)
+    assert sessions.answer(sessions.begin(session_id, 1))[0] is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_an_answer_overtaken_by_a_later_request_says_so() -> None:
+    sessions = Sessions()
+    session_id = sessions.open("a")
+    parked = sessions.begin(session_id, 1)
+    sessions.begin(session_id, 2)
+    assert sessions.answer(parked) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id, [])
+
+
+@pytest.mark.parametrize(("epoch", "left"), [(INITIAL_EPOCH, 1), (FINAL_EPOCH, 0)])
+def test_a_full_request_closes_the_session_it_names(epoch: int, left: int) -> None:
+    sessions = Sessions()
+    old = sessions.open("a")
+    new = sessions.answer(sessions.begin(old, epoch, wanted("b")))[1]
+    assert sessions.cache.get(old) is None
+    assert len(sessions.cache) == left
+    assert (new != NO_SESSION) is bool(left)
+
+
+# -- eviction ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_cache_of_young_sessions_takes_no_other() -> None:
+    sessions = Sessions(max_entries=2)
+    assert [sessions.open("a"), sessions.open("b"), sessions.open("c", "d", "e")] == [1, 2, NO_SESSION]
+
+
+def test_an_unused_session_makes_room() -> None:
+    sessions = Sessions(max_entries=2)
+    sessions.open("a")
+    sessions.open("b")
+    sessions.now_ms = EVICTION_MS
+    sessions.begin(1, 1)
+    sessions.now_ms = EVICTION_MS + 1
+    assert sessions.open("c") == 3
+    assert sessions.cache.get(1) is not None
+    assert sessions.cache.get(2) is None
+
+
+def test_a_follower_pushes_out_a_consumer_but_not_another_follower() -> None:
+    sessions = Sessions(max_entries=2)
+    follower, consumer = sessions.open("a", "b", is_follower=True), sessions.open("c")
+    assert sessions.open("d", is_follower=True) == 3
+    assert sessions.cache.get(consumer) is None
+    assert sessions.cache.get(follower) is not None
+    assert sessions.open("e", is_follower=True) == NO_SESSION
+
+
+def test_an_old_session_yields_to_a_larger_one_only() -> None:
+    sessions = Sessions(max_entries=2)
+    sessions.open("a", "b")
+    sessions.open("c", "d", "e")
+    sessions.now_ms = EVICTION_MS + 1
+    sessions.begin(1, 1)
+    sessions.begin(2, 1)
+    assert sessions.open("x") == NO_SESSION
+    assert sessions.open("x", "y") == NO_SESSION
+    assert sessions.open("x", "y", "z") == 3
+    assert sessions.cache.get(1) is None
+
+
+def test_the_cache_keeps_no_trace_of_closed_sessions() -> None:
+    sessions = Sessions(max_entries=3)
+    for number in range(20):
+        sessions.now_ms += EVICTION_MS + 1
+        session_id = sessions.open(*[f"t{index}" for index in range(number % 4 + 1)])
+        sessions.now_ms += EVICTION_MS + 1
+        sessions.begin(session_id, 1, wanted("more"))
+    cache = sessions.cache
+    assert len(cache) == 3
+    assert len(cache._by_all) == len(cache._by_privileged) == 3
+
+
+# -- the model: who follows a session knows just what full fetches would have told ------------------------------------
+
+TOPICS = "abcd"
+Change = tuple[str, str, int]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(
+                st.tuples(
+                    st.sampled_from(["append", "delete", "fail", "heal", "add", "forget"]), st.sampled_from(TOPICS)
+                ),
+                max_size=4,
+            ),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_an_incremental_fetcher_learns_what_a_full_one_would(rounds: list[tuple[list[tuple[str, str]], bool]]) -> None:
+    """The fetcher's picture (error, HW, log start, next offset of each partition), kept by what it is sent, is the
+    truth."""
+    end = dict.fromkeys(TOPICS, 5)
+    start = dict.fromkeys(TOPICS, 0)
+    failed: set[str] = set()
+    position = {"a": 0, "b": 5}  # what the fetcher wants, and from where
+    picture: dict[str, tuple[ErrorCode, int, int]] = {}
+    sessions = Sessions()
+    session_id, epoch = NO_SESSION, INITIAL_EPOCH
+    known_to_session: dict[str, int] = {}
+
+    for changes, restart in rounds:
+        for change, topic in changes:
+            if change == "append":
+                end[topic] += 3
+            elif change == "delete":
+                start[topic] = end[topic]
+                if topic in position:
+                    position[topic] = max(position[topic], start[topic])
+            elif change == "fail":
+                failed.add(topic)
+            elif change == "heal":
+                failed.discard(topic)
+            elif change == "add":
+                position.setdefault(topic, start[topic])
+            elif len(position) > 1:
+                position.pop(topic, None)
+        if restart:
+            session_id, epoch, known_to_session = NO_SESSION, INITIAL_EPOCH, {}
+            picture.clear()
+        differs = {topic: at for topic, at in position.items() if known_to_session.get(topic) != at}
+        gone = [(topic, 0) for topic in known_to_session if topic not in position]
+        fetches = {key: fetch for topic, at in differs.items() for key, fetch in wanted(topic, offset=at).items()}
+        context = sessions.begin(session_id, epoch, fetches, gone)
+        known_to_session = dict(position)
+
+        truth = {}
+        for fetch in context.partitions:
+            topic = str(fetch.key[0])
+            assert fetch.fetch_offset == position[topic]
+            truth[topic] = (
+                FetchResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                if topic in failed
+                else result(end[topic], start[topic], size_bytes=end[topic] - position[topic])
+            )
+        error, session_id, sent = sessions.answer(context, truth)
+        assert error is ErrorCode.NONE
+        epoch = next_epoch(epoch)
+        for topic in [topic for topic in picture if topic not in position]:
+            del picture[topic]
+        for fetch, told in sent:
+            topic = str(fetch.key[0])
+            picture[topic] = (told.error, told.high_watermark, told.log_start_offset)
+            if told.size_bytes:
+                position[topic] += told.size_bytes
+        assert picture == {
+            topic: (each.error, each.high_watermark, each.log_start_offset) for topic, each in truth.items()
+        }
+        assert all(position[topic] == end[topic] for topic in position if topic not in failed)

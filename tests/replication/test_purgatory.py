@@ -1,0 +1,234 @@
+"""Parked requests: each ends exactly once, by what it waits for, by an error, or by its deadline."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.protocol.errors import ErrorCode
+from pybroker.replication.fetch import FetchParams, PartitionFetch
+from pybroker.replication.isolation import Isolation
+from pybroker.replication.operation_heap import OperationHeap
+from pybroker.replication.purgatory import AppendPurgatory, DelayedAppend, DelayedFetch, FetchPurgatory, FetchWatchers
+from pybroker.storage.topic_partition import TopicPartition
+from support.virtual_timers import VirtualTimers
+
+
+def committed(required_offset: int) -> ErrorCode:
+    return ErrorCode.NONE
+
+
+def fetch_of(topic: str) -> PartitionFetch:
+    return PartitionFetch((topic, 0), TopicPartition(topic, 0), 0, 1 << 20)
+
+
+def fetch_params(max_wait_ms: int = 500, min_bytes: int = 1) -> FetchParams:
+    return FetchParams(max_wait_ms, min_bytes, 1 << 20, Isolation.HIGH_WATERMARK)
+
+
+class ParkedAppends:
+    """A purgatory in virtual time with one partition, and what its appends ended with."""
+
+    def __init__(self) -> None:
+        self.timers = VirtualTimers()
+        self.purgatory = AppendPurgatory(self.timers)
+        self.waiting: OperationHeap[DelayedAppend] = OperationHeap()
+        self.ends: list[tuple[int, ErrorCode]] = []
+
+    def park(self, name: int, required_offset: int, timeout_ms: int) -> None:
+        self.purgatory.park(self.waiting, required_offset, timeout_ms, lambda error: self.ends.append((name, error)))
+
+
+def test_the_high_watermark_completes_the_appends_it_reached_in_their_order() -> None:
+    parked = ParkedAppends()
+    for name, required_offset in ((1, 10), (2, 20), (3, 30)):
+        parked.park(name, required_offset, 1000)
+    parked.purgatory.advance(parked.waiting, 20, committed)
+    assert parked.ends == [(1, ErrorCode.NONE), (2, ErrorCode.NONE)]
+    parked.timers.advance(2000)
+    assert parked.ends[2:] == [(3, ErrorCode.REQUEST_TIMED_OUT)]
+    assert len(parked.purgatory) == 0
+    assert len(parked.waiting) == 0
+
+
+def test_a_duplicate_does_not_wait_for_appends_behind_its_original() -> None:
+    parked = ParkedAppends()
+    parked.park(1, 10, 1000)
+    parked.park(2, 20, 1000)
+    parked.park(3, 10, 1000)  # the producer sent the first batch again
+    parked.purgatory.advance(parked.waiting, 10, committed)
+    assert [name for name, _ in parked.ends] == [1, 3]
+
+
+def test_an_append_times_out_at_its_own_deadline() -> None:
+    parked = ParkedAppends()
+    for name, timeout_ms in ((1, 300), (2, 100), (3, 200), (4, 0)):
+        parked.park(name, 10, timeout_ms)
+    seen = []
+    for _ in range(4):
+        seen.append([name for name, _ in parked.ends])
+        parked.timers.advance(100)
+    assert seen == [[], [4, 2], [4, 2, 3], [4, 2, 3, 1]]
+
+
+def test_lost_leadership_fails_all_that_waits_and_leaves_no_timer_to_fire_twice() -> None:
+    parked = ParkedAppends()
+    parked.park(1, 10, 100)
+    parked.park(2, 20, 100)
+    parked.purgatory.fail_all(parked.waiting, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    parked.purgatory.advance(parked.waiting, 99, committed)
+    parked.timers.advance(1000)
+    assert parked.ends == [(1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (2, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+
+
+def test_finished_appends_do_not_pile_up_until_their_timeouts() -> None:
+    parked = ParkedAppends()
+    for offset in range(1, 5001):
+        parked.park(offset, offset, 30_000)
+        parked.purgatory.advance(parked.waiting, offset, committed)
+    assert len(parked.ends) == 5000
+    assert len(parked.purgatory._timer._heap._entries) < 200
+    assert parked.timers.pending == 1  # one timer of the loop serves them all
+
+
+def test_timed_out_appends_do_not_pile_up_while_the_high_watermark_stands() -> None:
+    parked = ParkedAppends()
+    for name in range(5000):
+        parked.park(name, 10, 1)
+        parked.timers.advance(2)
+    assert len(parked.ends) == 5000
+    assert len(parked.waiting._entries) < 200
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("park"), st.integers(1, 30), st.integers(0, 50)),
+            st.tuples(st.just("advance"), st.integers(0, 40), st.just(0)),
+            st.tuples(st.just("wait"), st.integers(0, 60), st.just(0)),
+            st.tuples(st.just("fail"), st.just(0), st.just(0)),
+        ),
+        max_size=80,
+    )
+)
+def test_every_append_ends_exactly_once_and_for_the_right_reason(steps: list[tuple[str, int, int]]) -> None:
+    parked = ParkedAppends()
+    expected: dict[int, tuple[int, float]] = {}  # name → (required offset, deadline) of what must still be parked
+    high_watermark = 0
+    for name, (what, amount, timeout_ms) in enumerate(steps):
+        now_ms = parked.timers.time() * 1000
+        ended_before = len(parked.ends)
+        if what == "park":
+            required = high_watermark + amount
+            parked.park(name, required, timeout_ms)
+            expected[name] = (required, now_ms + timeout_ms)
+            due = {}
+        elif what == "advance":
+            high_watermark += amount
+            parked.purgatory.advance(parked.waiting, high_watermark, committed)
+            due = {key: ErrorCode.NONE for key, (offset, _) in expected.items() if offset <= high_watermark}
+        elif what == "wait":
+            parked.timers.advance(amount)
+            due = {
+                key: ErrorCode.REQUEST_TIMED_OUT for key, (_, end) in expected.items() if end <= now_ms + amount + 1e-6
+            }
+        else:
+            parked.purgatory.fail_all(parked.waiting, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            due = dict.fromkeys(expected, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        ended = dict(parked.ends[ended_before:])
+        # A timer may be a millisecond early, never late.
+        early = {key for key in ended if key not in due}
+        assert all(expected[key][1] <= now_ms + amount + 1.001 for key in early if what == "wait")
+        assert due.items() <= ended.items()
+        assert what == "wait" or not early
+        for key in ended:
+            del expected[key]
+    assert max(Counter(name for name, _ in parked.ends).values(), default=1) == 1
+    assert len(parked.waiting) == len(parked.purgatory) == len(expected)
+
+
+# -- fetches -----------------------------------------------------------------------------------------------------------
+
+
+class ParkedFetches:
+    def __init__(self) -> None:
+        self.timers = VirtualTimers()
+        self.purgatory = FetchPurgatory(self.timers)
+        self.watchers: dict[str, FetchWatchers] = {"a": {}, "b": {}}
+        self.ended: list[str] = []
+
+    def park(self, name: str, topics: str, max_wait_ms: int = 500, min_bytes: int = 1) -> DelayedFetch:
+        fetch = self.purgatory.delayed_fetch(fetch_params(max_wait_ms, min_bytes), lambda: self.ended.append(name))
+        for topic in topics:
+            fetch.watch(self.watchers[topic], fetch_of(topic))
+        self.purgatory.park(fetch)
+        return fetch
+
+    def data_arrives(self, topic: str, size_bytes: int) -> None:
+        self.purgatory.wake(self.watchers[topic], lambda operation, fetch: operation.note_available(fetch, size_bytes))
+
+
+def test_a_fetch_wakes_only_for_its_own_partitions() -> None:
+    parked = ParkedFetches()
+    parked.park("of a", "a")
+    parked.park("of b", "b")
+    parked.park("of both", "ab")
+    parked.data_arrives("a", 1)
+    assert parked.ended == ["of a", "of both"]
+    assert list(parked.watchers["a"]) == []
+    assert len(parked.watchers["b"]) == 1
+    assert len(parked.purgatory) == 1
+
+
+def test_min_bytes_are_summed_over_partitions_and_not_counted_twice() -> None:
+    parked = ParkedFetches()
+    parked.park("f", "ab", min_bytes=100)
+    parked.data_arrives("a", 30)
+    parked.data_arrives("a", 60)
+    parked.data_arrives("a", 60)
+    assert parked.ended == []
+    parked.data_arrives("b", 39)
+    assert parked.ended == []
+    parked.data_arrives("b", 40)
+    assert parked.ended == ["f"]
+
+
+def test_max_wait_ends_a_fetch_with_what_there_is() -> None:
+    parked = ParkedFetches()
+    parked.park("f", "ab", max_wait_ms=500, min_bytes=100)
+    parked.data_arrives("a", 30)
+    parked.timers.advance(498)
+    assert parked.ended == []
+    parked.timers.advance(2)
+    assert parked.ended == ["f"]
+    assert not parked.watchers["a"]
+    assert not parked.watchers["b"]
+
+
+@pytest.mark.parametrize("first", ["data", "time", "error"])
+def test_a_fetch_ends_once_whatever_comes_first(first: str) -> None:
+    parked = ParkedFetches()
+    fetch = parked.park("f", "ab")
+    order = {"data": 0, "time": 1, "error": 2}[first]
+    ends = [
+        lambda: parked.data_arrives("b", 5),
+        lambda: parked.timers.advance(1000),
+        lambda: parked.purgatory.complete_all(parked.watchers["a"]),
+    ]
+    for end in ends[order:] + ends[:order]:
+        end()
+    fetch.complete()
+    assert parked.ended == ["f"]
+    assert len(parked.purgatory) == 0
+
+
+def test_a_finished_fetch_may_park_another_while_it_is_woken() -> None:
+    parked = ParkedFetches()
+    fetch = parked.purgatory.delayed_fetch(
+        fetch_params(), lambda: parked.ended.append(f"{parked.park('next', 'a')}"[:0])
+    )
+    fetch.watch(parked.watchers["a"], fetch_of("a"))
+    parked.purgatory.park(fetch)
+    parked.data_arrives("a", 1)
+    assert len(parked.ended) == 1
+    assert len(parked.watchers["a"]) == 1

@@ -1,0 +1,45 @@
+"""A loop's clock and timers in virtual time: nothing runs but what `advance` makes due."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+
+class VirtualHandle:
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class VirtualTimers:
+    """``time()`` in seconds and ``call_at``, as an event loop has them."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+        self._timers: list[tuple[float, int, VirtualHandle, Callable[..., Any], tuple[Any, ...]]] = []
+        self._count = 0
+
+    def time(self) -> float:
+        return self._now_s
+
+    def call_at(self, when: float, callback: Callable[..., Any], *args: Any) -> VirtualHandle:
+        handle = VirtualHandle()
+        self._count += 1
+        heappush(self._timers, (when, self._count, handle, callback, args))
+        return handle
+
+    @property
+    def pending(self) -> int:
+        return sum(not timer[2].is_cancelled for timer in self._timers)
+
+    def advance(self, milliseconds: float) -> None:
+        """Let this time pass, and run what comes due in it, each at its own time."""
+        until = self._now_s + milliseconds / 1000
+        while self._timers and self._timers[0][0] <= until:
+            when, _, handle, callback, args = heappop(self._timers)
+            if not handle.is_cancelled:
+                self._now_s = max(self._now_s, when)
+                callback(*args)
+        self._now_s = until
