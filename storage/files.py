@@ -102,6 +102,11 @@ class File:
         if fd >= 0:
             os.close(fd)
 
+    def release(self) -> int:
+        """Give the descriptor away: it is the caller's to close."""
+        fd, self._fd = self._fd, -1
+        return fd
+
     def __del__(self) -> None:
         with contextlib.suppress(OSError):
             self.close()

@@ -106,18 +106,19 @@ class LogStore:
         overrides = topic_overrides if topic_overrides is not None else _no_overrides
         store = cls(config, files, pool, clock, overrides, randomness or random.Random())
         try:
-            store._open_directories(config.log_dirs)
+            store.lock_directories()
             if broker_id is not None and cluster_id is not None:
                 store.claim(broker_id, cluster_id)
-            store._load_all()
+            store.load()
         except BaseException:
             store.release()
             raise
         return store
 
-    def _open_directories(self, paths: Sequence[str]) -> None:
+    def lock_directories(self) -> None:
+        """Step one of `open`: lock the log directories, making those that are missing. Raises as `open` does."""
         seen: set[str] = set()
-        for path in paths:
+        for path in self.config.log_dirs:
             absolute = os.path.abspath(path)
             if os.path.realpath(absolute) in seen:
                 raise LogDirectoriesError(f"log.dirs names {path} twice")
@@ -138,7 +139,8 @@ class LogStore:
             directory_id = None if found is None else found.directory_id
             write_meta_properties(self.files, path, MetaProperties(broker_id, cluster_id, directory_id))
 
-    def _load_all(self) -> None:
+    def load(self) -> None:
+        """The last step of `open`: recover and load every log. Blocks."""
         started = self._clock()
         for directory in self.online_directories():
             try:
@@ -296,6 +298,9 @@ class LogStore:
         delay_ms = log.config.file_delete_delay_ms
 
         def rename(log: Log) -> None:
+            # First the checkpoints: a log of the same name that is made later must not find this one's offsets there.
+            self._write_recovery_points(directory)
+            self._write_log_starts(directory)
             log.rename_directory(new_path)
             log.close_files()
             logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
@@ -412,12 +417,12 @@ class LogStore:
     def checkpoint_log_starts(self) -> None:
         """Write the log start offsets that the segments alone do not tell. Blocks."""
         for directory in self.online_directories():
-            starts = {}
-            for log in self.logs_in(directory):
-                view = log.view
-                if view.log_start_offset > view.base_offsets[0]:
-                    starts[log.topic_partition] = view.log_start_offset
-            self._write_checkpoint(directory, LOG_START_FILE, starts)
+            self._write_log_starts(directory)
+
+    def _write_log_starts(self, directory: LogDirectory) -> None:
+        views = [log.view for log in self.logs_in(directory)]
+        starts = {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
+        self._write_checkpoint(directory, LOG_START_FILE, starts)
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """The checkpointed high watermarks of all online directories. Blocks."""
@@ -483,6 +488,7 @@ class LogStore:
         for directory in self.online_directories():
             clean = self._close_logs(self.logs_in(directory))
             self._write_recovery_points(directory)
+            self._write_log_starts(directory)
             if clean and directory.is_online:
                 try:
                     directory.write_clean_stop_marker(broker_epoch)

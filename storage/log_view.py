@@ -53,6 +53,11 @@ class LogView(NamedTuple):
     def size_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self.segments[:-1]) + self.end_position
 
+    @property
+    def starts_inside_a_segment(self) -> bool:
+        """The segments alone do not tell the log start offset (DeleteRecords): it has to be checkpointed."""
+        return self.log_start_offset > self.base_offsets[0]
+
     def slot_of(self, offset: int) -> int:
         """Number of the segment in which `offset` belongs; -1 when it lies before all of them."""
         return bisect_right(self.base_offsets, offset) - 1

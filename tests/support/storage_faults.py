@@ -1,0 +1,73 @@
+"""A file system that fails on demand."""
+
+import errno
+from collections.abc import Sequence
+
+from pybroker.storage.files import Buffer, File, Files
+
+
+class FaultyFiles(Files):
+    """Real files whose writes, syncs and truncations fail while `fault` is set.
+
+    `fault` is an errno; `torn_bytes` of a failing write get to the file; only paths with one of `suffixes` fail.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fault: int | None = None
+        self.torn_bytes = 0
+        self.suffixes: tuple[str, ...] = ("",)
+        self.operations: tuple[str, ...] = ("write", "sync", "truncate", "rename", "create")
+
+    def fails(self, operation: str, path: str) -> bool:
+        return self.fault is not None and operation in self.operations and path.endswith(self.suffixes)
+
+    def check(self, operation: str, path: str) -> None:
+        if self.fails(operation, path):
+            assert self.fault is not None
+            raise OSError(self.fault, errno.errorcode[self.fault], path)
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        file = super().open(path, create=create)
+        return FaultyFile(file.release(), self, path)
+
+    def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        self.check("write", path)
+        super().write_bytes(path, data, sync=sync)
+
+    def create_empty(self, path: str) -> None:
+        self.check("create", path)
+        super().create_empty(path)
+
+    def rename(self, old_path: str, new_path: str) -> None:
+        self.check("rename", old_path)
+        super().rename(old_path, new_path)
+
+
+class FaultyFile(File):
+    __slots__ = ("_files", "_path")
+
+    def __init__(self, fd: int, files: FaultyFiles, path: str) -> None:
+        super().__init__(fd)
+        self._files = files
+        self._path = path
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        if self._files.fails("write", self._path):
+            super().write_at(position, memoryview(data)[: self._files.torn_bytes])
+        self._files.check("write", self._path)
+        super().write_at(position, data)
+
+    def write_vector_at(self, position: int, buffers: Sequence[Buffer]) -> None:
+        if self._files.fails("write", self._path):
+            super().write_at(position, memoryview(b"".join(buffers))[: self._files.torn_bytes])
+        self._files.check("write", self._path)
+        super().write_vector_at(position, buffers)
+
+    def sync(self) -> None:
+        self._files.check("sync", self._path)
+        super().sync()
+
+    def truncate(self, size_bytes: int) -> None:
+        self._files.check("truncate", self._path)
+        super().truncate(size_bytes)

@@ -1,0 +1,78 @@
+"""Logs in a temporary directory, batches to put in, and what is in them."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pybroker.protocol.records.batch import RecordBatch, iter_batches
+from pybroker.protocol.records.builder import BatchFields
+from pybroker.protocol.records.record import Record, build_batch, read_records
+from pybroker.storage.files import Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_host import LogHost, LoneHost
+from pybroker.storage.log_loader import StartingPoint, load_log
+from pybroker.storage.topic_partition import TopicPartition
+
+NOW_MS = 1_700_000_000_000
+TP = TopicPartition("topic", 0)
+CLEAN = StartingPoint(clean_stop=True)
+CRASHED = StartingPoint()
+
+
+def batch_of(
+    *values: bytes | str | None, timestamp_ms: int = NOW_MS, key: bytes | None = b"k", **fields: object
+) -> bytearray:
+    """A batch as a producer sends it: base offset 0, a record for each value, timestamps one ms apart."""
+    records = [
+        Record(number, timestamp_ms + number, key, value.encode() if isinstance(value, str) else value)
+        for number, value in enumerate(values)
+    ]
+    return bytearray(build_batch(records, **BatchFields(**fields)))  # type: ignore[typeddict-item]
+
+
+def open_log(
+    directory: Path,
+    config: LogConfig | None = None,
+    start: StartingPoint = CLEAN,
+    *,
+    files: Files | None = None,
+    host: LogHost | None = None,
+    topic_partition: TopicPartition = TP,
+    now_ms: int = NOW_MS,
+) -> Log:
+    files = files if files is not None else Files()
+    host = host if host is not None else LoneHost(files)
+    path = directory / str(topic_partition)
+    return load_log(files, host, str(path), topic_partition, config or LogConfig(), now_ms, start)
+
+
+def close_cleanly(log: Log, now_ms: int = NOW_MS) -> StartingPoint:
+    """Stop as a broker does; return what its checkpoints then say."""
+    log.flush(now_ms)
+    log.close()
+    return StartingPoint(log.log_start_offset, log.recovery_point, clean_stop=True)
+
+
+def crash_copy(log: Log, target: Path) -> StartingPoint:
+    """Copy the files as they are, as after a kill; return what the last checkpoints said."""
+    shutil.copytree(log.directory, target / str(log.topic_partition))
+    return StartingPoint(log.log_start_offset, log.recovery_point, clean_stop=False)
+
+
+def batches_in(data: bytes) -> Iterator[RecordBatch]:
+    return iter_batches(data)
+
+
+def records_from(log: Log, start_offset: int | None = None, max_bytes: int = 1 << 20) -> list[tuple[int, bytes | None]]:
+    """(offset, value) of every record from an offset on, read in fetches of at most `max_bytes` as a consumer does."""
+    found: list[tuple[int, bytes | None]] = []
+    offset = log.log_start_offset if start_offset is None else start_offset
+    while offset < log.log_end_offset:
+        result = log.read(offset, max_bytes, log.log_end_offset, min_one_batch=True)
+        if result.region is None:
+            break
+        for batch in iter_batches(result.region.read()):
+            found.extend((record.offset, record.value) for record in read_records(batch) if record.offset >= offset)
+            offset = max(offset, batch.next_offset)
+    return found
