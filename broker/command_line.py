@@ -126,7 +126,8 @@ class _Version(argparse.Action):
             number = version("pybroker")
         except PackageNotFoundError:
             number = "(not installed)"
-        parser.exit(message=f"pybroker {number}, in the place of Apache Kafka 3.9\n")
+        sys.stdout.write(f"pybroker {number} (speaks the protocol of Apache Kafka 3.9)\n")
+        parser.exit()
 
 
 class _Stray(argparse.Action):

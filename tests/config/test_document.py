@@ -38,12 +38,12 @@ def test_every_setting_stands_on_the_settings_page() -> None:
 
 def test_writing_the_pages_keeps_the_words_around_the_table(tmp_path: Path) -> None:
     (tmp_path / DEVIATIONS_PAGE).write_text(
-        "before\n<!-- defaults: written by pybroker.config.document -->\nold\n<!-- end of defaults -->\nafter\n",
+        "before\n<!-- defaults: written by pybroker.config.document -->\nstale row\n<!-- end of defaults -->\nafter\n",
         encoding="utf-8",
     )
     write_pages(tmp_path)
     page = (tmp_path / DEVIATIONS_PAGE).read_text(encoding="utf-8")
     assert page.startswith("before\n")
     assert page.endswith("\nafter\n")
-    assert "old" not in page
+    assert "stale row" not in page
     assert defaults_table() in page

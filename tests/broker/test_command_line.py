@@ -1,0 +1,245 @@
+"""The command ``pybroker``: arguments, exit codes, one line for what is wrong."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.command_line import main
+from pybroker.broker.log_lines import OneLine
+from pybroker.broker.start_error import StartError
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+
+
+class Broker:
+    """Stands where the broker would run; keeps the settings it was given, and ends as it is told."""
+
+    def __init__(self, end: int | Exception | type[BaseException] = 0) -> None:
+        self.end = end
+        self.config: Config | None = None
+
+    def __call__(self, config: Config) -> int:
+        self.config = config
+        if isinstance(self.end, int):
+            return self.end
+        raise self.end
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    """Gives the root logger back as it was: the command takes it over."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def never_run(config: Config) -> int:
+    raise AssertionError("the broker must not be started")
+
+
+def error_line(captured: pytest.CaptureFixture[str]) -> str:
+    output = captured.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("pybroker: ")
+    assert output.err.count("\n") == 1
+    return output.err.removeprefix("pybroker: ").rstrip("\n")
+
+
+def test_without_arguments_the_broker_runs_with_defaults() -> None:
+    broker = Broker()
+    assert main([], run=broker) == 0
+    assert broker.config is not None
+    assert broker.config.log_dirs == ("./pybroker-data",)
+
+
+def test_the_brokers_own_exit_code_is_the_commands() -> None:
+    assert main([], run=Broker(1)) == 1
+
+
+def test_file_and_overrides_reach_the_broker(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nbroker.rack=a\n", encoding="latin-1")
+    broker = Broker()
+    arguments = ["--config", str(file), "--override", "num.partitions=4", "--override=log.dirs=/a=b,/c"]
+    assert main(arguments, run=broker) == 0
+    assert broker.config is not None
+    assert broker.config.int("num.partitions") == 4
+    assert broker.config.string("broker.rack") == "a"
+    assert broker.config.log_dirs == ("/a=b", "/c")
+
+
+def test_the_last_of_two_overrides_wins() -> None:
+    broker = Broker()
+    assert main(["--override", "num.partitions=4", "--override", " num.partitions =5"], run=broker) == 0
+    assert broker.config is not None
+    assert broker.config.int("num.partitions") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--bogus"], "--bogus"),
+        (["--config"], "expected one argument"),
+        (["--config", "/no/such/file"], "/no/such/file: cannot be read: No such file"),
+        (["--config", "/"], "/: cannot be read"),
+        (["server.properties"], "--config server.properties"),
+        (["--override", "num.partitions"], "--override num.partitions: must be NAME=VALUE"),
+        (["--override", "=5"], "must be NAME=VALUE"),
+        (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),
+        (["--override", "listeners=9092"], "listeners=9092: 9092 must be NAME://host:port"),
+        (["--override", "zookeeper.connect=localhost:2181"], "clusters on ZooKeeper are not served yet"),
+        (["--override", "process.roles=broker"], "no KRaft mode"),
+        (["--override", "listeners=SSL://:9093"], "listeners with SSL are not there yet"),
+        (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
+        (["--conf", "x"], "--conf"),
+        (["--override", "broker.rack=a\n\nb\nnum.partitions"], None),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(
+    arguments: list[str], words: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if words is None:
+        assert main(arguments, run=Broker()) == 0  # a value may hold anything
+        return
+    assert main(arguments, run=never_run) == 2
+    assert words in error_line(capsys)
+
+
+def test_a_bad_line_of_the_file_is_named_with_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("# a comment\n\nnum.io.threads = -3\n", encoding="latin-1")
+    assert main(["--config", str(file)], run=never_run) == 2
+    assert error_line(capsys) == "num.io.threads=-3 (server.properties line 3): must be at least 1"
+
+
+def test_stock_files_of_kafka_get_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zookeeper = tmp_path / "server.properties"
+    zookeeper.write_text(
+        "broker.id=0\nlog.dirs=/tmp/kafka-logs\nzookeeper.connect=localhost:2181\n", encoding="latin-1"
+    )
+    assert main(["--config", str(zookeeper)], run=never_run) == 2
+    assert "remove it to run a single broker" in error_line(capsys)
+    kraft = tmp_path / "kraft.properties"
+    kraft.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093\n"
+        "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ninter.broker.listener.name=PLAINTEXT\n"
+        "advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093\n"
+        "controller.listener.names=CONTROLLER\n",
+        encoding="latin-1",
+    )
+    assert main(["--config", str(kraft)], run=never_run) == 2
+    assert "remove these lines to run a single broker" in error_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "line"),
+    [
+        (StartError("port 9092 of 127.0.0.1 is in use"), 1, "port 9092 of 127.0.0.1 is in use"),
+        (StartError("two\nlines"), 1, "two lines"),
+        (ConfigError("broker.id=5: differs from meta.properties"), 2, "broker.id=5: differs from meta.properties"),
+    ],
+)
+def test_what_keeps_the_broker_from_starting_gets_one_line(
+    end: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([], run=Broker(end)) == code
+    assert error_line(capsys) == line
+
+
+def test_an_interrupt_before_the_broker_listens_to_signals_ends_without_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([], run=Broker(KeyboardInterrupt)) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        main([], run=Broker(ZeroDivisionError()))
+
+
+def test_settings_that_do_not_do_what_they_say_are_logged_before_the_broker_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--override", "log.cleaner.threads=2", "--override", "nonsense=1"], run=Broker()) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "WARNING" in lines[0]
+    assert "log.cleaner.threads (--override) is not acted on yet" in lines[0]
+    assert "nonsense (--override) is ignored" in lines[1]
+
+
+def test_log_level_is_taken_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--log-level", "Error", "--override", "nonsense=1"], run=Broker()) == 0
+    assert capsys.readouterr().err == ""
+    assert logging.getLogger().level == logging.ERROR
+
+
+def test_help_tells_the_options_and_the_first_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], run=never_run) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "--config",
+        "--override",
+        "--print-config",
+        "--version",
+        "--log-level",
+        "listeners=PLAINTEXT://:9092",
+    ):
+        assert words in text
+    assert "exit codes" in text
+
+
+def test_version_names_pybroker_and_the_kafka_it_stands_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"], run=never_run) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("pybroker ")
+    assert "Apache Kafka 3.9" in text
+
+
+def test_print_config_prints_every_setting_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--print-config", "--override", "num.partitions=4"], run=never_run) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "num.partitions=4 (override)" in lines
+    assert "num.io.threads=8 (default)" in lines
+    assert len(lines) > 300
+
+
+def test_a_reader_that_leaves_early_does_not_make_a_traceback() -> None:
+    command = f"{sys.executable} -m pybroker --print-config | head -n 1"
+    ended = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert ended.stdout.count("\n") == 1
+    assert ended.stderr == ""
+
+
+def test_bad_input_does_not_import_the_broker() -> None:
+    program = (
+        "import sys; from pybroker.broker.command_line import main; code = main(['--override', 'num.partitions=x']); "
+        "heavy = {'asyncio', 'uvloop', 'sqlite3', 'pybroker.broker.server'} & set(sys.modules); "
+        "sys.exit(9 if heavy else code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr
+
+
+def record(message: str) -> logging.LogRecord:
+    return logging.LogRecord("pybroker.x", logging.INFO, __file__, 1, message, None, None)
+
+
+def test_an_event_stays_one_line_whatever_a_client_calls_itself() -> None:
+    line = OneLine("%(message)s").format(record("client a\nb\r\x1b[31m ü came"))
+    assert line == "client a\\nb\\r\\x1b[31m ü came"
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    try:
+        raise ValueError("x")
+    except ValueError:
+        with_traceback = record("failed")
+        with_traceback.exc_info = sys.exc_info()
+    assert OneLine("%(message)s").format(with_traceback).startswith("failed\nTraceback")

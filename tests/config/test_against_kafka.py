@@ -1,0 +1,55 @@
+"""The same settings given to Apache Kafka's own KafkaConfig: taken or refused alike, and with the same outcome.
+
+``kafka_settings_cases.txt`` has a case a line, its settings separated by semicolons.
+"""
+
+import base64
+import subprocess
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+from support.java import java_command
+
+FOLDER = Path(__file__).parent
+CASES = (FOLDER / "kafka_settings_cases.txt").read_text(encoding="utf-8").splitlines()
+
+# Refused here and taken there, or the other way round: each stands on docs/deviations.md.
+DIFFERENT = {
+    "listeners=PLAINTEXT://0.0.0.0:9092": "taken: each client is told the address by which it came",
+    "group.min.session.timeout.ms=9;group.max.session.timeout.ms=8": "refused: no consumer could join",
+    "inter.broker.protocol.version=2.8": "refused: nothing older than 3.0 is spoken between brokers",
+}
+
+
+@pytest.fixture(scope="module")
+def kafka() -> dict[str, str]:
+    """What Kafka says of each case."""
+    cases = [*CASES, *DIFFERENT]
+    given = "".join(base64.b64encode(text.replace(";", "\n").encode("latin-1")).decode() + "\n" for text in cases)
+    command = java_command(str(FOLDER / "KafkaSettingsProbe.java"))
+    ended = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    return dict(zip(cases, ended.stdout.splitlines(), strict=True))
+
+
+def outcome(text: str) -> str:
+    try:
+        config = Config.load(text.replace(";", "\n"))
+    except ConfigError:
+        return "refused"
+    directories = ",".join(config.log_dirs).replace("./pybroker-data", "/tmp/kafka-logs")
+    listeners = " ".join(str(listener) for listener in config.listeners())
+    times = f"{config.retention_ms} {config.roll_ms} {config.roll_jitter_ms} {config.flush_interval_ms}"
+    return f"taken {times} {config.inter_broker_listener_name} {directories} {listeners}"
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_settings_mean_here_what_they_mean_to_kafka(text: str, kafka: dict[str, str]) -> None:
+    assert outcome(text) == kafka[text]
+
+
+@pytest.mark.parametrize("text", DIFFERENT)
+def test_a_deviation_is_still_one(text: str, kafka: dict[str, str]) -> None:
+    assert outcome(text).split()[0] == DIFFERENT[text].split(":", maxsplit=1)[0]
+    assert kafka[text].split()[0] != outcome(text).split()[0]
