@@ -1,7 +1,7 @@
 """Messages to bytes and back. Messages are declared with `wire`; `interpreter` is the slow oracle."""
 
 from .decoder import decode, decode_prefix
-from .encoder import encode, encode_parts
+from .encoder import Part, encode, encode_parts
 from .errors import DecodeError, EncodeError, FieldNotInVersionError
 from .wire import NULL_UUID, Message, Records, RecordsSource, Struct
 
@@ -11,6 +11,7 @@ __all__ = [
     "EncodeError",
     "FieldNotInVersionError",
     "Message",
+    "Part",
     "Records",
     "RecordsSource",
     "Struct",
