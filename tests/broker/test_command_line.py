@@ -97,15 +97,11 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--override", "listeners=SSL://:9093"], "listeners with SSL are not there yet"),
         (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
         (["--conf", "x"], "--conf"),
-        (["--override", "broker.rack=a\n\nb\nnum.partitions"], None),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(
-    arguments: list[str], words: str | None, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if words is None:
-        assert main(arguments, run=Broker()) == 0  # a value may hold anything
-        return
     assert main(arguments, run=never_run) == 2
     assert words in error_line(capsys)
 
@@ -211,10 +207,13 @@ def test_print_config_prints_every_setting_with_its_source(capsys: pytest.Captur
 
 
 def test_a_reader_that_leaves_early_does_not_make_a_traceback() -> None:
-    command = f"{sys.executable} -m pybroker --print-config | head -n 1"
-    ended = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
-    assert ended.stdout.count("\n") == 1
-    assert ended.stderr == ""
+    command = [sys.executable, "-m", "pybroker", "--print-config"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
 
 
 def test_bad_input_does_not_import_the_broker() -> None:
