@@ -12,7 +12,7 @@ from support.golden import all_message_types
 from support.random_messages import messages
 
 BOUNDED = settings(
-    max_examples=8,
+    max_examples=5,
     derandomize=True,
     deadline=None,
     database=None,
@@ -42,7 +42,7 @@ def test_messages_survive_the_way_to_bytes_and_back(message_type: type[Message])
 def test_another_version_gives_the_same_bytes_or_is_refused_by_both(message_type: type[Message]) -> None:
     versions = list(message_type.MESSAGE.versions)
 
-    @settings(BOUNDED, max_examples=3)
+    @settings(BOUNDED, max_examples=2)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(messages(message_type, data.draw(st.sampled_from(versions))))
