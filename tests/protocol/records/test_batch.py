@@ -90,12 +90,17 @@ def test_iteration_stops_before_a_torn_tail_wherever_it_is_cut() -> None:
     assert [batch.position for batch in iter_batches(data + data)] == [0, len(data)]
 
 
-@pytest.mark.parametrize("length", [-(1 << 31), -1, 0, 13, 48])
-def test_impossible_length_is_corrupt(length: int) -> None:
-    data = batch_bytes()
-    struct.pack_into(">i", data, 8, length)
+@pytest.mark.parametrize(("magic", "length"), [(0, -(1 << 31)), (0, -1), (0, 0), (0, 13), (1, 21), (2, 14), (2, 48)])
+def test_impossible_length_is_corrupt(magic: int, length: int) -> None:
+    data = bytes(8) + struct.pack(">i", length) + bytes(4) + bytes((magic,)) + bytes(100)
     with pytest.raises(CorruptRecordError):
-        list(iter_batches(data))
+        next(iter_batches(data))
+
+
+def test_impossible_length_is_corrupt_even_where_the_rest_is_torn_off() -> None:
+    with pytest.raises(CorruptRecordError):
+        list(iter_batches(bytes(8) + struct.pack(">i", 13)))
+    assert list(iter_batches(bytes(8) + struct.pack(">i", 14))) == []
 
 
 @pytest.mark.parametrize("magic", [3, 127, 128, 255])

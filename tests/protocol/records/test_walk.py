@@ -84,6 +84,7 @@ BROKEN = {
     "negative header count": framed(START + b"\1\1" + write_varint(-1)),
     "more headers than bytes": framed(START + b"\1\1" + write_varint(0x7FFFFFFF)),
     "null header name": framed(START + b"\1\1" + write_varint(1) + b"\1\1"),
+    "null header name that the value's size could be": framed(START + b"\1\1" + write_varint(1) + b"\1"),
     "header name beyond its record": framed(START + b"\1\1" + write_varint(1) + write_varint(50) + b"ab"),
     "header value size below null": framed(START + b"\1\1" + write_varint(1) + b"\0" + write_varint(-2)),
     "header value beyond its record": framed(START + b"\1\1" + write_varint(1) + b"\0" + write_varint(50)),
