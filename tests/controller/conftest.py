@@ -1,0 +1,9 @@
+"""Fixtures of the metadata store's suite; its asserts explain themselves as those of test files do."""
+
+import pytest
+
+pytest.register_assert_rewrite("support.metadata_store_suite")
+
+from support.metadata_store_suite import store  # noqa: E402
+
+__all__ = ["store"]

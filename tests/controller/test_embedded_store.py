@@ -1,0 +1,273 @@
+"""The embedded store: it passes the suite, and what is its own: files, crashes, damage, full disks."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.metadata_store_suite import MetadataStoreSuite, Watcher
+
+from pybroker.controller.embedded_database import EmbeddedDatabase
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_store import (
+    Create,
+    EventType,
+    MetadataStore,
+    MetadataStoreError,
+    SessionEvent,
+    StoreCorruptError,
+    StoreLockedError,
+    StoreWriteError,
+)
+from pybroker.controller.znode_tree import RowChange
+
+def clock_ms() -> int:
+    return 1_700_000_000_000
+
+
+class EmbeddedStores:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def open(self) -> MetadataStore:
+        return await EmbeddedStore.open(self._path, clock_ms)
+
+    async def end(self, store: MetadataStore) -> None:
+        assert isinstance(store, EmbeddedStore)
+        await store.abandon()
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> EmbeddedStores:
+    return EmbeddedStores(tmp_path / "metadata.db")
+
+
+class TestEmbeddedStore(MetadataStoreSuite):
+    pass
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "metadata.db"
+
+
+async def test_commits_survive_a_kill(path: Path) -> None:
+    code = f"""
+import asyncio, os
+from pathlib import Path
+from pybroker.controller.embedded_store import EmbeddedStore
+async def main():
+    store = await EmbeddedStore.open(Path({str(path)!r}), lambda: 1)
+    await store.create("/kept", b"data")
+    await store.create("/gone", ephemeral=True)
+    store.create("/perhaps")
+    os._exit(9)
+asyncio.run(main())
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    again = await EmbeddedStore.open(path, clock_ms)
+    data, stat = await again.get("/kept")
+    assert (data, stat.czxid) == (b"data", 1)
+    assert await again.exists("/gone") is None
+    await again.create("/new")
+    _, fresh = await again.get("/new")
+    assert fresh.czxid > 2  # the number of /gone does not come again
+    await again.close()
+
+
+async def test_ephemeral_that_goes_at_open_counts_as_a_change(path: Path) -> None:
+    first = await EmbeddedStore.open(path, clock_ms)
+    await first.create("/gone", ephemeral=True)
+    before = await first.exists("/")
+    await first.abandon()
+    second = await EmbeddedStore.open(path, clock_ms)
+    after = await second.exists("/")
+    assert before is not None
+    assert after is not None
+    assert after.cversion == before.cversion + 1
+    assert after.pzxid > before.pzxid
+    await second.close()
+
+
+async def test_abandoned_store_fails_what_waits_and_says_so(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    events: list[SessionEvent] = []
+    opened.on_session_event(events.append)
+    waiting = opened.create("/a")
+    await opened.abandon()
+    with pytest.raises(MetadataStoreError):
+        await waiting
+    assert events == [SessionEvent.EXPIRED]
+
+
+async def test_file_that_is_no_database_is_refused_in_one_line(path: Path) -> None:
+    path.write_bytes(b"this is not a database, but long enough to be read as one's header" * 100)
+    with pytest.raises(StoreCorruptError) as caught:
+        await EmbeddedStore.open(path, clock_ms)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_damaged_database_is_refused(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    for number in range(50):
+        await opened.create(f"/node-{number}", bytes(1000))
+    await opened.close()
+    content = bytearray(path.read_bytes())
+    for page in range(1, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = b"\xa5" * 64
+    path.write_bytes(content)
+    with pytest.raises(StoreCorruptError):
+        await EmbeddedStore.open(path, clock_ms)
+
+
+async def test_truncated_database_is_refused(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    for number in range(50):
+        await opened.create(f"/node-{number}", bytes(1000))
+    await opened.close()
+    path.write_bytes(path.read_bytes()[: 5 * 4096])
+    with pytest.raises(StoreCorruptError):
+        await EmbeddedStore.open(path, clock_ms)
+
+
+async def test_node_without_parent_is_damage(path: Path) -> None:
+    await (await EmbeddedStore.open(path, clock_ms)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO znode VALUES ('/a/b', x'', 1, 1, 1, 0, 0, 0, 0, 0)")
+    connection.close()
+    with pytest.raises(StoreCorruptError, match="/a/b has no parent"):
+        await EmbeddedStore.open(path, clock_ms)
+
+
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "CREATE TABLE other (x)"])
+async def test_someone_elses_database_is_refused_and_left_alone(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreCorruptError, match="version"):
+        await EmbeddedStore.open(path, clock_ms)
+    connection = sqlite3.connect(path)
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_schema")]
+    connection.close()
+    assert "theirs" in tables
+    assert "znode" not in tables
+
+
+async def test_second_opener_is_refused_and_the_first_goes_on(path: Path) -> None:
+    first = await EmbeddedStore.open(path, clock_ms)
+    with pytest.raises(StoreLockedError):
+        await EmbeddedStore.open(path, clock_ms)
+    await first.create("/a")
+    await first.close()
+    await (await EmbeddedStore.open(path, clock_ms)).close()
+
+
+async def test_directory_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreWriteError):
+        await EmbeddedStore.open(tmp_path / "missing" / "metadata.db", clock_ms)
+
+
+class FillingDatabase(EmbeddedDatabase):
+    """Fails as a full or a broken disk does, when told to."""
+
+    failure: MetadataStoreError | None = None
+    commits = 0
+
+    def _write(self, rows: list[RowChange], zxid: int) -> MetadataStoreError | None:
+        self.commits += 1
+        return self.failure or super()._write(rows, zxid)
+
+
+async def test_operations_started_together_share_a_commit(path: Path) -> None:
+    database = FillingDatabase(path)
+    opened = await EmbeddedStore.open_on(database, clock_ms)
+    await asyncio.gather(*(opened.create(f"/node-{number}") for number in range(100)))
+    assert database.commits <= 2
+    await opened.close()
+
+
+async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
+    database = FillingDatabase(path)
+    opened = await EmbeddedStore.open_on(database, clock_ms)
+    await opened.create("/a", b"old")
+    watcher = Watcher()
+    await opened.get("/a", watcher)
+    root = await opened.exists("/")
+    database.failure = StoreWriteError(str(path), "database or disk is full")
+    started = [opened.set("/a", b"new"), opened.multi([Create("/b"), Create("/b/c")]), opened.get("/b/c")]
+    results = await asyncio.gather(*started, return_exceptions=True)
+    assert [type(result) for result in results] == [StoreWriteError] * 3
+    assert watcher.told == []
+    # There is room again: the same session goes on from what is on disk.
+    database.failure = None
+    assert (await opened.get("/a"))[0] == b"old"
+    assert await opened.exists("/b") is None
+    assert await opened.exists("/") == root
+    await opened.set("/a", b"newer", version=0)
+    assert watcher.told == [(EventType.DATA_CHANGED, "/a")]
+    await opened.close()
+    again = await EmbeddedStore.open(path, clock_ms)
+    assert (await again.get("/a"))[0] == b"newer"
+    await again.close()
+
+
+async def test_broken_disk_ends_the_session(path: Path) -> None:
+    database = FillingDatabase(path)
+    opened = await EmbeddedStore.open_on(database, clock_ms)
+    events: list[SessionEvent] = []
+    opened.on_session_event(events.append)
+    database.failure = StoreCorruptError(str(path), "disk I/O error")
+    first, second = opened.create("/a"), opened.create("/b")
+    with pytest.raises(StoreCorruptError):
+        await first
+    with pytest.raises(StoreCorruptError):
+        await second
+    with pytest.raises(MetadataStoreError):
+        await opened.get("/")
+    assert events == [SessionEvent.EXPIRED]
+    await opened.close()
+
+
+async def test_what_a_watch_starts_is_answered_behind_the_rest(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    await opened.create("/a")
+    order: list[str] = []
+
+    def read_again(_event: object) -> None:
+        opened.get("/a").add_done_callback(lambda _: order.append("read by the watch"))
+
+    await opened.get("/a", read_again)
+    first, second = opened.set("/a", b"1"), opened.set("/a", b"2")
+    first.add_done_callback(lambda _: order.append("first"))
+    second.add_done_callback(lambda _: order.append("second"))
+    await second
+    await opened.get("/a")
+    assert order == ["first", "second", "read by the watch"]
+    await opened.close()
+
+
+async def test_watch_that_raises_costs_nobody_a_result(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    def broken(_event: object) -> None:
+        raise RuntimeError("a bug in a watch")
+
+    await opened.get("/", broken)
+    await opened.set("/", b"x")
+    assert [str(report["exception"]) for report in reported] == ["a bug in a watch"]
+    await opened.close()
+
+
+async def test_first_start_makes_no_other_files_than_sqlites(path: Path) -> None:
+    opened = await EmbeddedStore.open(path, clock_ms)
+    await opened.create("/a")
+    assert {file.name for file in path.parent.iterdir()} <= {path.name, path.name + "-wal"}
+    await opened.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -1,0 +1,64 @@
+"""The tree: a refused change leaves no trace, and one that is taken back neither."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pybroker.controller.metadata_store import Check, Create, Delete, MetadataStoreError, Operation, SetData
+from pybroker.controller.znode_tree import ZnodeTree
+
+PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/deep", "/b/x"])
+VERSIONS = st.integers(-1, 2)
+OPERATIONS = st.one_of(
+    st.builds(Create, PATHS, st.binary(max_size=2), st.booleans(), st.booleans()),
+    st.builds(SetData, PATHS, st.binary(max_size=2), VERSIONS),
+    st.builds(Delete, PATHS, VERSIONS),
+    st.builds(Check, PATHS, VERSIONS),
+)
+MULTIS = st.lists(st.lists(OPERATIONS, min_size=1, max_size=4), max_size=20)
+
+
+def snapshot(tree: ZnodeTree) -> dict[str, object]:
+    """Everything that can be seen of the tree."""
+    seen: dict[str, object] = {}
+    waiting = ["/"]
+    while waiting:
+        path = waiting.pop()
+        seen[path] = tree.get(path)
+        waiting += [f"{path.rstrip('/')}/{name}" for name in tree.children(path)]
+    return seen
+
+
+@given(MULTIS)
+def test_refused_multi_changes_nothing_and_undo_takes_one_back(multis: list[list[Operation]]) -> None:
+    tree = ZnodeTree()
+    for operations in multis:
+        before, zxid = snapshot(tree), tree.last_zxid
+        try:
+            applied = tree.apply(operations, session_id=7, now_ms=5)
+        except MetadataStoreError as error:
+            assert error.operation_index is not None
+            assert snapshot(tree) == before
+            assert tree.last_zxid == zxid
+            continue
+        after = snapshot(tree)
+        tree.undo(applied)
+        assert snapshot(tree) == before
+        tree.apply(operations, session_id=7, now_ms=5)
+        assert snapshot(tree).keys() == after.keys()
+
+
+@given(MULTIS)
+def test_tree_is_what_its_rows_say(multis: list[list[Operation]]) -> None:
+    tree = ZnodeTree()
+    rows: dict[str, object] = {}
+    for operations in multis:
+        try:
+            applied = tree.apply(operations, session_id=7, now_ms=5)
+        except MetadataStoreError:
+            continue
+        for change in applied.rows:
+            rows[change.path] = change.after
+    kept = [(path, node) for path, node in rows.items() if node is not None]
+    again = ZnodeTree(kept, tree.last_zxid)  # type: ignore[arg-type]
+    assert snapshot(again) == snapshot(tree)
+    assert again.ephemerals() == tree.ephemerals(7)
