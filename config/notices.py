@@ -19,6 +19,10 @@ _TOO_MANY_REPLICAS = {
 }
 
 
+# Settings of which the network room asks each listener's own value.
+_ACTED_ON_BY_LISTENER = frozenset({"max.connections"})
+
+
 def notices(config: "Config") -> list[str]:
     """What to tell whoever starts the broker, one line each, in the order the settings were given."""
     lines = []
@@ -44,7 +48,7 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
             return [f"{where} has no meaning here: {note}"]
         case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
             return [f"{where} is acted on in part: {note}"]
-        case SupportKind.ACTED_ON if name != setting.name:
+        case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
             return [f"{where} is not acted on yet: {setting.name} holds for all listeners alike"]
     return []
 

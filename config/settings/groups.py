@@ -3,7 +3,7 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import INT, LONG, SHORT
-from .parts import COMMIT_ACKS
+from .parts import COMMIT_ACKS, COORDINATOR_LOADING
 
 GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
     "0",
@@ -34,7 +34,7 @@ SETTINGS = (
             "Acknowledgements a commit of offsets waits for."),
     Setting("offsets.commit.timeout.ms", INT, "5000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "How long a commit of offsets may wait for its replicas."),
-    Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
+    Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, COORDINATOR_LOADING,
             "Bytes read at a time when a coordinator loads a partition of the offsets topic."),
     Setting("offsets.retention.check.interval.ms", LONG, "600000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "How often to look for offsets that are too old."),

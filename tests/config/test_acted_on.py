@@ -1,0 +1,60 @@
+"""What the table calls acted on is read somewhere: by its own name, by its topic's, or through what Config derives."""
+
+from pathlib import Path
+
+import pybroker
+import pytest
+from pybroker.config.setting import Setting, SupportKind
+from pybroker.config.table import BROKER_SETTINGS, TOPIC_SETTINGS
+
+ROOT = Path(pybroker.__file__).parent
+ROOMS = ("broker", "controller", "replication", "storage")
+
+# Read through something else than their names.
+THROUGH = {
+    "advertised.listeners": "advertised_listeners",
+    "listeners": "listeners()",
+    "listener.security.protocol.map": "listeners()",
+    "log.dir": "log_dirs",
+    "log.dirs": "log_dirs",
+    "log.flush.scheduler.interval.ms": '"flush.ms"',
+    "log.message.timestamp.after.max.ms": "timestamp_after_max_ms",
+    "log.message.timestamp.before.max.ms": "timestamp_before_max_ms",
+    "log.message.timestamp.difference.max.ms": "timestamp_before_max_ms",
+    "log.retention.hours": '"retention.ms"',
+    "log.retention.minutes": '"retention.ms"',
+    "log.roll.hours": '"segment.ms"',
+    "log.roll.jitter.hours": '"segment.jitter.ms"',
+    "max.connections.per.ip.overrides": "max_connections_per_ip_overrides",
+    "message.timestamp.after.max.ms": "timestamp_after_max_ms",
+    "message.timestamp.before.max.ms": "timestamp_before_max_ms",
+    "message.timestamp.difference.max.ms": "timestamp_before_max_ms",
+    "metadata.store.path": "metadata_store_path",
+}
+# Acted on by this room's own checks.
+CHECKED_HERE = {"broker.id.generation.enable"}
+
+
+@pytest.fixture(scope="module")
+def sources() -> str:
+    """The text of every module outside this room."""
+    return "".join(path.read_text(encoding="utf-8") for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+
+
+ACTED_ON = [
+    setting
+    for setting in [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()]
+    if setting.support.kind is SupportKind.ACTED_ON and setting.name not in CHECKED_HERE
+]
+
+
+@pytest.mark.parametrize("setting", ACTED_ON, ids=lambda setting: setting.name)
+def test_a_setting_that_is_said_to_be_acted_on_is_read(setting: Setting, sources: str) -> None:
+    topics = [topic.name for topic in TOPIC_SETTINGS.values() if setting.name in topic.synonyms]
+    readings = [f'"{name}"' for name in (setting.name, *topics)] + [THROUGH.get(setting.name, f'"{setting.name}"')]
+    if (
+        setting.name in ("metadata.store.path", "offsets.commit.timeout.ms")
+        and not (ROOT / "broker/server.py").exists()
+    ):
+        pytest.skip("read where the broker is wired together, which is not there yet")
+    assert any(reading in sources for reading in readings)
