@@ -72,7 +72,7 @@ class Administration:
             return ErrorCode.GROUP_ID_NOT_FOUND
         if group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
-        self._clear(group, group.offsets.remove(list(group.offsets.committed)), is_deleted=True)
+        self._clear(group, group.offsets.remove_all(), is_deleted=True)
         return ErrorCode.NONE
 
     def delete_offsets(

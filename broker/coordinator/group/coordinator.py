@@ -9,21 +9,13 @@ import logging
 from collections.abc import Callable
 
 from ....protocol.records.batch import iter_batches
-from ....protocol.records.compression import Codec
-from .administration import Administration
 from .append_bridge import AppendBridge
-from .commits import Commits
 from .group import Group
-from .group_log import GroupLog
-from .joining import Joins
+from .group_rules import GroupRules
 from .member import Timer
-from .membership import Membership
 from .ports import OffsetsLog, Scheduler
-from .rebalance import Rebalances
-from .registry import GroupRegistry
 from .replay import Replay
 from .settings import GroupSettings
-from .syncing import Syncs
 
 __all__ = ["GroupCoordinator"]
 
@@ -52,14 +44,12 @@ class GroupCoordinator:
         self._now_ms = now_ms
         self._expiry_timer: Timer | None = None
         self._appends = AppendBridge(log)
-        self.registry = GroupRegistry(lambda: log.partition_count)
-        group_log = GroupLog(self._appends, self.registry.partition_for, now_ms, Codec(settings.compression_codec))
-        self._rebalances = Rebalances(settings, scheduler, now_ms, group_log)
-        joins = Joins(settings, self._rebalances, group_log, new_uuid)
-        syncs = Syncs(self._rebalances, group_log)
-        self.membership = Membership(settings, self.registry, self._rebalances, joins, syncs, now_ms)
-        self.commits = Commits(settings, self.registry, self._rebalances, group_log, now_ms)
-        self.administration = Administration(settings, self.registry, self._rebalances, group_log, now_ms)
+        rules = GroupRules(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
+        self._rebalances = rules.rebalances
+        self.registry = rules.registry
+        self.membership = rules.membership
+        self.commits = rules.commits
+        self.administration = rules.administration
 
     def partition_for(self, group_id: str) -> int:
         """The partition of ``__consumer_offsets`` whose leader coordinates the group."""

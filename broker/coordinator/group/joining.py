@@ -123,8 +123,10 @@ class Joins:
         if group.state is GroupState.PREPARING_REBALANCE and group.generation_id == 0:
             group.has_new_member = True
         group.add(member, reply)
-        self._rebalances.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self._rebalances.maybe_prepare(group, f"member {member_id} joins (client's reason: {request.reason})")
+        # Only now: a rebalance time-out of just as long (which is the default of consumers) is to end first.
+        if member.is_new:
+            self._rebalances.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
 
     # -- with a member id
 

@@ -136,16 +136,23 @@ class GroupOffsets:
     # -- removal
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget everything about these; those that had a committed offset are returned (they need a tombstone)."""
+        """Forget everything about these; returned are those that need a tombstone.
+
+        That is those with a committed offset, and those with one on its way to the log, which will stand before it.
+        """
         removed = []
         for partition in partitions:
-            self._pending.pop(partition, None)
+            was_on_its_way = self._pending.pop(partition, None) is not None
             for producer_id, own in list(self._pending_by_producer.items()):
                 if own.pop(partition, None) is not None and not own:
                     del self._pending_by_producer[producer_id]
-            if self.committed.pop(partition, None) is not None:
+            if self.committed.pop(partition, None) is not None or was_on_its_way:
                 removed.append(partition)
         return removed
+
+    def remove_all(self) -> list[TopicPartition]:
+        """The same for all; open transactions stay, their ends are yet to come."""
+        return self.remove(list(dict.fromkeys((*self.committed, *self._pending))))
 
     def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
         current = self.committed.get(partition)

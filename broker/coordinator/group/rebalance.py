@@ -188,7 +188,7 @@ class Rebalances:
         member.session_timer = None
         if group.members.get(member.member_id) is not member:
             return
-        if self._scheduler.time() < member.session_deadline:
+        if member.session_deadline > member.session_timer_due:  # it was heard of since the timer was armed
             self._arm_session_timer(group, member)
         elif not member.is_excused_from_heartbeats:  # else the end of its wait starts the session anew
             logger.info("group %s: member %s failed, its session is over", group.group_id, member.member_id)

@@ -1,0 +1,41 @@
+"""The pure parts of the coordinator, put together: everything but loading, awaiting and closing."""
+
+from collections.abc import Callable
+
+from ....protocol.records.compression import Codec
+from .administration import Administration
+from .commits import Commits
+from .group_log import GroupLog
+from .joining import Joins
+from .membership import Membership
+from .ports import RecordSink, Scheduler
+from .rebalance import Rebalances
+from .registry import GroupRegistry
+from .settings import GroupSettings
+from .syncing import Syncs
+
+__all__ = ["GroupRules"]
+
+
+class GroupRules:
+    """``now_ms`` is the wall clock, for what is stored; sessions and waits go by the scheduler's."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        sink: RecordSink,
+        partition_count: Callable[[], int],
+        scheduler: Scheduler,
+        now_ms: Callable[[], int],
+        new_uuid: Callable[[], str],
+    ) -> None:
+        registry = GroupRegistry(partition_count)
+        group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
+        rebalances = Rebalances(settings, scheduler, now_ms, group_log)
+        joins = Joins(settings, rebalances, group_log, new_uuid)
+        syncs = Syncs(rebalances, group_log)
+        self.registry = registry
+        self.rebalances = rebalances
+        self.membership = Membership(settings, registry, rebalances, joins, syncs, now_ms)
+        self.commits = Commits(settings, registry, rebalances, group_log, now_ms)
+        self.administration = Administration(settings, registry, rebalances, group_log, now_ms)

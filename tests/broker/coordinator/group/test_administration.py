@@ -1,0 +1,249 @@
+"""List, describe, delete, expire."""
+
+import pytest
+from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
+from pybroker.broker.coordinator.group.results import LeavingMember
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_clients import GroupWorld, protocols, subscription
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+ORDERS = TopicPartition("orders", 0)
+DAY_MS = 24 * 3_600_000
+
+
+def tombstones(world: GroupWorld) -> list[object]:
+    return [decode_key(record.key or b"") for record in world.topic.records() if record.value is None]
+
+
+# -- list and describe
+
+
+def test_groups_are_listed_by_state_and_type() -> None:
+    world = GroupWorld()
+    world.stable_group("a")
+    world.commit({T0: 1}, group_id="simple")
+    listing = {
+        (one.group_id, one.protocol_type, one.state, one.group_type)
+        for one in world.rules.administration.list_groups()[1]
+    }
+    assert listing == {("g", "consumer", "Stable", "classic"), ("simple", "", "Empty", "classic")}
+
+    def ids(*states: str, types: tuple[str, ...] = ()) -> list[str]:
+        return [one.group_id for one in world.rules.administration.list_groups(states, types)[1]]
+
+    assert ids("sTABLE") == ["g"]
+    assert ids("Empty", "Dead") == ["simple"]
+    assert ids("PreparingRebalance") == []
+    assert ids(types=("Classic",)) == ["g", "simple"]
+    assert ids(types=("consumer",)) == []
+
+
+def test_listing_tells_when_groups_are_still_being_read() -> None:
+    world = GroupWorld(owned=[0, 1, 2])
+    world.rules.registry.begin_loading(3, 1)
+    assert world.rules.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_a_stable_group_is_described_with_metadata_and_assignments() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    summary = world.rules.administration.describe("g")
+    assert (summary.state, summary.protocol_type, summary.protocol_name) == ("Stable", "consumer", "range")
+    (member,) = summary.members
+    assert (member.member_id, member.client_id, member.client_host) == (member_id, "a", "/127.0.0.1")
+    assert (member.metadata, member.assignment) == (subscription("orders"), f"share of {member_id}".encode())
+
+
+def test_a_rebalancing_group_is_described_without_metadata() -> None:
+    world = GroupWorld()
+    world.join(version=3)
+    summary = world.rules.administration.describe("g")
+    assert (summary.state, summary.protocol_name) == ("CompletingRebalance", "")
+    assert summary.members[0].metadata == b""
+
+
+def test_a_group_that_does_not_exist_is_dead() -> None:
+    assert GroupWorld().rules.administration.describe("g").state == "Dead"
+    assert GroupWorld(owned=()).rules.administration.describe("g").error is ErrorCode.NOT_COORDINATOR
+
+
+# -- deletion
+
+
+def test_an_empty_group_is_deleted_with_its_offsets() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    world.commit({T0: 1, T1: 2}, member_id, 1)
+    assert world.rules.administration.delete_group("g") is ErrorCode.NON_EMPTY_GROUP
+    world.leave(LeavingMember(member_id))
+
+    assert world.rules.administration.delete_group("g") is ErrorCode.NONE
+
+    assert tombstones(world) == [OffsetKey("g", T0), OffsetKey("g", T1), GroupKey("g")]
+    assert world.rules.registry.get("g") is None
+    assert world.rules.administration.delete_group("g") is ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.committed() == {}
+
+
+def test_a_group_that_never_had_a_generation_leaves_no_group_tombstone() -> None:
+    world = GroupWorld()
+    world.commit({T0: 1})
+    world.rules.administration.delete_group("g")
+    assert tombstones(world) == [OffsetKey("g", T0)]
+
+
+def test_a_commit_under_way_when_its_group_is_deleted_does_not_come_back() -> None:
+    world = GroupWorld()
+    world.commit({T0: 1})
+    world.topic.hold()
+    call = world.commit({T0: 2, T1: 3})
+    world.rules.administration.delete_group("g")
+    world.topic.release()
+    assert call.is_answered
+    assert world.committed() == {}
+    # Nor when the log is read: the deletions stand behind it.
+    assert tombstones(world) == [OffsetKey("g", T0), OffsetKey("g", T1)]
+
+
+def test_offsets_of_topics_in_use_are_not_deleted() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    world.commit({T0: 1, ORDERS: 2}, member_id, 1)
+
+    error, codes = world.rules.administration.delete_offsets("g", [T0, ORDERS, T1])
+
+    assert error is ErrorCode.NONE
+    assert codes == {T0: ErrorCode.NONE, ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, T1: ErrorCode.NONE}
+    assert world.committed() == {ORDERS: 2}
+    assert tombstones(world) == [OffsetKey("g", T0)]
+
+
+def test_offsets_of_a_group_whose_topics_cannot_be_known_are_not_deleted() -> None:
+    world = GroupWorld()
+    member_id = world.join(version=3, protocols_=protocols("range", metadata=b"garbage")).result.member_id
+    world.sync(member_id, 1)
+    world.commit({T0: 1}, member_id, 1)
+    assert world.rules.administration.delete_offsets("g", [T0]) == (
+        ErrorCode.NONE,
+        {T0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC},
+    )
+
+
+def test_offsets_of_other_groups_are_deleted_only_without_members() -> None:
+    world = GroupWorld()
+    member_id = world.join(version=3, protocol_type="connect", protocols_=protocols("v1")).result.member_id
+    world.sync(member_id, 1)
+    world.commit({T0: 1}, member_id, 1)
+    assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NON_EMPTY_GROUP, {})
+    world.leave(LeavingMember(member_id))
+    assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NONE, {T0: ErrorCode.NONE})
+    assert world.rules.registry.get("g") is None  # that was its last
+
+
+def test_offsets_of_a_group_that_does_not_exist() -> None:
+    assert GroupWorld().rules.administration.delete_offsets("g", [T0]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
+    assert GroupWorld().rules.administration.delete_offsets("", [T0]) == (ErrorCode.INVALID_GROUP_ID, {})
+
+
+def test_offsets_go_with_their_topic() -> None:
+    world = GroupWorld()
+    world.commit({T0: 1, ORDERS: 2})
+    world.commit({T0: 3}, group_id="other")
+    world.topic.hold()
+    under_way = world.commit({T1: 9})
+
+    world.rules.administration.forget_partitions([T0, T1])
+    world.topic.release()
+
+    assert under_way.error is ErrorCode.NONE
+    assert world.committed() == {ORDERS: 2}
+    assert world.rules.registry.get("other") is None
+    assert set(tombstones(world)) == {OffsetKey("g", T0), OffsetKey("g", T1), OffsetKey("other", T0)}
+
+
+# -- expiry (KIP-211)
+
+
+@pytest.fixture
+def world() -> GroupWorld:
+    return GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, retention_ms=7 * DAY_MS))
+
+
+def test_offsets_of_a_group_without_members_expire_after_it_became_empty(world: GroupWorld) -> None:
+    (member_id,) = world.stable_group("a")
+    world.commit({T0: 1}, member_id, 1)
+    for _ in range(3 * DAY_MS // 9_000):
+        world.time.advance(9_000)
+        world.heartbeat(member_id, 1)
+    world.leave(LeavingMember(member_id))
+
+    world.time.advance(7 * DAY_MS - 1)
+    assert world.rules.administration.expire() == 0
+    world.time.advance(1)
+    assert world.rules.administration.expire() == 1
+
+    assert tombstones(world) == [OffsetKey("g", T0), GroupKey("g")]
+    assert world.rules.registry.get("g") is None
+
+
+def test_offsets_of_topics_in_use_never_expire_others_do(world: GroupWorld) -> None:
+    member_id = world.join(version=3, session_ms=1_800_000).result.member_id
+    world.sync(member_id, 1)
+    world.commit({T0: 1, ORDERS: 2}, member_id, 1)
+    for _ in range(7 * 48):
+        world.time.advance(DAY_MS // 48 - 1)
+        world.heartbeat(member_id, 1)
+    world.time.advance(7 * 48)
+
+    assert world.rules.administration.expire() == 1
+    assert world.committed() == {ORDERS: 2}
+    assert world.group().state is GroupState.STABLE
+
+
+def test_offsets_kept_by_hand_expire_after_their_commit(world: GroupWorld) -> None:
+    world.commit({T0: 1})
+    world.time.advance(DAY_MS)
+    world.commit({T1: 1})
+    world.time.advance(6 * DAY_MS)
+    assert world.rules.administration.expire() == 1
+    assert world.committed() == {T1: 1}
+
+
+def test_an_expiry_of_its_own_goes_before_the_retention(world: GroupWorld) -> None:
+    world.commit({T0: 1}, expire_ms=world.time.now_ms() + 1_000)
+    world.time.advance(999)
+    assert world.rules.administration.expire() == 0
+    world.time.advance(1)
+    assert world.rules.administration.expire() == 1
+
+
+def test_an_offset_that_is_being_committed_does_not_expire(world: GroupWorld) -> None:
+    world.commit({T0: 1})
+    world.time.advance(8 * DAY_MS)
+    world.topic.hold()
+    world.commit({T0: 2})
+    assert world.rules.administration.expire() == 0
+    world.topic.release()
+    assert world.committed() == {T0: 2}
+
+
+def test_a_group_with_an_open_transaction_stays(world: GroupWorld) -> None:
+    world.commit({T0: 1}, producer_id=3)
+    world.rules.administration.expire()
+    assert world.rules.registry.get("g") is not None
+
+
+def test_a_group_with_nothing_goes_but_not_while_somebody_is_about_to_join(world: GroupWorld) -> None:
+    member_id = world.join().result.member_id
+    world.rules.administration.expire()
+    assert world.join(member_id).result.error is ErrorCode.NONE
+
+    other = GroupWorld()
+    other.join()
+    other.time.advance(10_000)
+    other.rules.administration.expire()
+    assert other.rules.registry.get("g") is None
+    assert tombstones(other) == []

@@ -1,0 +1,236 @@
+"""Offsets: who may commit, what is stored, what is shown."""
+
+import pytest
+from pybroker.broker.coordinator.group.records import OffsetKey, decode_key, decode_offset
+from pybroker.broker.coordinator.group.results import LeavingMember
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.protocol.errors import (
+    CoordinatorNotAvailableError,
+    ErrorCode,
+    KafkaError,
+    KafkaStorageError,
+    NetworkError,
+    NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
+    RecordTooLargeError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_clients import SESSION_MS, GroupWorld
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_a_member_commits_and_reads_back() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+
+    assert world.commit({T0: 5, T1: 7}, member_id, 1).codes == {T0: ErrorCode.NONE, T1: ErrorCode.NONE}
+
+    assert world.committed() == {T0: 5, T1: 7}
+    record = world.topic.records()[-1]
+    assert decode_key(record.key or b"") == OffsetKey("g", T1)
+    assert decode_offset(record.value or b"").offset == 7
+
+
+def test_a_consumer_without_a_group_commits_with_generation_minus_one() -> None:
+    world = GroupWorld()
+    assert world.commit({T0: 5}).error is ErrorCode.NONE
+    assert world.group().state is GroupState.EMPTY
+    assert world.commit({T0: 6}).error is ErrorCode.NONE
+    assert world.committed() == {T0: 6}
+
+
+def test_the_empty_group_id_keeps_offsets_too() -> None:
+    world = GroupWorld()
+    assert world.commit({T0: 5}, group_id="").error is ErrorCode.NONE
+    assert world.committed("") == {T0: 5}
+
+
+def test_commits_of_another_generation_or_of_strangers_are_fenced() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+
+    assert world.commit({T0: 1}, member_id, 0).error is ErrorCode.ILLEGAL_GENERATION
+    assert world.commit({T0: 1}, member_id, 2).error is ErrorCode.ILLEGAL_GENERATION
+    assert world.commit({T0: 1}, "stranger", 1).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.commit({T0: 1}).error is ErrorCode.UNKNOWN_MEMBER_ID  # only members commit while there are some
+    assert world.committed() == {}
+
+
+def test_a_generation_of_a_group_that_does_not_exist_is_illegal() -> None:
+    assert GroupWorld().commit({T0: 1}, "m", 3).error is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_former_members_do_not_commit_to_an_empty_group() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    world.leave(LeavingMember(member_id))
+    assert world.commit({T0: 1}, member_id, 1).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.commit({T0: 1}).error is ErrorCode.NONE
+
+
+def test_members_still_commit_while_a_rebalance_waits_for_joins() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    world.join(version=3)
+    assert world.group().state is GroupState.PREPARING_REBALANCE
+    assert world.commit({T0: 1}, member_id, 1).error is ErrorCode.NONE
+
+
+def test_members_do_not_commit_between_join_and_sync() -> None:
+    world = GroupWorld()
+    member_id = world.join(version=3).result.member_id
+    assert world.commit({T0: 1}, member_id, 1).error is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_is_a_sign_of_life() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    world.time.advance(SESSION_MS - 1)
+    world.commit({T0: 1}, member_id, 1)
+    world.time.advance(SESSION_MS - 1)
+    assert world.heartbeat(member_id, 1) is ErrorCode.NONE
+
+
+def test_a_commit_is_answered_and_shown_when_it_is_written() -> None:
+    world = GroupWorld()
+    world.topic.hold()
+    call = world.commit({T0: 5})
+    assert not call.is_answered
+    assert world.committed() == {}
+    world.topic.release()
+    assert call.error is ErrorCode.NONE
+    assert world.committed() == {T0: 5}
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (UnknownTopicOrPartitionError(), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (NotEnoughReplicasError(), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (NotLeaderOrFollowerError(), ErrorCode.NOT_COORDINATOR),
+        (KafkaStorageError(), ErrorCode.NOT_COORDINATOR),
+        (RecordTooLargeError(), ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
+        (RequestTimedOutError(), ErrorCode.REQUEST_TIMED_OUT),
+        (NetworkError(), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (CoordinatorNotAvailableError(), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ],
+)
+def test_a_commit_that_cannot_be_written_has_no_effect(failure: KafkaError, told: ErrorCode) -> None:
+    world = GroupWorld()
+    world.commit({T0: 1})
+    world.topic.refuse(failure)
+
+    assert world.commit({T0: 2}).error is told
+
+    assert world.committed(require_stable=True) == {T0: 1}
+
+
+def test_metadata_that_is_too_long_is_refused_for_its_partition_alone() -> None:
+    world = GroupWorld(GroupSettings(metadata_max_bytes=10))
+    assert world.commit({T0: 1}, metadata="x" * 10).error is ErrorCode.NONE
+    assert world.commit({T0: 2}, metadata="x" * 11).error is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    # Java counts UTF-16 units, of which these have two each.
+    assert world.commit({T0: 3}, metadata="😀" * 5).error is ErrorCode.NONE
+    assert world.commit({T0: 4}, metadata="😀" * 6).error is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert world.committed() == {T0: 3}
+
+
+def test_of_two_commits_under_way_the_later_one_wins() -> None:
+    world = GroupWorld()
+    world.topic.hold()
+    first, second = world.commit({T0: 9}), world.commit({T0: 4})
+    world.topic.release()
+    assert first.error is second.error is ErrorCode.NONE
+    assert world.committed() == {T0: 4}
+
+
+def test_what_is_not_committed_is_shown_as_minus_one() -> None:
+    world = GroupWorld()
+    for _ in range(2):  # without and with the group
+        error, results = world.rules.commits.fetch("g", [T0], require_stable=False)
+        assert error is ErrorCode.NONE
+        assert (results[T0].offset, results[T0].metadata, results[T0].error) == (-1, "", ErrorCode.NONE)
+        world.commit({T1: 1})
+
+
+def test_offsets_are_refused_where_the_coordinator_is_another_one_or_still_reads() -> None:
+    world = GroupWorld(owned=())
+    assert world.commit({T0: 1}).error is ErrorCode.NOT_COORDINATOR
+    assert world.rules.commits.fetch("g", None, require_stable=False) == (ErrorCode.NOT_COORDINATOR, {})
+    world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
+    assert world.commit({T0: 1}).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+# -- transactions
+
+
+def test_offsets_in_a_transaction_show_when_it_commits() -> None:
+    world = GroupWorld()
+    world.commit({T0: 1})
+    assert world.commit({T0: 8}, producer_id=3).error is ErrorCode.NONE
+    assert world.committed() == {T0: 1}
+
+    world.rules.commits.complete_transaction(3, [world.rules.registry.partition_for("g")], is_commit=True)
+
+    assert world.committed() == {T0: 8}
+
+
+def test_offsets_in_an_aborted_transaction_never_show() -> None:
+    world = GroupWorld()
+    world.commit({T0: 8}, producer_id=3)
+    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=False)
+    assert world.committed() == {}
+    assert world.committed(require_stable=True) == {}
+
+
+def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
+    world = GroupWorld()
+    world.commit({T0: 8}, producer_id=3)
+    own = world.rules.registry.partition_for("g")
+    others = [partition for partition in range(world.topic.partition_count) if partition != own]
+    world.rules.commits.complete_transaction(3, others, is_commit=True)
+    assert world.committed() == {}
+    world.rules.commits.complete_transaction(3, [own], is_commit=True)
+    assert world.committed() == {T0: 8}
+
+
+def test_who_wants_stable_offsets_is_told_to_wait_for_the_transaction() -> None:
+    world = GroupWorld()
+    world.commit({T0: 1, T1: 1})
+    world.commit({T0: 8}, producer_id=3)
+
+    _, results = world.rules.commits.fetch("g", [T0, T1], require_stable=True)
+
+    assert results[T0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert (results[T1].offset, results[T1].error) == (1, ErrorCode.NONE)
+    _, relaxed = world.rules.commits.fetch("g", [T0], require_stable=False)
+    assert relaxed[T0].offset == 1
+
+
+def test_a_batch_of_a_transaction_carries_its_producer() -> None:
+    world = GroupWorld()
+    world.commit({T0: 8}, producer_id=3)
+    (buffer,) = world.topic.batches[world.rules.registry.partition_for("g")]
+    (batch,) = iter_batches(buffer)
+    assert (batch.is_transactional, batch.producer_id, batch.producer_epoch, batch.base_sequence) == (True, 3, 0, 0)
+
+
+def test_a_transactional_commit_that_cannot_be_written_leaves_nothing_pending() -> None:
+    world = GroupWorld()
+    world.topic.refuse(NotLeaderOrFollowerError())
+    assert world.commit({T0: 8}, producer_id=3).error is ErrorCode.NOT_COORDINATOR
+    assert world.group().offsets.is_empty()
+
+
+def test_transactional_commits_are_fenced_when_the_client_names_itself() -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    assert world.commit({T0: 1}, producer_id=3).error is ErrorCode.NONE  # old clients cannot name themselves
+    assert world.commit({T0: 1}, member_id, 0, producer_id=3).error is ErrorCode.ILLEGAL_GENERATION
+    assert world.commit({T0: 1}, "stranger", 1, producer_id=3).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.commit({T0: 1}, member_id, 1, producer_id=3).error is ErrorCode.NONE

@@ -1,0 +1,285 @@
+"""The shell: partitions are loaded, given away, and the end is orderly."""
+
+import asyncio
+from itertools import count
+
+import pytest
+from pybroker.broker.coordinator.answer import Answer
+from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
+from pybroker.broker.coordinator.group.results import SyncResult
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
+from support.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+from support.virtual_time import VirtualTime
+
+T0 = TopicPartition("t", 0)
+
+
+class Broker:
+    """A coordinator over a topic that outlives it."""
+
+    def __init__(self, topic: OffsetsTopic | None = None, settings: GroupSettings = NO_DELAY) -> None:
+        self.time = VirtualTime()
+        self.log = AwaitedOffsetsTopic(topic or OffsetsTopic())
+        numbers = count(1)
+        self.coordinator = GroupCoordinator(
+            settings, self.log, self.time, self.time.now_ms, lambda: f"{next(numbers):04}"
+        )
+
+    @property
+    def partition(self) -> int:
+        return self.coordinator.partition_for("g")
+
+    async def load(self, epoch: int = 0) -> None:
+        await self.coordinator.load_partition(self.partition, epoch)
+
+    def join(self, member_id: str = "") -> JoinCall:
+        call = JoinCall()
+        request = JoinRequest("g", member_id, None, "c", "/h", 60_000, SESSION_MS, "consumer", protocols("range"))
+        self.coordinator.membership.join(request, call)
+        return call
+
+    async def join_and_sync(self) -> str:
+        member_id = self.join().result.member_id
+        call = SyncCall()
+        request = SyncRequest("g", 1, member_id, assignments={member_id: b"all"})
+        self.coordinator.membership.sync(request, call)
+        await self.settle()
+        assert call.result.assignment == b"all"
+        return member_id
+
+    async def commit(self, offset: int, member_id: str = "", generation_id: int = -1) -> ErrorCode:
+        call = CommitCall()
+        values = {T0: OffsetAndMetadata(offset, -1, "", self.time.now_ms())}
+        self.coordinator.commits.commit(CommitRequest("g", values, member_id, None, generation_id), call)
+        await self.settle()
+        return call.error
+
+    def committed(self) -> tuple[ErrorCode, int | None]:
+        error, results = self.coordinator.commits.fetch("g", [T0], require_stable=False)
+        return error, results[T0].offset if results else None
+
+    async def settle(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_a_restarted_broker_knows_groups_members_and_offsets() -> None:
+    before = Broker()
+    await before.load()
+    member_id = await before.join_and_sync()
+    assert await before.commit(5, member_id, 1) is ErrorCode.NONE
+    await before.coordinator.close()
+
+    after = Broker(before.log.topic)
+    await after.load()
+
+    assert after.committed() == (ErrorCode.NONE, 5)
+    assert after.coordinator.membership.heartbeat("g", member_id, None, 1) is ErrorCode.NONE
+    group = after.coordinator.registry.get("g")
+    assert group is not None
+    assert (group.state, group.generation_id, group.subscribed_topics) == (GroupState.STABLE, 1, {"orders"})
+    call = SyncCall()
+    after.coordinator.membership.sync(SyncRequest("g", 1, member_id), call)
+    assert call.result.assignment == b"all"
+
+
+async def test_members_that_did_not_survive_the_restart_time_out() -> None:
+    before = Broker()
+    await before.load()
+    member_id = await before.join_and_sync()
+    after = Broker(before.log.topic)
+    await after.load()
+
+    after.time.advance(SESSION_MS)
+
+    assert after.coordinator.membership.heartbeat("g", member_id, None, 1) is ErrorCode.UNKNOWN_MEMBER_ID
+    await after.coordinator.close()
+
+
+async def test_a_loaded_group_over_the_limit_rebalances() -> None:
+    before = Broker()
+    await before.load()
+    await before.join_and_sync()
+    after = Broker(before.log.topic, GroupSettings(initial_rebalance_delay_ms=0, max_size=0))
+    await after.load()
+    assert after.coordinator.administration.describe("g").state == "PreparingRebalance"
+    await after.coordinator.close()
+
+
+async def test_while_a_partition_is_read_its_groups_are_loading() -> None:
+    broker = Broker()
+    await broker.load()
+    await broker.commit(5)
+    again = Broker(broker.log.topic)
+    again.log.gate.clear()
+    loading = asyncio.create_task(again.load())
+    await again.settle()
+
+    assert again.committed() == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None)
+    await again.load()  # a second call for the same leadership has nothing to do
+    again.log.gate.set()
+    await loading
+    assert again.committed() == (ErrorCode.NONE, 5)
+
+
+async def test_a_partition_lost_while_it_is_read_is_not_ours() -> None:
+    broker = Broker()
+    await broker.load()
+    await broker.commit(5)
+    again = Broker(broker.log.topic)
+    again.log.gate.clear()
+    loading = asyncio.create_task(again.load(epoch=1))
+    await again.settle()
+    again.coordinator.unload_partition(again.partition, 2)
+    again.log.gate.set()
+    await loading
+    assert again.committed() == (ErrorCode.NOT_COORDINATOR, None)
+
+
+async def test_a_later_leadership_overtakes_the_read_of_an_earlier_one() -> None:
+    broker = Broker()
+    await broker.load()
+    await broker.commit(5)
+    again = Broker(broker.log.topic)
+    again.log.gate.clear()
+    first = asyncio.create_task(again.load(epoch=1))
+    await again.settle()
+    second = asyncio.create_task(again.load(epoch=3))
+    await again.settle()
+    again.log.gate.set()
+    await asyncio.gather(first, second)
+    assert again.committed() == (ErrorCode.NONE, 5)
+    assert again.coordinator.registry.owned_partitions == [again.partition]
+
+
+async def test_what_an_old_leadership_asks_for_is_ignored() -> None:
+    broker = Broker()
+    await broker.load(epoch=5)
+    broker.coordinator.unload_partition(broker.partition, 4)
+    assert broker.committed()[0] is ErrorCode.NONE
+    broker.coordinator.unload_partition(broker.partition, 6)
+    await broker.load(epoch=5)
+    assert broker.committed()[0] is ErrorCode.NOT_COORDINATOR
+    await broker.load(epoch=7)
+    assert broker.committed()[0] is ErrorCode.NONE
+    broker.coordinator.unload_partition(broker.partition)  # the partition was deleted
+    assert broker.committed()[0] is ErrorCode.NOT_COORDINATOR
+
+
+async def test_a_partition_that_cannot_be_read_is_not_ours_rather_than_empty() -> None:
+    broker = Broker()
+    broker.log.read_error = KafkaStorageError("unreadable")
+    with pytest.raises(KafkaStorageError):
+        await broker.load(epoch=1)
+    assert broker.committed() == (ErrorCode.NOT_COORDINATOR, None)
+    broker.log.read_error = None
+    await broker.load(epoch=2)
+    assert broker.committed() == (ErrorCode.NONE, -1)
+
+
+async def test_giving_a_partition_away_turns_its_members_away() -> None:
+    broker = Broker()
+    await broker.load()
+    await broker.join_and_sync()
+    parked = broker.join()
+    assert not parked.is_answered
+
+    broker.coordinator.unload_partition(broker.partition, 1)
+
+    assert parked.result.error is ErrorCode.NOT_COORDINATOR
+    assert broker.time.armed_count == 0
+    assert broker.join().result.error is ErrorCode.NOT_COORDINATOR
+
+
+async def test_groups_of_other_partitions_stay() -> None:
+    broker = Broker()
+    for partition in range(broker.log.partition_count):
+        await broker.coordinator.load_partition(partition, 0)
+    await broker.commit(5)
+    other = (broker.partition + 1) % broker.log.partition_count
+    broker.coordinator.unload_partition(other, 1)
+    assert broker.committed() == (ErrorCode.NONE, 5)
+
+
+async def test_a_commit_to_a_partition_that_moved_is_refused() -> None:
+    broker = Broker()
+    await broker.load()
+    broker.log.led = set()
+    assert await broker.commit(5) is ErrorCode.NOT_COORDINATOR
+    broker.log.led = None
+    broker.log.append_error = NotLeaderOrFollowerError()
+    assert await broker.commit(5) is ErrorCode.NOT_COORDINATOR
+    broker.log.append_error = RuntimeError("bug")
+    assert await broker.commit(5) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert broker.committed() == (ErrorCode.NONE, -1)
+
+
+async def test_offsets_expire_from_time_to_time() -> None:
+    settings = GroupSettings(retention_ms=1_000, retention_check_interval_ms=400)
+    broker = Broker(settings=settings)
+    await broker.load()
+    broker.coordinator.start()
+    await broker.commit(5)
+    broker.time.advance(999)
+    assert broker.committed() == (ErrorCode.NONE, 5)
+    broker.time.advance(201)
+    assert broker.committed() == (ErrorCode.NONE, -1)
+    await broker.coordinator.close()
+    assert broker.time.armed_count == 0
+
+
+async def test_the_end_answers_parked_joins_and_refuses_what_comes_later() -> None:
+    broker = Broker()
+    await broker.load()
+    await broker.join_and_sync()
+    parked = broker.join()
+
+    await broker.coordinator.close()
+
+    assert parked.result.error is ErrorCode.NOT_COORDINATOR
+    assert broker.join().result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.coordinator.membership.heartbeat("g", "m", None, 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.time.armed_count == 0
+
+
+async def test_a_long_log_does_not_hold_the_loop() -> None:
+    broker = Broker()
+    await broker.load()
+    for offset in range(2_500):
+        broker.coordinator.commits.commit(CommitRequest("g", {T0: OffsetAndMetadata(offset, -1, "", 1)}), CommitCall())
+    await broker.coordinator.close()
+    again = Broker(broker.log.topic)
+    loading = asyncio.create_task(again.load())
+    turns = 0
+    while not loading.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 2
+    assert again.committed() == (ErrorCode.NONE, 2_499)
+
+
+async def test_an_answer_known_at_once_needs_no_future_and_a_cancelled_one_is_left_alone() -> None:
+    answer = Answer[SyncResult, str](lambda result: result.error.name)
+    answer(SyncResult(ErrorCode.NONE))
+    assert answer.take() == "NONE"
+
+    later = Answer[SyncResult, str](lambda result: result.error.name)
+    waiting = later.take()
+    assert isinstance(waiting, asyncio.Future)
+    later(SyncResult(ErrorCode.NONE))
+    assert await waiting == "NONE"
+
+    gone = Answer[SyncResult, str](lambda result: result.error.name)
+    future = gone.take()
+    assert isinstance(future, asyncio.Future)
+    future.cancel()
+    gone(SyncResult(ErrorCode.NONE))
+    assert future.cancelled()

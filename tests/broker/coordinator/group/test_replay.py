@@ -1,0 +1,243 @@
+"""Loading: a partition's records become groups again."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer, build_records
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
+from pybroker.broker.coordinator.group.records import encode_group_key, encode_offset, encode_offset_key
+from pybroker.broker.coordinator.group.replay import Replay
+from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.topic_partition import TopicPartition
+from support.offsets_topic import OffsetsTopic
+
+LOG_DIRECTORY = Path(__file__).parents[3] / "reference/logdirs/kafka-3.9"
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+RECORD_LINE = re.compile(r"^\| offset: (\d+) .*? key: (\{.*?\}\}) payload: (.*)$", re.MULTILINE)
+
+
+def replayed(topic: OffsetsTopic) -> dict[str, Group]:
+    replay = Replay(0)
+    for buffer in topic.batches[0]:
+        for batch in iter_batches(buffer):
+            replay.add(batch)
+    return {group.group_id: group for group in replay.groups(now_ms=99)}
+
+
+def put(topic: OffsetsTopic, offset: int, partition: TopicPartition = P0, producer_id: int | None = None) -> int:
+    producer = None if producer_id is None else TransactionalProducer(producer_id, 0)
+    record = (encode_offset_key("g", partition), encode_offset(OffsetAndMetadata(offset, 0, "", 1)))
+    return topic.write(0, build_records([record], 1, Codec.NONE, producer))
+
+
+def delete(topic: OffsetsTopic, partition: TopicPartition = P0) -> None:
+    topic.write(0, build_records([(encode_offset_key("g", partition), None)], 1, Codec.NONE))
+
+
+def end(topic: OffsetsTopic, producer_id: int, *, commit: bool) -> None:
+    marker = EndTransactionMarker(commit, 0)
+    topic.write(0, build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=1))
+
+
+def committed(group: Group) -> dict[TopicPartition, int]:
+    return {partition: record.value.offset for partition, record in group.offsets.committed.items()}
+
+
+# -- a real broker's log
+
+
+def dumped_state(partition: int) -> tuple[dict[str, Any], dict[tuple[str, str, int], Any]]:
+    """Groups and offsets by the text of Kafka's DumpLogSegments, transactions taken as their markers there say."""
+    text = (LOG_DIRECTORY / f"__consumer_offsets-{partition}.dump.txt").read_text()
+    groups: dict[str, Any] = {}
+    offsets: dict[tuple[str, str, int], Any] = {}
+    aborted = {4} if partition == 1 else set()  # its marker at offset 5 says ABORT
+    for offset, key_text, payload in RECORD_LINE.findall(text):
+        if int(offset) in aborted:
+            continue
+        key = json.loads(key_text)["data"]
+        value = None if payload == "<DELETE>" else json.loads(payload)["data"]
+        if "topic" in key:
+            offsets[key["group"], key["topic"], key["partition"]] = value
+        else:
+            groups[key["group"]] = value
+    return groups, {name: value for name, value in offsets.items() if value is not None}
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_real_brokers_log_gives_the_state_its_dump_tells(partition: int) -> None:
+    replay = Replay(partition)
+    for path in sorted((LOG_DIRECTORY / f"data/__consumer_offsets-{partition}").glob("*.log")):
+        for batch in iter_batches(path.read_bytes()):
+            replay.add(batch)
+    groups = {group.group_id: group for group in replay.groups(now_ms=99)}
+    expected_groups, expected_offsets = dumped_state(partition)
+    assert expected_groups
+
+    assert {
+        (group.group_id, key.topic, key.partition): {
+            "offset": record.value.offset,
+            "leaderEpoch": record.value.leader_epoch,
+            "metadata": record.value.metadata,
+            "commitTimestamp": record.value.commit_timestamp_ms,
+        }
+        for group in groups.values()
+        for key, record in group.offsets.committed.items()
+    } == expected_offsets
+    assert set(groups) == {*expected_groups, *(group_id for group_id, _, _ in expected_offsets)}
+    for group_id, expected in expected_groups.items():
+        group = groups[group_id]
+        assert (group.generation_id, group.protocol_name, group.leader_id) == (
+            expected["generation"],
+            expected["protocol"],
+            expected["leader"],
+        )
+        assert group.state_timestamp_ms == expected["currentStateTimestamp"]
+        assert [
+            (m.member_id, m.group_instance_id, m.client_id, m.client_host, m.session_timeout_ms, m.rebalance_timeout_ms)
+            for m in group.members.values()
+        ] == [
+            (
+                member["memberId"],
+                member["groupInstanceId"],
+                member["clientId"],
+                member["clientHost"],
+                member["sessionTimeout"],
+                member["rebalanceTimeout"],
+            )
+            for member in expected["members"]
+        ]
+        for member in expected["members"]:
+            assert group.subscribed_topics == set(member["subscription"]["topics"])
+
+
+# -- rules
+
+
+def test_the_last_commit_of_a_partition_counts_and_a_tombstone_deletes_it() -> None:
+    topic = OffsetsTopic()
+    put(topic, 1)
+    put(topic, 2)
+    put(topic, 5, P1)
+    delete(topic, P1)
+
+    assert committed(replayed(topic)["g"]) == {P0: 2}
+
+
+def test_a_group_that_only_committed_offsets_is_empty_in_generation_0() -> None:
+    topic = OffsetsTopic()
+    put(topic, 1)
+
+    group = replayed(topic)["g"]
+
+    assert (group.state, group.generation_id, group.protocol_type) == (GroupState.EMPTY, 0, None)
+    assert group.state_timestamp_ms == 99
+
+
+def test_offsets_of_a_transaction_take_effect_at_its_commit() -> None:
+    topic = OffsetsTopic()
+    put(topic, 1)
+    put(topic, 7, producer_id=3)
+    assert committed(replayed(topic)["g"]) == {P0: 1}
+
+    end(topic, 3, commit=True)
+
+    group = replayed(topic)["g"]
+    assert committed(group) == {P0: 7}
+    assert not group.offsets.is_unstable(P0)
+
+
+def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
+    topic = OffsetsTopic()
+    put(topic, 7, producer_id=3)
+    end(topic, 3, commit=False)
+
+    assert replayed(topic) == {}
+
+
+def test_offsets_of_an_open_transaction_stay_pending() -> None:
+    topic = OffsetsTopic()
+    put(topic, 7, producer_id=3)
+
+    group = replayed(topic)["g"]
+
+    assert committed(group) == {}
+    assert group.offsets.is_unstable(P0)
+    group.offsets.complete_transaction(3, is_commit=True)
+    assert committed(group) == {P0: 7}
+
+
+def test_a_plain_commit_written_after_a_transactional_one_wins_even_if_the_marker_comes_later() -> None:
+    topic = OffsetsTopic()
+    put(topic, 7, producer_id=3)
+    put(topic, 9)
+    end(topic, 3, commit=True)
+
+    assert committed(replayed(topic)["g"]) == {P0: 9}
+
+
+def test_a_deleted_group_is_gone_and_its_later_offsets_make_a_simple_one() -> None:
+    topic = OffsetsTopic()
+    put(topic, 4)
+    topic.write(0, build_records([(encode_group_key("g"), None), (encode_offset_key("g", P0), None)], 1, Codec.NONE))
+    assert replayed(topic) == {}
+
+    put(topic, 5)
+    assert replayed(topic)["g"].protocol_type is None
+
+
+def test_records_of_unknown_kind_or_broken_ones_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    topic = OffsetsTopic()
+    put(topic, 1)
+    broken = (encode_offset_key("g", P0), b"\x00\x03\x00")
+    share_group = (b"\x00\x0b\x00\x01s", b"\x00\x00")
+    topic.write(0, build_records([broken, share_group], 1, Codec.NONE))
+    put(topic, 2, P1)
+
+    assert committed(replayed(topic)["g"]) == {P0: 1, P1: 2}
+    assert "record at offset 1 skipped" in caplog.text
+    assert "key version 11 ignored at offset 2" in caplog.text
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("put"), st.sampled_from([P0, P1]), st.sampled_from([None, 1, 2])),
+            st.tuples(st.just("end"), st.booleans(), st.sampled_from([1, 2])),
+            st.tuples(st.just("delete"), st.sampled_from([P0, P1]), st.none()),
+        ),
+        max_size=25,
+    )
+)
+def test_loading_equals_having_been_there(steps: list[tuple[Any, Any, Any]]) -> None:
+    """What replay finds is what a coordinator's memory held: the same events through GroupOffsets."""
+    topic, live = OffsetsTopic(), Group("g", 99)
+    for number, (step, what, who) in enumerate(steps):
+        value = {what: OffsetAndMetadata(number, 0, "", 1)}
+        if step == "put" and who is None:
+            live.offsets.stage(value)
+            live.offsets.on_appended(put(topic, number, what), value)
+        elif step == "put":
+            live.offsets.stage_transactional(who, value)
+            live.offsets.on_transactional_appended(who, put(topic, number, what, who), value)
+        elif step == "end":
+            live.offsets.complete_transaction(who, is_commit=what)
+            end(topic, who, commit=what)
+        elif not live.offsets.is_unstable(what):  # deletion forgets open transactions too, which a log cannot say
+            live.offsets.remove([what])
+            delete(topic, what)
+
+    loaded = replayed(topic).get("g", Group("g", 99))
+
+    assert committed(loaded) == committed(live)
+    for partition in (P0, P1):
+        assert loaded.offsets.is_unstable(partition) == live.offsets.is_unstable(partition)

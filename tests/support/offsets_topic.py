@@ -1,0 +1,95 @@
+"""A `__consumer_offsets` in memory, for calls and for awaiting, that writes at once, later or not at all."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from pybroker.broker.coordinator.group.ports import AppendDone, AppendOutcome
+from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.records.batch import iter_batches, set_base_offset
+from pybroker.protocol.records.record import Record, read_records
+
+
+class OffsetsTopic:
+    """A `RecordSink`. `hold()` keeps appends until `release()`; `refuse(error)` fails them until `refuse(None)`."""
+
+    def __init__(self, partition_count: int = 4) -> None:
+        self.partition_count = partition_count
+        self.batches: list[list[bytes]] = [[] for _ in range(partition_count)]
+        self._next_offsets = [0] * partition_count
+        self._error: KafkaError | None = None
+        self._held: list[Callable[[], None]] | None = None
+
+    def append(self, partition: int, records: bytes, done: AppendDone) -> None:
+        if self._held is None:
+            done(self._write(partition, records))
+        else:
+            self._held.append(lambda: done(self._write(partition, records)))
+
+    def write(self, partition: int, records: bytes) -> int:
+        """Put a batch there; its base offset."""
+        buffer = bytearray(records)
+        base_offset = self._next_offsets[partition]
+        set_base_offset(buffer, 0, base_offset)
+        (batch,) = iter_batches(buffer)
+        self._next_offsets[partition] = batch.next_offset
+        self.batches[partition].append(bytes(buffer))
+        return base_offset
+
+    def hold(self) -> None:
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held or [], None
+        for write in held:
+            write()
+
+    @property
+    def held_count(self) -> int:
+        return len(self._held or [])
+
+    def refuse(self, error: KafkaError | None) -> None:
+        self._error = error
+
+    def records(self) -> list[Record]:
+        """All records, partition by partition."""
+        return [
+            record
+            for partition in self.batches
+            for buffer in partition
+            for batch in iter_batches(buffer)
+            for record in read_records(batch)
+        ]
+
+    def _write(self, partition: int, records: bytes) -> AppendOutcome:
+        return self.write(partition, records) if self._error is None else self._error
+
+
+class AwaitedOffsetsTopic:
+    """An `OffsetsLog` over an `OffsetsTopic`; `gate` stops readers between batches while it is cleared."""
+
+    def __init__(self, topic: OffsetsTopic) -> None:
+        self.topic = topic
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.read_error: Exception | None = None
+        self.append_error: Exception | None = None
+        self.led: set[int] | None = None
+
+    @property
+    def partition_count(self) -> int:
+        return self.topic.partition_count
+
+    def is_leader(self, partition: int) -> bool:
+        return self.led is None or partition in self.led
+
+    async def append(self, partition: int, records: bytes) -> int:
+        if self.append_error is not None:
+            raise self.append_error
+        return self.topic.write(partition, records)
+
+    async def read(self, partition: int) -> AsyncIterator[memoryview]:
+        for buffer in list(self.topic.batches[partition]):
+            await self.gate.wait()
+            yield memoryview(buffer)
+        if self.read_error is not None:
+            raise self.read_error
