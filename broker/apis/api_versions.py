@@ -39,7 +39,8 @@ def names_its_software(request: ApiVersionsRequest) -> bool:
 
 def advertised_range(key: ApiKey) -> ApiVersion:
     spec = API_SPECS[key]
-    return ApiVersion(api_key=key, min_version=spec.min_version, max_version=spec.max_version)
+    advertised = spec.advertised or spec.versions
+    return ApiVersion(api_key=key, min_version=advertised.first, max_version=advertised.last)
 
 
 def unsupported_version_answer() -> ApiVersionsResponse:

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any
 
 from ...protocol.apis import API_SPECS, ApiKey
-from ...protocol.codec import DecodeError, Message, decode_prefix, encode_parts
+from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
 from .api_versions import ApiVersions, unsupported_version_answer
@@ -75,7 +75,7 @@ class Dispatcher:
             return None
         if isawaitable(answer):
             return self._answer_later(request, route, message, answer)
-        return encode_answer(route, request, answer)
+        return self._encode(route, request, message, answer)
 
     def _find_route(self, request: Request) -> Route | None:
         """Remembers the route; None when ApiVersions is asked for in a version that is not served (KIP-511)."""
@@ -88,7 +88,9 @@ class Dispatcher:
         if not spec.min_version <= request.api_version <= spec.max_version:
             if key is ApiKey.API_VERSIONS:
                 return None
-            raise CloseConnectionError(f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are")
+            raise CloseConnectionError(
+                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are"
+            )
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route
         return route
@@ -102,7 +104,14 @@ class Dispatcher:
             raise
         except Exception as error:
             response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
-        return None if response is None else encode_answer(route, request, response)
+        return None if response is None else self._encode(route, request, message, response)
+
+    def _encode(self, route: Route, request: Request, message: Message, response: Message) -> list[ReplyPart]:
+        try:
+            return encode_answer(route, request, response)
+        except EncodeError as error:
+            failed = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+            return encode_answer(route, request, failed)
 
 
 def encode_answer(route: Route, request: Request, response: Message) -> list[ReplyPart]:
@@ -122,7 +131,7 @@ def too_new_api_versions(request: Request) -> list[ReplyPart]:
 
 def as_kafka_error(error: Exception, request: Request) -> KafkaError:
     """What nobody expected is logged with its traceback, and harms no other request."""
-    if isinstance(error, KafkaError):
+    if isinstance(error, KafkaError) and not isinstance(error, EncodeError):
         return error
     logger.error(
         "%s of client %s at %s failed", describe(request), request.client_id, request.connection, exc_info=error

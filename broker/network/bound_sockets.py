@@ -21,7 +21,7 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 async def open_servers(
     endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory
 ) -> tuple[list[asyncio.Server], int]:
-    """Listen on every address of the endpoint's host: the servers, and the port that all of them have.
+    """Bind every address of the endpoint's host: the servers, not serving yet, and the port that all of them have.
 
     :raises AddressInUseError:
     :raises BindError: for any other reason.
@@ -95,7 +95,6 @@ async def _open_one(host: str, port: int, settings: NetworkSettings, factory: Pr
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.send_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
-        await server.start_serving()
     except BaseException:
         server.close()
         raise

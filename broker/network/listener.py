@@ -11,6 +11,7 @@ from typing import Any
 from .bound_sockets import open_servers
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
+from .errors import BindError
 from .loop_resources import LoopResources
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
 from .request import ConnectionInfo, Handler
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 class Listeners:
     """All sockets that the broker is reached by.
 
-    ``open`` them, ``stop_accepting`` when shutdown begins, ``close`` at its end.
+    ``bind`` them, ``serve`` when requests can be answered, ``stop_accepting`` when shutdown begins, ``close`` at its end.
     """
 
     def __init__(
@@ -56,15 +57,22 @@ class Listeners:
         )
         self._settings = settings
         self._limits = ConnectionLimits(settings.limits)
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()  # of these, the ones over max.connections
         self._ids = count(1)
         self._closing = False
+        self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None
 
     async def open(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-        """Bind and accept. The same endpoints come back, with the port that the system chose in place of 0.
+        """``bind`` and ``serve``."""
+        opened = await self.bind(endpoints)
+        await self.serve()
+        return opened
+
+    async def bind(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+        """Take the addresses. The same endpoints come back, with the port that the system chose in place of 0.
 
         :raises AddressInUseError: nothing stays open then.
         :raises BindError: likewise.
@@ -75,12 +83,26 @@ class Listeners:
                 self._limits.add_listener(endpoint.listener_name)
                 origin = _Origin(self, endpoint)
                 servers, port = await open_servers(endpoint, self._settings, origin.new_connection)
-                self._servers += servers
-                opened.append(replace(endpoint, port=port))
+                bound = replace(endpoint, port=port)
+                self._servers += [(bound, server) for server in servers]
+                opened.append(bound)
         except BaseException:
             self.stop_accepting()
             raise
         return opened
+
+    async def serve(self) -> None:
+        """Accept connections.
+
+        :raises BindError: somebody else listens there after all.
+        """
+        for endpoint, server in self._servers:
+            try:
+                await server.start_serving()
+            except OSError as error:
+                self.stop_accepting()
+                reason = error.strerror or str(error)
+                raise BindError(endpoint.listener_name, endpoint.host, endpoint.port, reason) from error
 
     @property
     def connection_count(self) -> int:
@@ -103,7 +125,7 @@ class Listeners:
 
     def stop_accepting(self) -> None:
         """Connections that are open go on."""
-        for server in self._servers:
+        for _, server in self._servers:
             server.close()
         self._servers.clear()
 
@@ -119,6 +141,8 @@ class Listeners:
             await self._all_gone
             timer.cancel()
         self._resources.idle.close()
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
         await self._resources.cancel_tasks()
 
     def _abort_all(self) -> None:
@@ -141,9 +165,10 @@ class Listeners:
         if self._closing:
             connection.abort()
         elif not self._try_to_admit(connection):
-            if len(self._waiting) <= self._settings.backlog:
+            if len(self._waiting) < self._settings.backlog:
                 self._waiting.append(connection)
                 connection.hold_for_admission()
+                self._watch_rate()
             else:
                 self._refuse(connection, "max.connections is reached, and as many wait as the backlog may hold")
         return info
@@ -161,7 +186,8 @@ class Listeners:
     def _try_to_admit(self, connection: Connection) -> bool:
         """True: it was decided about, one way or the other; False: it has to wait."""
         info = connection.info
-        decision = self._limits.decide(info.listener_name, info.peer_host)
+        now_s = self._loop.time()
+        decision = self._limits.decide(info.listener_name, info.peer_host, now_s)
         if decision is Admission.WAIT:
             return False
         if decision is Admission.REFUSE:
@@ -170,15 +196,24 @@ class Listeners:
             return True
         if decision is Admission.ADMIT_AND_CLOSE_IDLE:
             self._close_longest_idle()
-        self._limits.add(info.listener_name, info.peer_host)
+        self._limits.add(info.listener_name, info.peer_host, now_s)
         connection.admit()
         return True
 
     def _admit_waiting(self) -> None:
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
+            self._rate_timer = None
         for _ in range(len(self._waiting)):
             connection = self._waiting.popleft()
             if not self._try_to_admit(connection):
                 self._waiting.append(connection)
+        self._watch_rate()
+
+    def _watch_rate(self) -> None:
+        wait_s = self._limits.rate_wait_s(self._loop.time())
+        if self._waiting and wait_s > 0 and self._rate_timer is None:
+            self._rate_timer = self._loop.call_later(wait_s, self._admit_waiting)
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         info = connection.info

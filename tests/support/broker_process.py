@@ -112,11 +112,15 @@ class BrokerProcess:
         return self._end(signal.SIGTERM)
 
     def _end(self, how: signal.Signals) -> int:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(how)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Until the process ends; its exit code."""
         process = self._process
         if process is None:
             return 0
-        if process.poll() is None:
-            process.send_signal(how)
         exit_code = process.wait()
         if self._reader is not None:
             self._reader.join()

@@ -1,0 +1,49 @@
+"""What a broker takes from the world: clock, chance, disk, threads, the metadata store. A simulation passes its own."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Protocol
+from uuid import uuid4
+
+from ..controller.metadata_store import MetadataStore
+from ..storage.files import Files
+from ..storage.worker_pool import Pool, WorkerPool
+
+__all__ = ["ClosablePool", "Environment"]
+
+
+class ClosablePool(Pool, Protocol):
+    """Worker threads, or what stands for them."""
+
+    def close(self) -> None:
+        """Finish what is queued. Blocks."""
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def start_worker_pool(loop: asyncio.AbstractEventLoop, threads: int, name: str) -> ClosablePool:
+    return WorkerPool(loop, threads, name)
+
+
+async def open_embedded_store(path: Path, clock_ms: Callable[[], int]) -> MetadataStore:
+    from ..controller.embedded_store import EmbeddedStore
+
+    return await EmbeddedStore.open(path, clock_ms)
+
+
+@dataclass
+class Environment:
+    """The defaults are the real things. The running event loop, with its monotonic clock, is a part of it too."""
+
+    clock_ms: Callable[[], int] = wall_clock_ms
+    random: Random = field(default_factory=SystemRandom)
+    new_uuid: Callable[[], str] = lambda: str(uuid4())
+    files: Files = field(default_factory=Files)
+    start_pool: Callable[[asyncio.AbstractEventLoop, int, str], ClosablePool] = start_worker_pool
+    open_store: Callable[[Path, Callable[[], int]], Awaitable[MetadataStore]] = open_embedded_store

@@ -1,0 +1,357 @@
+"""The broker: its parts, the order in which they start and stop, and the process around it.
+
+start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
+       ► register, take part in the controller's election ► lead what is led here ► accept connections
+stop:  leave the cluster, close the connections ► coordinators ► checkpoints, logs ► store ► locks
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from ..config.config import Config
+from ..config.topic_config import TopicConfig
+from ..controller.broker_channel import BrokerChannel, LocalChannel
+from ..controller.broker_registration import BrokerIdTakenError
+from ..controller.metadata_plane import MetadataPlane, resolve_identity
+from ..controller.metadata_store import MetadataStore, MetadataStoreError
+from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
+from ..controller.znodes import BrokerInfo
+from ..controller.znodes import Endpoint as RegisteredEndpoint
+from ..protocol.errors import KafkaError
+from ..replication.offload import Offload
+from ..replication.partition_set import PartitionSet
+from ..replication.state_changes import Leadership, StateChanges
+from ..storage.files import DirectoryLockedError, raise_descriptor_limit
+from ..storage.log import Log
+from ..storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
+from ..storage.meta_properties import MetaPropertiesError
+from ..storage.store_schedule import StoreSchedule
+from .advertised_address import AdvertisedAddresses
+from .apis.dispatch import Dispatcher
+from .apis.table import handlers
+from .controller_orders import ControllerOrders
+from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.settings import GroupSettings
+from .environment import ClosablePool, Environment
+from .metadata_cache import MetadataCache, MetadataUpdate
+from .network.errors import BindError
+from .network.listener import Listeners
+from .network.settings import Endpoint, NetworkSettings
+from .offsets_topic import CoordinatorPlaces, OffsetsTopic
+from .start_error import StartError
+from .topic_overrides import TopicOverrides
+from .topic_waiters import TopicWaiters
+
+__all__ = ["Broker", "run"]
+
+logger = logging.getLogger(__name__)
+
+_START_ERRORS = (
+    BindError,
+    BrokerIdTakenError,
+    DirectoryLockedError,
+    LogDirectoriesError,
+    MetaPropertiesError,
+    MetadataStoreError,
+)
+_CLOSE_GRACE_S = 2.0
+_BACKGROUND_THREADS = 2
+
+
+class Broker:
+    """One broker on the running event loop: ``await start()``, ``await stop()``.
+
+    ``failed`` is done, with the reason, when the broker cannot go on; whoever runs it stops it then. ``endpoints`` is
+    where it listens, once started.
+    """
+
+    endpoints: Sequence[Endpoint]
+    _logs: LogStore
+    _offload: Offload
+    _store: MetadataStore
+    _metadata: MetadataPlane
+    _cache: MetadataCache
+    _waiters: TopicWaiters
+    _partitions: PartitionSet
+    _changes: StateChanges
+    _orders: ControllerOrders
+    _groups: GroupCoordinator
+    _listeners: Listeners
+
+    def __init__(self, config: Config, environment: Environment | None = None) -> None:
+        self.config = config
+        self._environment = environment or Environment()
+        self._loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[Exception] = self._loop.create_future()
+        self._overrides = TopicOverrides()
+        self._cleanup = contextlib.AsyncExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- start and stop
+
+    async def start(self) -> None:
+        """Raises StartError, in words for the person who starts it; what was opened is closed again."""
+        try:
+            await self._start()
+        except _START_ERRORS as error:
+            await self._cleanup.aclose()
+            raise StartError(str(error)) from error
+        except BaseException:
+            await self._cleanup.aclose()
+            raise
+
+    async def stop(self) -> None:
+        """A clean stop: what is under way is answered, everything is on disk, the next start needs no recovery."""
+        await self._cleanup.aclose()
+
+    async def _start(self) -> None:
+        background = self._start_pools()
+        self._lock_log_directories()
+        await self._open_metadata()
+        self._load_logs()
+        self._build_replication()
+        self._build_coordinator()
+        await self._bind_listeners()
+        schedule = StoreSchedule(self._logs, self._loop, background, self._high_watermark_of)
+        self._cleanup.push_async_callback(self._close_storage, schedule)
+        await self._changes.load_high_watermarks()
+        self._orders.broker_epoch = await self._metadata.start(self._registered_endpoints())
+        self._cleanup.push_async_callback(self._metadata.stop)
+        self._cleanup.push_async_callback(self._groups.close)
+        schedule.start()
+        self._groups.start()
+        self._start_checkpoints()
+        await self._listeners.serve()
+        self._cleanup.push_async_callback(self._listeners.close, _CLOSE_GRACE_S)
+
+    # -- the parts, in the order they are made; each says how it is closed
+
+    def _start_pools(self) -> ClosablePool:
+        start_pool = self._environment.start_pool
+        self._pool = start_pool(self._loop, self.config.int("num.io.threads"), "pybroker-io")
+        self._cleanup.callback(self._pool.close)
+        self._offload = Offload(self._pool)
+        background = start_pool(self._loop, _BACKGROUND_THREADS, "pybroker-background")
+        self._cleanup.callback(background.close)
+        return background
+
+    def _lock_log_directories(self) -> None:
+        """Before anything is opened: the locks keep a second broker from the metadata store too."""
+        environment = self._environment
+        self._logs = LogStore(
+            self.config, environment.files, self._pool, environment.clock_ms, self._overrides, environment.random
+        )
+        self._cleanup.callback(self._logs.release)
+        self._logs.lock_directories()
+
+    async def _open_metadata(self) -> None:
+        environment, config = self._environment, self.config
+        stored = peek_meta_properties(environment.files, config)
+        self._store = await environment.open_store(config.metadata_store_path, environment.clock_ms)
+        self._cleanup.push_async_callback(self._store.close)
+        stored_id = stored.broker_id if stored is not None else None
+        identity = await resolve_identity(self._store, config, stored_id, environment.random)
+        self._metadata = MetadataPlane(
+            store=self._store,
+            config=config,
+            identity=identity,
+            channel_to=self._channel_to,
+            clock_ms=environment.clock_ms,
+            random=environment.random,
+            fatal=self._fail,
+            on_deletion_settled=lambda _topic: self._waiters.recheck(),
+        )
+        await self._overrides.load(self._metadata.tree)
+
+    def _load_logs(self) -> None:
+        identity = self._metadata.identity
+        self._logs.claim(identity.broker_id, identity.cluster_id)
+        self._logs.load()
+
+    def _build_replication(self) -> None:
+        config, cache = self.config, MetadataCache()
+        self._cache = cache
+        self._waiters = TopicWaiters(cache)
+        self._partitions = PartitionSet(
+            self._loop,
+            is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
+            offload=self._offload,
+            broken=self._fail,
+        )
+        self._cleanup.callback(self._partitions.close)
+        self._changes = StateChanges(
+            self._metadata.identity.broker_id,
+            self._partitions,
+            self._logs,
+            topic_settings=lambda topic: TopicConfig.defaults(config, self._overrides(topic)),
+            is_alive=cache.is_alive,
+            replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
+            offload=self._offload,
+        )
+        self._logs.on_directory_failure = self._changes.directory_failed
+        self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
+
+    def _build_coordinator(self) -> None:
+        config, environment = self.config, self._environment
+        offsets = OffsetsTopic(
+            self._partitions,
+            self._cache,
+            environment.clock_ms,
+            configured_count=config.int("offsets.topic.num.partitions"),
+            commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
+        )
+        settings = GroupSettings.from_config(config)
+        self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
+        self._changes.on_leadership(self._move_groups)
+        self._cache.on_update(self._forget_offsets_of_deleted)
+
+    async def _bind_listeners(self) -> None:
+        config, environment = self.config, self._environment
+        addresses = AdvertisedAddresses(
+            self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
+        )
+        table = handlers(
+            config=config,
+            partitions=self._partitions,
+            cache=self._cache,
+            metadata=self._metadata,
+            groups=self._groups,
+            group_places=CoordinatorPlaces(
+                CONSUMER_OFFSETS_TOPIC, self._cache, addresses, self._metadata.auto_creation, self._waiters
+            ),
+            addresses=addresses,
+            waiters=self._waiters,
+            offload=self._offload,
+            random=environment.random,
+        )
+        self._listeners = Listeners(
+            NetworkSettings.from_config(config),
+            Dispatcher(table),
+            clock_ms=environment.clock_ms,
+            run_in_worker=self._offload,
+        )
+        self._cleanup.callback(self._listeners.stop_accepting)
+        self.endpoints = await self._listeners.bind(
+            [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
+        )
+
+    async def _close_storage(self, schedule: StoreSchedule) -> None:
+        schedule.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._changes.checkpoint_high_watermarks()
+        await self._offload(self._logs.close)
+
+    # -- what the parts ask of the broker
+
+    def _channel_to(self, broker: BrokerInfo) -> BrokerChannel:
+        """With the embedded store there is no other broker."""
+        return LocalChannel(
+            leader_and_isr=self._orders.leader_and_isr,
+            update_metadata=self._orders.update_metadata,
+            stop_replica=self._orders.stop_replica,
+        )
+
+    def _registered_endpoints(self) -> list[RegisteredEndpoint]:
+        """What other brokers and the metadata say; clients are told the address by which they reached us if
+        ``advertised.listeners`` is not set."""
+        advertised = self.config.advertised_listeners()
+        if advertised is not None:
+            return [
+                RegisteredEndpoint(each.name, each.security_protocol, each.host or socket.gethostname(), each.port)
+                for each in advertised
+            ]
+        return [
+            RegisteredEndpoint(each.listener_name, each.security_protocol, each.host or socket.gethostname(), each.port)
+            for each in self.endpoints
+        ]
+
+    def _high_watermark_of(self, log: Log) -> int:
+        hosted = self._partitions.get(log.topic_partition)
+        return log.log_start_offset if hosted is None else hosted.partition.high_watermark
+
+    def _move_groups(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
+        for partition, epoch in resigned:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                self._groups.unload_partition(partition.partition, epoch)
+        for partition, epoch in elected:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                self._spawn(self._load_groups(partition.partition, epoch))
+
+    async def _load_groups(self, partition: int, epoch: int) -> None:
+        try:
+            await self._groups.load_partition(partition, epoch)
+        except KafkaError as error:
+            logger.error("%s-%d: its groups could not be loaded: %s", CONSUMER_OFFSETS_TOPIC, partition, error)
+
+    def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
+        if update.deleted:
+            self._groups.administration.forget_partitions(update.deleted)
+
+    def _start_checkpoints(self) -> None:
+        interval_s = self.config.int("replica.high.watermark.checkpoint.interval.ms") / 1000
+
+        async def checkpoint_for_ever() -> None:
+            while True:
+                await asyncio.sleep(interval_s)
+                await self._changes.checkpoint_high_watermarks()
+
+        self._spawn(checkpoint_for_ever())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run it beside everything else; an error that nobody expects is the end of the broker."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+    def _fail(self, error: Exception) -> None:
+        """Rather stop than go on with what may be wrong."""
+        logger.critical("the broker cannot go on: %s", error, exc_info=error)
+        if not self.failed.done():
+            self.failed.set_result(error)
+
+
+def run(config: Config) -> int:
+    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError."""
+    import uvloop
+
+    raise_descriptor_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve_until_told(config))
+
+
+async def serve_until_told(config: Config) -> int:
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[str] = loop.create_future()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, partial(hear, told, number))
+    broker = Broker(config)
+    await broker.start()
+    # What is there after the start stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    logger.info("pybroker is ready: listening on %s", ", ".join(map(str, broker.endpoints)))
+    await asyncio.wait([told, broker.failed], return_when=asyncio.FIRST_COMPLETED)
+    if told.done():
+        logger.info("%s: stopping", told.result())
+    await broker.stop()
+    logger.info("stopped")
+    return 0 if not broker.failed.done() else 1
+
+
+def hear(told: asyncio.Future[str], number: signal.Signals) -> None:
+    if not told.done():
+        told.set_result(number.name)

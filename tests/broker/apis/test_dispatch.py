@@ -1,0 +1,147 @@
+"""Bytes in, bytes out: what the dispatcher answers, and what makes it close the connection."""
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.apis.context import Handler, RequestContext
+from pybroker.broker.apis.dispatch import Dispatcher
+from pybroker.broker.apis.failures import failure_answer
+from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, Request
+from pybroker.broker.network.request_header import RequestHeaderParser
+from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError
+from pybroker.protocol.messages.headers import RequestHeader
+from pybroker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+REFERENCE = Path(__file__).resolve().parents[2] / "reference"
+CONNECTION = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))
+
+
+def received(frame: bytes) -> Request:
+    """A request as the network layer hands it over."""
+    body = bytearray(frame)
+    key, version, correlation_id, client_id, size = RequestHeaderParser().parse(body)
+    name = client_id.decode() if client_id is not None else None
+    return Request(key, version, correlation_id, name, size, body, CONNECTION, 1_700_000_000_000)
+
+
+def heartbeat(version: int = 4) -> Request:
+    header = RequestHeader(
+        request_api_key=ApiKey.HEARTBEAT, request_api_version=version, correlation_id=7, client_id="test"
+    )
+    spec = API_SPECS[ApiKey.HEARTBEAT]
+    body = encode(HeartbeatRequest(group_id="g", member_id="m"), version)
+    return received(encode(header, spec.request_header_version(version)) + body)
+
+
+async def answer(dispatcher: Dispatcher, request: Request) -> bytes | None:
+    reply = dispatcher(request)
+    if isinstance(reply, Awaitable):
+        reply = await reply
+    return None if reply is None else b"".join(reply)  # type: ignore[arg-type]
+
+
+def heartbeats_by(handler: Handler) -> Dispatcher:
+    return Dispatcher({ApiKey.HEARTBEAT: handler})
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_the_answer_repeats_the_correlation_id_in_the_header_of_its_version(version: int) -> None:
+    reply = await answer(heartbeats_by(lambda context, request: HeartbeatResponse(error_code=25)), heartbeat(version))
+    assert reply is not None
+    header = b"\x00\x00\x00\x07" + (b"\x00" if version >= 4 else b"")
+    assert reply.startswith(header)
+    assert decode(HeartbeatResponse, reply[len(header) :], version).error_code == 25
+
+
+async def test_a_handler_may_answer_later_or_not_at_all() -> None:
+    async def later(context: RequestContext, request: Any) -> HeartbeatResponse:
+        await asyncio.sleep(0)
+        return HeartbeatResponse()
+
+    assert await answer(heartbeats_by(later), heartbeat()) is not None
+    assert await answer(heartbeats_by(lambda context, request: None), heartbeat()) is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(NotCoordinatorError("elsewhere"), ErrorCode.NOT_COORDINATOR), (ZeroDivisionError(), ErrorCode.UNKNOWN_SERVER_ERROR)],
+)
+async def test_what_a_handler_raises_becomes_a_code(
+    error: Exception, code: ErrorCode, late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def at_once(context: RequestContext, request: Any) -> Any:
+        raise error
+
+    async def later(context: RequestContext, request: Any) -> Any:
+        raise error
+
+    reply = await answer(heartbeats_by(later if late else at_once), heartbeat())
+    assert reply is not None
+    assert decode(HeartbeatResponse, reply[5:], 4).error_code == code
+    logged = [record for record in caplog.records if record.exc_info]
+    assert len(logged) == (code is ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+async def test_an_answer_that_cannot_be_encoded_is_an_unknown_server_error() -> None:
+    reply = await answer(heartbeats_by(lambda context, request: HeartbeatResponse(error_code=10**9)), heartbeat())
+    assert reply is not None
+    assert decode(HeartbeatResponse, reply[5:], 4).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_what_is_not_served_closes_the_connection() -> None:
+    dispatcher = Dispatcher({})
+    with pytest.raises(CloseConnectionError, match="not served"):
+        dispatcher(heartbeat())
+    with pytest.raises(CloseConnectionError, match="HEARTBEAT v99 is not served"):
+        heartbeats_by(lambda context, request: None)(received(b"\x00\x0c\x00\x63" + bytes(8)))
+
+
+def test_a_broken_body_closes_the_connection_and_says_which() -> None:
+    request = heartbeat()
+    broken = received(bytes(request.frame[:-3]))
+    with pytest.raises(CloseConnectionError, match="HEARTBEAT v4 could not be decoded"):
+        heartbeats_by(lambda context, request: None)(broken)
+
+
+async def test_a_too_new_api_versions_request_is_answered_as_apache_kafka_does() -> None:
+    """Whole exchanges with Kafka 3.9.1 (size first): version 99 gets version 0's answer with ApiVersions alone."""
+    lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
+    exchange = next(line for line in map(json.loads, lines) if line["version"] == 99)
+    reply = await answer(Dispatcher({}), received(bytes.fromhex(exchange["request"])[4:]))
+    assert reply == bytes.fromhex(exchange["response"])[4:]
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(version: int) -> None:
+    lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
+    exchange = next(line for line in map(json.loads, lines) if line["version"] == version)
+    served = {key: lambda context, request: None for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners}
+    reply = await answer(Dispatcher(served), received(bytes.fromhex(exchange["request"])[4:]))
+    assert reply == bytes.fromhex(exchange["response"])[4:]
+
+
+@pytest.mark.parametrize("key", list(API_SPECS))
+def test_every_api_can_say_that_a_request_failed(key: ApiKey) -> None:
+    spec = API_SPECS[key]
+    for version in range(spec.min_version, spec.max_version + 1):
+        failed = failure_answer(key, version, spec.request_type()(), UnknownServerError("why"))
+        if failed is not None:
+            encode(failed, version)
+
+
+@given(st.binary(max_size=64))
+def test_random_bytes_behind_a_header_do_nothing_but_close(body: bytes) -> None:
+    dispatcher = heartbeats_by(lambda context, request: HeartbeatResponse())
+    try:
+        assert dispatcher(received(b"\x00\x0c\x00\x00\x00\x00\x00\x01\xff\xff" + body))
+    except CloseConnectionError:
+        pass

@@ -1,0 +1,125 @@
+"""What a person sees who starts the broker wrongly, or stops it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+from support.broker_process import BrokerProcess, DidNotStartError
+
+
+def pybroker(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pybroker", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def refused(broker: BrokerProcess) -> DidNotStartError:
+    with pytest.raises(DidNotStartError) as caught:
+        broker.start()
+    broker.stop()
+    return caught.value
+
+
+def last_line(output: str) -> str:
+    return output.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("num.io.threads=many", "num.io.threads"),
+        ("log.segment.bytes=3", "log.segment.bytes"),
+        ("zookeeper.connect=localhost:2181", "zookeeper.connect"),
+        ("process.roles=broker", "process.roles"),
+        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "authorizer.class.name"),
+        ("listeners=SSL://127.0.0.1:0", "SSL"),
+        ("ssl.keystore.location=/tmp/keystore", "ssl.keystore.location"),
+    ],
+)
+def test_a_setting_that_cannot_be_served_is_one_line_and_exit_code_2(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={tmp_path / 'data'}\n{line}\n")
+    done = pybroker("--config", str(file), cwd=tmp_path)
+    assert done.returncode == 2
+    (only,) = done.stderr.strip().splitlines()
+    assert said in only
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_missing_file_and_an_unknown_option_are_exit_code_2(tmp_path: Path) -> None:
+    missing = pybroker("--config", "nowhere.properties", cwd=tmp_path)
+    assert (missing.returncode, len(missing.stderr.strip().splitlines())) == (2, 1)
+    assert "nowhere.properties" in missing.stderr
+    assert pybroker("--nonsense", cwd=tmp_path).returncode == 2
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        error = refused(BrokerProcess(tmp_path, {"listeners": f"PLAINTEXT://127.0.0.1:{port}"}))
+    assert error.exit_code == 1
+    assert str(port) in last_line(error.output)
+    assert "Traceback" not in error.output
+
+
+def test_a_directory_locked_by_a_running_broker_is_named(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "first") as first:
+        second = BrokerProcess(tmp_path / "second", {"log.dirs": str(first.log_directory)})
+        error = refused(second)
+    assert error.exit_code == 1
+    assert str(first.log_directory) in last_line(error.output)
+    assert "Traceback" not in error.output
+
+
+def test_a_corrupt_meta_properties_is_named(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path)
+    with broker:
+        pass
+    (broker.log_directory / "meta.properties").write_text("version=7\nbroker.id=many\n")
+    error = refused(broker)
+    assert error.exit_code == 1
+    assert "meta.properties" in last_line(error.output)
+    assert "Traceback" not in error.output
+
+
+def test_a_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path, {"metadata.store.path": str(tmp_path / "metadata")})
+    with broker:
+        pass
+    for left in tmp_path.glob("metadata?*"):
+        left.unlink()
+    (tmp_path / "metadata").write_bytes(b"no database at all" * 1000)
+    error = refused(broker)
+    assert error.exit_code == 1
+    assert str(tmp_path / "metadata") in last_line(error.output)
+    assert "Traceback" not in error.output
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path: Path, how: signal.Signals) -> None:
+    broker = BrokerProcess(tmp_path).start()
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.send("events", b"one", partition=0).get(30)
+    os.kill(broker.pid, how)
+    assert broker.wait() == 0
+    producer.close()
+    assert (broker.log_directory / ".kafka_cleanshutdown").exists()
+    assert "Traceback" not in broker.output
+
+
+def test_it_works_with_no_argument_at_all(tmp_path: Path) -> None:
+    """Only what cannot be tested beside other brokers is overridden: the port."""
+    broker = BrokerProcess(tmp_path)
+    broker.properties = lambda: f"listeners=PLAINTEXT://127.0.0.1:{broker.port}\n"  # type: ignore[method-assign]
+    with broker:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        assert producer.send("events", b"one").get(30).offset == 0
+        producer.close()
+    assert (tmp_path / "pybroker-data" / "meta.properties").exists()
