@@ -3,13 +3,14 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, STRING
+from .parts import BACKGROUND_THREADS
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
     Setting("auto.create.topics.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, ACTED_ON,
             "Create a topic when a producer or consumer asks about one that is not there."),
-    Setting("background.threads", INT, "10", at_least(1), HIGH, CLUSTER_WIDE, ACTED_ON,
+    Setting("background.threads", INT, "10", at_least(1), HIGH, CLUSTER_WIDE, BACKGROUND_THREADS,
             "Threads for work that no request waits for: flushing, retention, checkpoints."),
     Setting("broker.id", INT, "-1", None, HIGH, READ_ONLY, ACTED_ON,
             "Number of this broker in the cluster; -1 lets one be generated above reserved.broker.max.id, and it "

@@ -27,6 +27,7 @@ UNSTABLE_APIS = not_yet("unstable versions of APIs")
 ZOOKEEPER = not_yet("clusters on ZooKeeper")
 
 # Built otherwise than Kafka, so that there is nothing to set.
+BACKGROUND_THREADS = no_meaning("two threads do this work")
 COMMIT_ACKS = no_meaning("commits always wait for all in-sync replicas, which is the default")
 FORMAT_VERSION = no_meaning("as in Kafka from protocol version 3.0 on, records are always written in format 2")
 COORDINATOR_LOADING = no_meaning("a coordinator reads its partition in pieces of storage's choice")
