@@ -12,8 +12,7 @@ from pybroker.protocol.codec import decode_prefix, encode
 from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from pybroker.protocol.records.batch_builder import build_batch
-from pybroker.protocol.records.record import Record
+from pybroker.protocol.records.record import Record, build_batch
 from support.java import java_command
 
 __all__ = ["WORKLOADS", "Workload", "first_acknowledged_record"]

@@ -50,7 +50,7 @@ def test_the_verifiable_consumer_sees_what_the_verifiable_producer_got_acknowled
 
 
 def test_the_log_dump_finds_no_fault_in_what_was_produced(tmp_path: Path) -> None:
-    settings = {"log.segment.bytes": "200000", "log.index.interval.bytes": "512"}
+    settings = {"log.segment.bytes": "100000", "log.index.interval.bytes": "512"}
     with BrokerProcess(tmp_path, settings) as broker:
         for codec in (None, "gzip", "snappy", "lz4", "zstd"):
             producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, compression_type=codec, linger_ms=1)
