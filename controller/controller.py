@@ -321,10 +321,9 @@ class Controller:
         # Brokers must know each other before they are told whom to follow.
         self._tell_everyone(())
         # Of partitions with a live replica they hear with its role.
-        self._batch.add_update_metadata(
-            self.context.live_or_shutting_down_ids,
-            filter(self._has_no_live_replica, self.context.partitions_with_leaders),
-        )
+        leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
+        if leaderless:
+            self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
         self._replicas.start()
         await self._partitions.start()
         await self._deletion.resume()

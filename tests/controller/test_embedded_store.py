@@ -23,6 +23,7 @@ from pybroker.controller.metadata_store import (
 )
 from pybroker.controller.znode_tree import RowChange
 
+
 def clock_ms() -> int:
     return 1_700_000_000_000
 

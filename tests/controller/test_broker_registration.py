@@ -1,0 +1,96 @@
+"""A broker's node, number and cluster."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pybroker.controller.broker_registration import (
+    BrokerIdTakenError,
+    BrokerRegistration,
+    cluster_id,
+    generate_broker_id,
+)
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_store import Create
+from pybroker.controller.znodes import BrokerInfo, Endpoint
+
+INFO = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
+OTHER = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "other.example", 9092),), 1)
+
+
+@pytest.fixture
+async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    opened = ClusterTree(store)
+    await opened.create_persistent_paths()
+    yield opened
+    await store.close()
+
+
+async def test_broker_epoch_is_the_zxid_of_its_node(tree: ClusterTree) -> None:
+    registration = BrokerRegistration(tree)
+    epoch = await registration.register(INFO, wait_ms=0)
+    data, stat = await tree.store.get("/brokers/ids/4")
+    assert BrokerInfo.decode(4, data) == INFO
+    assert (stat.czxid, stat.version, stat.ephemeral_owner) == (epoch, 1, tree.store.session_id)
+    await registration.unregister(4)
+    assert await registration.register(INFO, wait_ms=0) > epoch
+
+
+async def test_update_keeps_the_epoch(tree: ClusterTree) -> None:
+    registration = BrokerRegistration(tree)
+    epoch = await registration.register(INFO, wait_ms=0)
+    await registration.update(OTHER)
+    assert await tree.brokers() == {4: (OTHER, epoch)}
+
+
+async def test_id_of_a_live_broker_is_refused_with_its_address(tree: ClusterTree) -> None:
+    await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
+    with pytest.raises(BrokerIdTakenError, match=r"other\.example:9092"):
+        await BrokerRegistration(tree).register(INFO, wait_ms=0)
+    assert (await tree.brokers())[4][0] == OTHER
+
+
+async def test_node_whose_session_ends_is_waited_for(tree: ClusterTree) -> None:
+    await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
+    registering = asyncio.ensure_future(BrokerRegistration(tree).register(INFO, wait_ms=60_000))
+    await tree.store.exists("/")  # lets it come to wait
+    await tree.store.delete(OTHER.path)
+    await registering
+    assert (await tree.brokers())[4][0] == INFO
+
+
+async def test_ids_are_given_from_1001_on_and_once(tree: ClusterTree) -> None:
+    assert [await generate_broker_id(tree, 1000) for _ in range(3)] == [1001, 1002, 1003]
+
+
+async def test_cluster_id_is_made_once(tree: ClusterTree) -> None:
+    first = await cluster_id(tree, Random(1))
+    assert len(first) == 22
+    assert await cluster_id(tree, Random(2)) == first
+    data, _ = await tree.store.get("/cluster/id")
+    assert data == b'{"version":"1","id":"%s"}' % first.encode()
+
+
+async def test_skeleton_is_completed_where_a_part_is_there(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    await store.multi([Create("/brokers"), Create("/brokers/topics"), Create("/brokers/topics/t")])
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    await tree.create_persistent_paths()
+    assert await store.children("/") == [
+        "admin",
+        "brokers",
+        "config",
+        "consumers",
+        "isr_change_notification",
+        "latest_producer_id_block",
+        "log_dir_event_notification",
+    ]
+    assert await store.children("/brokers") == ["ids", "seqid", "topics"]
+    assert await store.children("/config") == ["brokers", "changes", "clients", "ips", "topics", "users"]
+    await store.close()

@@ -1,0 +1,95 @@
+"""The state tables and their doors."""
+
+from random import Random
+
+import pytest
+
+from pybroker.controller.context import ControllerContext, IllegalMoveError
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
+from pybroker.controller.topic_ids import NULL_TOPIC_ID, new_topic_id
+from pybroker.controller.znode_json import uuid_from_text, uuid_to_text
+from pybroker.storage.invariant import InvariantError
+from pybroker.storage.topic_partition import TopicPartition
+
+PARTITION = TopicPartition("t", 0)
+REPLICA = PartitionReplica(PARTITION, 1)
+
+P, R = PartitionState, ReplicaState
+LEGAL_PARTITION_MOVES = {
+    (P.NON_EXISTENT, P.NEW),
+    *((state, P.ONLINE) for state in (P.NEW, P.ONLINE, P.OFFLINE)),
+    *((state, P.OFFLINE) for state in (P.NEW, P.ONLINE, P.OFFLINE)),
+    (P.OFFLINE, P.NON_EXISTENT),
+}
+LEGAL_REPLICA_MOVES = {
+    (R.NON_EXISTENT, R.NEW),
+    *((state, R.ONLINE) for state in (R.NEW, R.ONLINE, R.OFFLINE, R.DELETION_INELIGIBLE)),
+    *((state, R.OFFLINE) for state in (R.NEW, R.ONLINE, R.OFFLINE, R.DELETION_INELIGIBLE)),
+    (R.OFFLINE, R.DELETION_STARTED),
+    (R.DELETION_STARTED, R.DELETION_SUCCESSFUL),
+    (R.DELETION_STARTED, R.DELETION_INELIGIBLE),
+    (R.OFFLINE, R.DELETION_INELIGIBLE),
+    (R.DELETION_SUCCESSFUL, R.NON_EXISTENT),
+}
+
+
+@pytest.mark.parametrize("current", PartitionState)
+@pytest.mark.parametrize("target", PartitionState)
+def test_partition_moves(current: PartitionState, target: PartitionState) -> None:
+    context = ControllerContext()
+    context.initialize_partition(PARTITION, current)
+    if (current, target) in LEGAL_PARTITION_MOVES:
+        context.move_partition(PARTITION, target)
+        assert context.partition_state(PARTITION) is target
+    else:
+        with pytest.raises(IllegalMoveError):
+            context.move_partition(PARTITION, target)
+        assert context.partition_state(PARTITION) is current
+
+
+@pytest.mark.parametrize("current", ReplicaState)
+@pytest.mark.parametrize("target", ReplicaState)
+def test_replica_moves(current: ReplicaState, target: ReplicaState) -> None:
+    context = ControllerContext()
+    context.initialize_replica(REPLICA, current)
+    if (current, target) in LEGAL_REPLICA_MOVES:
+        context.move_replica(REPLICA, target)
+        assert context.replica_state(REPLICA) is target
+    else:
+        with pytest.raises(IllegalMoveError):
+            context.move_replica(REPLICA, target)
+        assert context.replica_state(REPLICA) is current
+
+
+def test_removed_topic_leaves_nothing_behind() -> None:
+    context = ControllerContext()
+    topic_id = new_topic_id(Random(1))
+    context.put_topic("t", topic_id, {0: ReplicaAssignment((1,))})
+    context.initialize_partition(PARTITION, P.ONLINE)
+    context.initialize_replica(REPLICA, R.ONLINE)
+    context.topics_to_delete["t"] = None
+    context.remove_topic("t")
+    assert context.topics == context.all_partitions == []
+    assert context.topic_name(topic_id) is None
+    assert context.partition_state(PARTITION) is P.NON_EXISTENT
+    assert context.replica_state(REPLICA) is R.NON_EXISTENT
+    assert not context.is_queued_for_deletion("t")
+
+
+def test_topic_does_not_change_its_id() -> None:
+    random = Random(1)
+    context = ControllerContext()
+    context.put_topic("t", new_topic_id(random), {})
+    with pytest.raises(InvariantError):
+        context.put_topic("t", new_topic_id(random), {})
+
+
+def test_topic_ids_are_none_of_the_reserved_and_begin_with_no_dash() -> None:
+    random = Random(3)
+    ids = [new_topic_id(random) for _ in range(2000)]
+    assert len(set(ids)) == 2000
+    assert NULL_TOPIC_ID not in ids
+    assert not any(uuid_to_text(topic_id).startswith("-") for topic_id in ids)
+    assert all(uuid_from_text(uuid_to_text(topic_id)) == topic_id for topic_id in ids)
+    assert all(topic_id.version == 4 for topic_id in ids)

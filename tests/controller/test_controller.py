@@ -1,0 +1,375 @@
+"""The controller: elections, brokers that come and go, topics that appear and grow."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.control_plane import ControlPlane
+
+from pybroker.controller import znodes
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from pybroker.controller.leader_election import ElectionStrategy
+from pybroker.controller.metadata_store import Create, Delete
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
+from pybroker.controller.znodes import ControllerInfo, Features, TopicInfo
+from pybroker.protocol.errors import BrokerNotAvailableError, ErrorCode, NotControllerError, StaleBrokerEpochError
+from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from pybroker.protocol.messages.stop_replica import StopReplicaRequest
+from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
+from pybroker.storage.topic_partition import TopicPartition
+
+
+@pytest.fixture
+async def plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
+    started = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
+    yield started
+    await started.stop()
+
+
+# -- election
+
+
+async def test_elected_controller_is_written_with_its_epoch(plane: ControlPlane) -> None:
+    data, stat = await plane.store.get("/controller")
+    assert ControllerInfo.decode(data) == ControllerInfo(1, plane.now_ms, -1)
+    assert stat.ephemeral_owner == plane.store.session_id
+    assert await plane.store.get("/controller_epoch") == (b"1", await plane.store.exists("/controller_epoch"))
+    data, stat = await plane.store.get("/feature")
+    assert (Features.decode(data), stat.version) == (Features(), 0)
+    assert plane.controller.is_active
+    assert plane.controller.active_controller_id == 1
+
+
+async def test_every_broker_learns_who_is_up_at_the_start(plane: ControlPlane) -> None:
+    for broker in plane.brokers.values():
+        assert broker.metadata.broker_ids == [1, 2, 3]
+        assert broker.metadata.controller_id == 1
+        (request,) = broker.requests
+        assert isinstance(request, UpdateMetadataRequest)
+        assert request.controller_epoch == 1
+        stat = await plane.store.exists(znodes.broker_path(broker.broker_id))
+        assert stat is not None
+        assert request.broker_epoch == stat.czxid
+
+
+async def test_epoch_rises_with_every_election(tmp_path: Path) -> None:
+    for epoch in (1, 2, 3):
+        plane = await ControlPlane.start(tmp_path / "metadata.db", (1,))
+        assert plane.controller.context.epoch == epoch
+        await (plane.crash() if epoch == 2 else plane.stop())
+
+
+async def test_broker_follows_a_controller_that_is_there_and_takes_over_when_it_goes(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    other = ControlPlane(store, 9)
+    await other.tree.create_persistent_paths()
+    await other.bring_up(9)
+    await store.multi(
+        [
+            Create("/controller", ControllerInfo(5, 1).encode()),
+            Create("/controller_epoch", b"7"),
+        ]
+    )
+    await other.controller.start()
+    assert (other.controller.is_active, other.controller.active_controller_id) == (False, 5)
+    with pytest.raises(NotControllerError):
+        await other.controller.controlled_shutdown(9, -1)
+    await store.delete("/controller")
+    await other.settled()
+    assert other.controller.is_active
+    assert other.controller.context.epoch == 8
+    await other.stop()
+
+
+async def test_controller_resigns_when_another_takes_its_node(plane: ControlPlane) -> None:
+    await plane.store.multi([Delete("/controller"), Create("/controller", ControllerInfo(2, 1).encode())])
+    await plane.settled()
+    assert not plane.controller.is_active
+    assert plane.controller.active_controller_id == 2
+    assert plane.controller.context.topics == []
+
+
+async def test_controller_resigns_when_its_epoch_is_over(plane: ControlPlane) -> None:
+    await plane.store.set("/controller_epoch", b"5")
+    await plane.create_topic("t", {0: (1,)})
+    await plane.settled()
+    # It could not write the partition's state, and stands for election only when /controller is free.
+    assert not plane.controller.is_active
+    assert await plane.store.exists("/brokers/topics/t/partitions/0/state") is None
+
+
+async def test_stopped_controller_frees_its_node(tmp_path: Path) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1,))
+    await plane.controller.stop()
+    assert await plane.store.exists("/controller") is None
+    await plane.store.close()
+
+
+# -- topics
+
+
+async def test_new_topic_gets_leaders_before_its_metadata_is_told(plane: ControlPlane) -> None:
+    for broker in plane.brokers.values():
+        broker.forget_requests()
+    await plane.create_topic("t", {0: (2, 3), 1: (3, 2)})
+    await plane.settled()
+    assert await plane.state("t", 0) == LeaderAndIsr(2, (2, 3))
+    assert await plane.state("t", 1) == LeaderAndIsr(3, (3, 2))
+    kinds = [type(request) for request in plane.brokers[2].requests]
+    assert kinds == [LeaderAndIsrRequest, UpdateMetadataRequest]
+    role = plane.brokers[2].roles[TopicPartition("t", 0)]
+    assert (role.leader, role.isr, role.replicas, role.is_new, role.partition_epoch) == (2, [2, 3], [2, 3], True, 0)
+    topic_id = plane.controller.context.topic_ids["t"]
+    (request,) = plane.brokers[2].sent(LeaderAndIsrRequest)
+    assert isinstance(request, LeaderAndIsrRequest)
+    assert request.topic_states[0].topic_id == topic_id
+    assert [(leader.broker_id, leader.host_name) for leader in request.live_leaders] == [(2, "host-2"), (3, "host-3")]
+    assert [type(request) for request in plane.brokers[1].requests] == [UpdateMetadataRequest]
+    for broker in plane.brokers.values():
+        assert broker.metadata.leader_of("t", 0) == (2, 0)
+        assert broker.metadata.topic_id("t") == topic_id
+
+
+async def test_partition_without_live_replica_waits_for_one(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (4, 5), 1: (4, 1)})
+    await plane.settled()
+    assert not plane.brokers[1].metadata.has_partition("t", 0)
+    assert await plane.state("t", 1) == LeaderAndIsr(1, (1,))
+    assert plane.controller.context.partition_state(TopicPartition("t", 0)) is PartitionState.NEW
+    await plane.bring_up(5)
+    await plane.settled()
+    assert await plane.state("t", 0) == LeaderAndIsr(5, (5,))
+    assert plane.brokers[5].roles[TopicPartition("t", 0)].leader == 5
+
+
+async def test_fifty_partitions_are_written_in_few_changes(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {index: (1,) for index in range(50)})
+    _, topic = await plane.store.get("/brokers/topics/t")
+    await plane.settled()
+    _, last = await plane.store.get("/brokers/topics/t/partitions/49/state")
+    assert last.czxid == topic.czxid + 1
+    assert len(plane.brokers[1].sent(LeaderAndIsrRequest)) == 1
+
+
+async def test_topic_grows(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (1,)})
+    await plane.settled()
+    (info,) = await plane.tree.topic_infos(["t"])
+    for size in (2, 4):  # twice: the watch is set again
+        partitions = {**info.partitions, **{index: ReplicaAssignment((2, 1)) for index in range(1, size)}}
+        await plane.tree.set_assignments(TopicInfo("t", info.topic_id, partitions))
+        await plane.settled()
+        assert plane.brokers[3].metadata.partition_count("t") == size
+    assert await plane.state("t", 0) == LeaderAndIsr(1, (1,))
+    assert await plane.state("t", 3) == LeaderAndIsr(2, (2, 1))
+
+
+async def test_topic_from_before_topic_ids_gets_one(plane: ControlPlane) -> None:
+    await plane.store.create("/brokers/topics/old", b'{"version":1,"partitions":{"0":[1]}}')
+    await plane.settled()
+    (info,) = await plane.tree.topic_infos(["old"])
+    assert info.topic_id is not None
+    assert plane.brokers[1].metadata.topic_id("old") == info.topic_id
+
+
+async def test_node_that_is_no_topic_does_not_keep_others_from_starting(plane: ControlPlane) -> None:
+    await plane.store.create("/brokers/topics/garbage", b"\x00")
+    await plane.create_topic("t", {0: (1,)})
+    await plane.settled()
+    assert plane.brokers[1].metadata.topics == ["t"]
+    assert plane.controller.is_active
+
+
+async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> None:
+    first = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await first.create_topic("t", {0: (1, 2), 1: (2, 1)})
+    await first.settled()
+    topic_id = first.controller.context.topic_ids["t"]
+    await first.crash()
+    second = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    assert second.controller.context.topic_ids["t"] == topic_id
+    state = await second.state("t")
+    assert state == LeaderAndIsr(1, (1, 2))  # nobody noticed that all were down: the epoch stays
+    assert second.brokers[1].roles[TopicPartition("t", 0)].is_new is False
+    assert second.brokers[2].metadata.leader_of("t", 1) == (2, 0)
+    await second.stop()
+
+
+async def test_half_created_topic_is_finished_by_the_next_controller(tmp_path: Path) -> None:
+    first = await ControlPlane.start(tmp_path / "metadata.db", (1,))
+    await first.controller.stop()
+    await first.create_topic("t", {0: (1,), 1: (1,)})
+    await first.store.multi([Create("/brokers/topics/t/partitions"), Create("/brokers/topics/t/partitions/0")])
+    await first.store.close()
+    second = await ControlPlane.start(tmp_path / "metadata.db", (1,))
+    assert await second.state("t", 0) == LeaderAndIsr(1, (1,))
+    assert await second.state("t", 1) == LeaderAndIsr(1, (1,))
+    assert second.brokers[1].roles[TopicPartition("t", 0)].is_new
+    await second.stop()
+
+
+# -- brokers
+
+
+async def test_leader_that_dies_is_replaced_and_leaves_the_isr(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (1, 2, 3), 1: (2, 3, 1)})
+    await plane.settled()
+    await plane.take_down(2)
+    await plane.settled()
+    assert await plane.state("t", 0) == LeaderAndIsr(1, (1, 3), 1, 1)
+    moved = await plane.state("t", 1)
+    assert (moved.leader, moved.isr, moved.leader_epoch) == (3, (3, 1), 1)
+    assert plane.brokers[3].roles[TopicPartition("t", 1)].leader_epoch == 1
+    assert plane.brokers[1].metadata.broker_ids == [1, 3]
+    state = plane.brokers[1].metadata.partition("t", 1)
+    assert state is not None
+    assert state.offline_replicas == [2]
+
+
+async def test_last_in_sync_replica_stays_in_the_isr_without_leading(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.take_down(3)
+    await plane.settled()
+    await plane.take_down(2)
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr) == (-1, (2,))
+    assert plane.brokers[1].metadata.leader_of("t", 0) == (-1, state.leader_epoch)
+    await plane.bring_up(3)  # not in sync: it may not lead
+    await plane.settled()
+    assert (await plane.state("t")).leader == -1
+    await plane.bring_up(2)
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr, state.leader_recovery_state) == (2, (2,), LeaderRecoveryState.RECOVERED)
+
+
+@pytest.mark.parametrize("by", ["topic", "broker"])
+async def test_unclean_election_where_it_is_allowed(plane: ControlPlane, by: str) -> None:
+    plane.unclean = by == "broker"
+    settings = {"unclean_leader_election_enable": "true"} if by == "topic" else {}
+    await plane.create_topic("t", {0: (2, 3)}, **settings)
+    await plane.settled()
+    for broker_id in (3, 2):
+        await plane.take_down(broker_id)
+        await plane.settled()
+    await plane.bring_up(3)
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr, state.leader_recovery_state) == (3, (3,), LeaderRecoveryState.RECOVERING)
+    assert plane.brokers[3].roles[TopicPartition("t", 0)].leader_recovery_state == 1
+
+
+async def test_restarted_broker_is_told_its_roles_under_its_new_epoch(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    plane.brokers[2].forget_requests()
+    await plane.take_down(2)
+    await plane.bring_up(2)  # at once: the controller sees but the new node
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr) == (3, (3,))
+    requests = plane.brokers[2].requests
+    assert requests
+    epoch = plane.controller.context.broker_epoch(2)
+    assert {request.broker_epoch for request in requests} == {epoch}
+    role = plane.brokers[2].roles[TopicPartition("t", 0)]
+    assert (role.leader, role.is_new) == (3, False)
+    assert plane.brokers[2].metadata.topics == ["t"]
+
+
+async def test_changed_listener_is_told_to_everyone(plane: ControlPlane) -> None:
+    for port in (9192, 9292):  # twice: the watch is set again
+        info, _ = (await plane.tree.brokers())[2]
+        endpoint = znodes.Endpoint("PLAINTEXT", "PLAINTEXT", "moved", port)
+        await plane.store.set(info.path, znodes.BrokerInfo(2, (endpoint,), 1).encode())
+        await plane.settled()
+        node = plane.brokers[3].metadata.endpoint_of(2, "PLAINTEXT")
+        assert node is not None
+        assert (node.host, node.port) == ("moved", port)
+
+
+async def test_unreachable_broker_keeps_nobody_waiting(plane: ControlPlane) -> None:
+    plane.brokers[3].reachable.clear()
+    await plane.create_topic("t", {0: (1, 3)})
+    await plane.controller.call("look", _nothing)
+    await plane.controller.call("look again", _nothing)
+    assert await plane.state("t") == LeaderAndIsr(1, (1, 3))
+    assert not plane.brokers[3].metadata.has_topic("t")
+    await plane.take_down(3)
+    await plane.settled()
+    assert (await plane.state("t")).isr == (1,)
+
+
+async def test_replica_in_a_failed_directory_is_offline(plane: ControlPlane) -> None:
+    partition = TopicPartition("t", 0)
+    plane.brokers[2].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr) == (3, (3,))
+    known = plane.brokers[1].metadata.partition("t", 0)
+    assert known is not None
+    assert known.offline_replicas == [2]
+    context = plane.controller.context
+    assert context.replica_state(PartitionReplica(partition, 2)) is ReplicaState.OFFLINE
+
+
+async def test_controlled_shutdown_moves_leaderships_first(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,)})
+    await plane.settled()
+    epoch = plane.controller.context.broker_epoch(2)
+    left = await plane.controller.controlled_shutdown(2, epoch)
+    await plane.settled()
+    assert left == []
+    assert (await plane.state("t", 0)).leader == 3
+    assert (await plane.state("t", 0)).isr == (3,)
+    assert (await plane.state("t", 1)).isr == (3,)
+    assert (await plane.state("t", 2)).leader == 2  # nobody else could
+    stops = plane.brokers[2].sent(StopReplicaRequest)
+    assert stops
+    assert plane.brokers[2].deleted == []
+
+
+async def test_controlled_shutdown_names_what_cannot_be_moved(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.take_down(3)
+    await plane.settled()
+    assert await plane.controller.controlled_shutdown(2, -1) == [TopicPartition("t", 0)]
+
+
+async def test_controlled_shutdown_of_nobody_or_of_an_earlier_life(plane: ControlPlane) -> None:
+    with pytest.raises(BrokerNotAvailableError):
+        await plane.controller.controlled_shutdown(9, -1)
+    with pytest.raises(StaleBrokerEpochError):
+        await plane.controller.controlled_shutdown(2, plane.controller.context.broker_epoch(2) - 1)
+
+
+async def test_preferred_leader_is_elected_on_demand(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.take_down(2)
+    await plane.settled()
+    await plane.bring_up(2)
+    await plane.settled()
+    partition = TopicPartition("t", 0)
+    assert await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED) == {}  # not in sync yet
+    state = await plane.state("t")
+    path = znodes.partition_state_path(partition)
+    await plane.store.set(
+        path,
+        znodes.encode_partition_state(
+            znodes.PartitionLeadership(LeaderAndIsr(3, (3, 2), state.leader_epoch), controller_epoch=1)
+        ),
+    )
+    elected = await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED)
+    assert list(elected) == [partition]
+    assert (await plane.state("t")).leader == 2
+
+
+async def _nothing() -> None:
+    return None

@@ -1,0 +1,77 @@
+"""Who leads next."""
+
+from collections.abc import Callable
+
+from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from pybroker.controller.leader_election import (
+    Election,
+    elect_initial,
+    elect_on_controlled_shutdown,
+    elect_on_reassignment,
+    elect_preferred,
+    elect_when_offline,
+)
+from pybroker.controller.replica_assignment import ReplicaAssignment
+
+THREE = ReplicaAssignment((1, 2, 3))
+
+
+def alive(*broker_ids: int) -> Callable[[int], bool]:
+    return lambda broker_id: broker_id in broker_ids
+
+
+def test_first_live_replica_leads_a_new_partition_and_the_live_ones_are_in_sync() -> None:
+    assert elect_initial(THREE, alive(2, 3)) == Election(LeaderAndIsr(2, (2, 3), 0, 0), (2, 3))
+    assert elect_initial(THREE, alive()) == Election(None, ())
+
+
+def test_leader_of_an_offline_partition_is_the_first_in_the_assignment_that_lives_and_is_in_sync() -> None:
+    current = LeaderAndIsr(1, (1, 3, 2), 4, 9)
+    election = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=False)
+    assert election == Election(LeaderAndIsr(2, (3, 2), 5, 9), (2, 3))
+
+
+def test_nobody_out_of_sync_leads_unless_that_is_allowed() -> None:
+    current = LeaderAndIsr(1, (1,), 4, 9)
+    assert elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=False) == Election(None, (2, 3))
+    unclean = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True)
+    assert unclean == Election(LeaderAndIsr(2, (2,), 5, 9, LeaderRecoveryState.RECOVERING), (2, 3))
+    assert elect_when_offline(THREE, current, alive(), unclean_allowed=True).leader_and_isr is None
+
+
+def test_clean_election_is_preferred_to_an_unclean_one_and_keeps_the_recovery_state() -> None:
+    current = LeaderAndIsr(1, (1, 3), 4, 9, LeaderRecoveryState.RECOVERING)
+    election = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True)
+    assert election.leader_and_isr == LeaderAndIsr(3, (3,), 5, 9, LeaderRecoveryState.RECOVERING)
+
+
+def test_reassignment_elects_among_the_target_replicas() -> None:
+    assignment = ReplicaAssignment((4, 5, 1, 2), adding=(4, 5), removing=(1, 2))
+    current = LeaderAndIsr(1, (1, 2, 5), 4, 9)
+    election = elect_on_reassignment(assignment, current, alive(1, 2, 4, 5))
+    assert election == Election(LeaderAndIsr(5, (1, 2, 5), 5, 9), (4, 5))
+    assert elect_on_reassignment(assignment, current, alive(1, 2, 4)).leader_and_isr is None
+
+
+def test_preferred_leader_must_live_and_be_in_sync() -> None:
+    current = LeaderAndIsr(2, (1, 2), 4, 9)
+    assert elect_preferred(THREE, current, alive(1, 2)).leader_and_isr == LeaderAndIsr(1, (1, 2), 5, 9)
+    assert elect_preferred(THREE, current, alive(2)).leader_and_isr is None
+    assert elect_preferred(THREE, LeaderAndIsr(2, (2,)), alive(1, 2)).leader_and_isr is None
+
+
+def test_controlled_shutdown_moves_the_leader_and_takes_the_leaving_out_of_the_isr() -> None:
+    current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
+    election = elect_on_controlled_shutdown(THREE, current, alive(1, 2, 3), (1, 2))
+    assert election == Election(LeaderAndIsr(3, (3,), 5, 9), (1, 2, 3))
+    alone = LeaderAndIsr(1, (1,), 4, 9)
+    assert elect_on_controlled_shutdown(THREE, alone, alive(1, 2, 3), (1,)).leader_and_isr is None
+
+
+def test_reassignment_is_told_apart_from_its_origin_and_target() -> None:
+    under_way = THREE.reassign_to((4, 2))
+    assert under_way == ReplicaAssignment((4, 2, 1, 3), adding=(4,), removing=(1, 3))
+    assert (under_way.origin, under_way.target) == ((2, 1, 3), (4, 2))
+    assert under_way.is_being_reassigned
+    assert not THREE.reassign_to((1, 2, 3)).is_being_reassigned
+    assert under_way.without(3) == ReplicaAssignment((4, 2, 1), adding=(4,), removing=(1,))

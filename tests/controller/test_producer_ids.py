@@ -1,0 +1,72 @@
+"""Producer ids: nobody gets one twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.producer_ids import ProducerIdBlocks, ProducerIds, ProducerIdsExhaustedError
+from pybroker.controller.znodes import ProducerIdBlock
+
+
+async def test_blocks_follow_one_another_across_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.db"
+    blocks: list[ProducerIdBlock] = []
+    for broker_id in (1, 2):
+        store = await EmbeddedStore.open(path, lambda: 1)
+        allocator = ProducerIdBlocks(ClusterTree(store))
+        blocks += [await allocator.next_block(broker_id) for _ in range(2)]
+        await store.close()
+    assert blocks == [
+        ProducerIdBlock(1, 0, 999),
+        ProducerIdBlock(1, 1000, 1999),
+        ProducerIdBlock(2, 2000, 2999),
+        ProducerIdBlock(2, 3000, 3999),
+    ]
+
+
+async def test_brokers_that_allocate_at_once_get_different_blocks(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    allocator = ProducerIdBlocks(ClusterTree(store))
+    blocks = await asyncio.gather(*(allocator.next_block(broker_id) for broker_id in range(5)))
+    assert sorted(block.first for block in blocks) == [0, 1000, 2000, 3000, 4000]
+    await store.close()
+
+
+async def test_ids_run_out(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    last = ProducerIdBlock(1, 2**63 - 1001, 2**63 - 2)
+    await store.create("/latest_producer_id_block", last.encode())
+    with pytest.raises(ProducerIdsExhaustedError):
+        await ProducerIdBlocks(ClusterTree(store)).next_block(1)
+    await store.close()
+
+
+async def test_ids_are_handed_out_one_by_one_over_blocks() -> None:
+    blocks = iter([ProducerIdBlock(1, 5, 6), ProducerIdBlock(1, 20, 29)])
+    fetched: list[ProducerIdBlock] = []
+
+    async def next_block() -> ProducerIdBlock:
+        fetched.append(next(blocks))
+        return fetched[-1]
+
+    ids = ProducerIds(next_block)
+    assert await asyncio.gather(*(ids.next() for _ in range(4))) == [5, 6, 20, 21]
+    assert len(fetched) == 2  # shared by those who waited
+
+
+async def test_failure_to_fetch_is_told_and_tried_again() -> None:
+    answers: list[ProducerIdBlock | Exception] = [ProducerIdsExhaustedError("none"), ProducerIdBlock(1, 7, 7)]
+
+    async def next_block() -> ProducerIdBlock:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    ids = ProducerIds(next_block)
+    results = await asyncio.gather(ids.next(), ids.next(), return_exceptions=True)
+    assert [type(result) for result in results] == [ProducerIdsExhaustedError] * 2
+    assert await ids.next() == 7

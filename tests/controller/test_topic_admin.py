@@ -1,0 +1,195 @@
+"""Wishes for topics: what is checked, what is written."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pybroker.config.config import Config
+from pybroker.controller.assignment import BrokerRack
+from pybroker.controller.auto_creation import AutoTopicCreation
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.internal_topics import auto_created_topic
+from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS, NewTopic, TopicAdmin
+from pybroker.controller.znodes import ControllerInfo
+from pybroker.protocol.errors import (
+    ErrorCode,
+    InvalidConfigurationError,
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
+    InvalidRequestError,
+    InvalidTopicError,
+    KafkaError,
+    TopicExistsError,
+    UnknownServerError,
+    UnknownTopicOrPartitionError,
+)
+
+CONFIG = Config.load("num.partitions=3\ndefault.replication.factor=2\nlog.dirs=/nowhere")
+
+
+class Fixture:
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        self.brokers = [BrokerRack(1), BrokerRack(2)]
+        self.admin = TopicAdmin(tree, CONFIG, lambda: self.brokers, Random(3))
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Fixture]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    await tree.elect(ControllerInfo(1, 1))
+    yield Fixture(tree)
+    await store.close()
+
+
+async def test_topic_is_written_with_its_settings_and_an_id(cluster: Fixture) -> None:
+    created = await cluster.admin.create(NewTopic("t", 4, 1, settings={"retention.ms": "5"}))
+    (info,) = await cluster.tree.topic_infos(["t"])
+    assert info.topic_id == created.topic_id
+    assert sorted(info.partitions) == [0, 1, 2, 3]
+    assert (created.partition_count, created.replication_factor) == (4, 1)
+    assert created.config.int("retention.ms") == 5
+    assert await cluster.tree.config("topics", "t") == {"retention.ms": "5"}
+
+
+async def test_minus_one_takes_the_brokers_defaults(cluster: Fixture) -> None:
+    created = await cluster.admin.create(NewTopic("t"))
+    assert (created.partition_count, created.replication_factor) == (3, 2)
+
+
+async def test_assignment_of_the_clients_own(cluster: Fixture) -> None:
+    created = await cluster.admin.create(NewTopic("t", assignments={1: (2, 7), 0: (7, 1)}))
+    (info,) = await cluster.tree.topic_infos(["t"])
+    assert {index: assignment.replicas for index, assignment in info.partitions.items()} == {0: (7, 1), 1: (2, 7)}
+    assert (created.partition_count, created.replication_factor) == (2, 2)
+
+
+async def test_validation_alone_writes_nothing(cluster: Fixture) -> None:
+    created = await cluster.admin.create(NewTopic("t", 2, 1), validate_only=True)
+    assert (created.topic_id, created.partition_count) == (None, 2)
+    assert await cluster.tree.topics() == []
+    assert await cluster.tree.configs("topics") == {}
+    with pytest.raises(InvalidConfigurationError):
+        await cluster.admin.create(NewTopic("t", 2, 1, settings={"retention.ms": "x"}), validate_only=True)
+
+
+@pytest.mark.parametrize(
+    ("topic", "error"),
+    [
+        (NewTopic("a b", 1, 1), InvalidTopicError),
+        (NewTopic("", 1, 1), InvalidTopicError),
+        (NewTopic("a/b", 1, 1), InvalidTopicError),
+        (NewTopic("..", 1, 1), InvalidTopicError),
+        (NewTopic("t\0", 1, 1), InvalidTopicError),
+        (NewTopic("t", 0, 1), InvalidPartitionsError),
+        (NewTopic("t", -2, 1), InvalidPartitionsError),
+        (NewTopic("t", MAX_NEW_PARTITIONS + 1, 1), InvalidPartitionsError),
+        (NewTopic("t", 1, 3), InvalidReplicationFactorError),
+        (NewTopic("t", 1, 0), InvalidReplicationFactorError),
+        (NewTopic("t", 1, 1, {0: (1,)}), InvalidRequestError),
+        (NewTopic("t", assignments={0: (1,), 2: (1,)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={1: (1,)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={-1: (1,), 0: (1,)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={0: (1, 1)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={0: (1,), 1: (1, 2)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={0: ()}), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignments={0: (-1,)}), InvalidReplicaAssignmentError),
+        (NewTopic("t", settings={"retention.ms": None}), InvalidConfigurationError),
+        (NewTopic("t", settings={"no.such.setting": "1"}), InvalidConfigurationError),
+        (NewTopic("t", settings={"cleanup.policy": "burn"}), InvalidConfigurationError),
+    ],
+)
+async def test_impossible_wishes_leave_nothing_behind(
+    cluster: Fixture, topic: NewTopic, error: type[KafkaError]
+) -> None:
+    with pytest.raises(error):
+        await cluster.admin.create(topic)
+    assert await cluster.tree.topics() == []
+    assert await cluster.tree.configs("topics") == {}
+
+
+async def test_topic_is_created_once(cluster: Fixture) -> None:
+    await cluster.admin.create(NewTopic("t", 1, 1))
+    with pytest.raises(TopicExistsError):
+        await cluster.admin.create(NewTopic("t", 5, 99))  # that it exists comes before what is wrong with the rest
+    with pytest.raises(TopicExistsError):
+        await cluster.admin.create(NewTopic("t", 1, 1), validate_only=True)
+
+
+async def test_topics_that_metrics_could_not_tell_apart(cluster: Fixture) -> None:
+    await cluster.admin.create(NewTopic("a.b", 1, 1))
+    with pytest.raises(InvalidTopicError, match=r"collides with existing topics: a\.b"):
+        await cluster.admin.create(NewTopic("a_b", 1, 1))
+
+
+async def test_settings_of_an_earlier_topic_are_not_inherited(cluster: Fixture) -> None:
+    await cluster.tree.store.create("/config/topics/t", b'{"version":1,"config":{"retention.ms":"7"}}')
+    await cluster.admin.create(NewTopic("t", 1, 1))
+    assert await cluster.tree.config("topics", "t") == {}
+
+
+async def test_topic_marked_for_deletion_cannot_be_made_anew(cluster: Fixture) -> None:
+    await cluster.tree.mark_for_deletion("t")
+    with pytest.raises(TopicExistsError, match="marked for deletion"):
+        await cluster.admin.create(NewTopic("t", 1, 1))
+
+
+async def test_brokers_with_and_without_racks_do_not_mix(cluster: Fixture) -> None:
+    cluster.brokers = [BrokerRack(1, "a"), BrokerRack(2)]
+    with pytest.raises(UnknownServerError):
+        await cluster.admin.create(NewTopic("t", 1, 1))
+
+
+async def test_marking_for_deletion(cluster: Fixture) -> None:
+    await cluster.admin.create(NewTopic("t", 1, 1))
+    await cluster.admin.mark_for_deletion("t")
+    await cluster.admin.mark_for_deletion("t")  # more than one client may ask, and wait
+    assert await cluster.tree.topics_to_delete() == ["t"]
+    for unknown in ("u", "", "a/b"):
+        with pytest.raises(UnknownTopicOrPartitionError):
+            await cluster.admin.mark_for_deletion(unknown)
+
+
+INTERNAL: Mapping[str, tuple[int, int, dict[str, str]]] = {
+    "__consumer_offsets": (
+        50,
+        1,
+        {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"},
+    ),
+    "__transaction_state": (
+        50,
+        1,
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": "1",
+            "segment.bytes": "104857600",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INTERNAL)
+def test_internal_topics_have_settings_of_their_own(name: str) -> None:
+    topic = auto_created_topic(name, CONFIG)
+    assert (topic.partition_count, topic.replication_factor, dict(topic.settings)) == INTERNAL[name]
+
+
+async def test_creation_on_demand_says_when_to_come_back(cluster: Fixture) -> None:
+    creation = AutoTopicCreation(cluster.admin, CONFIG)
+    assert await creation.create(["t", "a b", "__consumer_offsets", "t"]) == {
+        "t": ErrorCode.LEADER_NOT_AVAILABLE,
+        "a b": ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "__consumer_offsets": ErrorCode.LEADER_NOT_AVAILABLE,
+    }
+    assert await cluster.tree.topics() == ["__consumer_offsets", "t"]
+    assert await creation.create(["t"]) == {"t": ErrorCode.LEADER_NOT_AVAILABLE}
+    cluster.brokers = []
+    assert await creation.create(["u"]) == {"u": ErrorCode.INVALID_REPLICATION_FACTOR}

@@ -1,0 +1,177 @@
+"""A controller over a real tree, and brokers that write down what it tells them."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.controller import znodes
+from pybroker.controller.broker_channel import ControlRequest, ControlResponse
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.controller import Controller
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.leader_and_isr import LeaderAndIsr
+from pybroker.controller.metadata_store import MetadataStore
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.topic_ids import new_topic_id
+from pybroker.controller.znodes import BrokerInfo, Endpoint, TopicInfo
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from pybroker.protocol.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from pybroker.storage.topic_partition import TopicPartition
+
+
+class FakeBroker:
+    """Takes every request; ``errors`` says of which partitions it has to report an error. While ``unreachable`` is
+    set, requests wait."""
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.requests: list[ControlRequest] = []
+        self.roles: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
+        self.deleted: list[TopicPartition] = []
+        self.metadata = MetadataCache()
+        self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.reachable = asyncio.Event()
+        self.reachable.set()
+
+    async def send(self, request: ControlRequest) -> ControlResponse:
+        await self.reachable.wait()
+        self.requests.append(request)
+        match request:
+            case LeaderAndIsrRequest():
+                return self._take_roles(request)
+            case UpdateMetadataRequest():
+                self.metadata.update(request)
+                return UpdateMetadataResponse()
+            case StopReplicaRequest():
+                return self._stop(request)
+
+    def forget_requests(self) -> None:
+        self.requests.clear()
+
+    def sent(self, kind: type[ControlRequest]) -> list[ControlRequest]:
+        return [request for request in self.requests if isinstance(request, kind)]
+
+    def _take_roles(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        response = LeaderAndIsrResponse()
+        for topic in request.topic_states:
+            errors = LeaderAndIsrTopicError(topic_id=topic.topic_id)
+            for state in topic.partition_states:
+                partition = TopicPartition(topic.topic_name, state.partition_index)
+                self.roles[partition] = state
+                error = self.errors.get(partition, ErrorCode.NONE)
+                errors.partition_errors.append(
+                    LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=error)
+                )
+            response.topics.append(errors)
+        return response
+
+    def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        response = StopReplicaResponse()
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                partition = TopicPartition(topic.topic_name, state.partition_index)
+                error = self.errors.get(partition, ErrorCode.NONE)
+                response.partition_errors.append(
+                    StopReplicaPartitionError(
+                        topic_name=topic.topic_name, partition_index=state.partition_index, error_code=error
+                    )
+                )
+                if error is ErrorCode.NONE:
+                    self.roles.pop(partition, None)
+                    if state.delete_partition:
+                        self.deleted.append(partition)
+        return response
+
+
+class ControlPlane:
+    """Broker ``broker_id``'s controller. Brokers are up when their nodes are there; `settled` waits for the dust."""
+
+    def __init__(self, store: MetadataStore, broker_id: int, *, delete_topic_enable: bool = True) -> None:
+        self.store = store
+        self.tree = ClusterTree(store)
+        self.brokers: dict[int, FakeBroker] = {}
+        self.failures: list[Exception] = []
+        self.settled_deletions: list[str] = []
+        self.random = Random(7)
+        self.now_ms = 1_700_000_000_000
+        self.unclean = False
+        self.controller = Controller(
+            broker_id=broker_id,
+            tree=self.tree,
+            channel_to=self._channel_to,
+            inter_broker_listener="PLAINTEXT",
+            unclean_by_default=lambda: self.unclean,
+            delete_topic_enable=delete_topic_enable,
+            clock_ms=lambda: self.now_ms,
+            random=self.random,
+            fatal=self.failures.append,
+            on_deletion_settled=self.settled_deletions.append,
+        )
+
+    @classmethod
+    async def start(
+        cls, path: Path, broker_ids: tuple[int, ...], *, delete_topic_enable: bool = True
+    ) -> "ControlPlane":
+        """A controller on the first of ``broker_ids``, all of which are up."""
+        store = await EmbeddedStore.open(path, clock_ms)
+        plane = cls(store, broker_ids[0], delete_topic_enable=delete_topic_enable)
+        await plane.tree.create_persistent_paths()
+        for broker_id in broker_ids:
+            await plane.bring_up(broker_id)
+        await plane.controller.start()
+        return plane
+
+    async def stop(self) -> None:
+        await self.controller.stop()
+        await self.store.close()
+        assert self.failures == []
+
+    async def crash(self) -> None:
+        """As a kill: nothing is said goodbye to."""
+        assert isinstance(self.store, EmbeddedStore)
+        await self.store.abandon()
+        await self.controller.stop()
+
+    async def bring_up(self, broker_id: int, rack: str | None = None) -> None:
+        self.brokers.setdefault(broker_id, FakeBroker(broker_id))
+        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
+        info = BrokerInfo(broker_id, (endpoint,), self.now_ms, rack)
+        await self.store.create(info.path, info.encode(), ephemeral=True)
+
+    async def take_down(self, broker_id: int) -> None:
+        await self.store.delete(znodes.broker_path(broker_id))
+
+    async def create_topic(self, topic: str, assignment: Mapping[int, tuple[int, ...]], **settings: str) -> None:
+        partitions = {index: ReplicaAssignment(replicas) for index, replicas in assignment.items()}
+        info = TopicInfo(topic, new_topic_id(self.random), partitions)
+        names = {name.replace("_", "."): value for name, value in settings.items()}
+        await self.tree.create_topic(info, names)
+
+    async def settled(self) -> None:
+        await self.controller.drained()
+
+    async def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
+        """As it stands in the tree."""
+        wanted = TopicPartition(topic, partition)
+        return (await self.tree.partition_states([wanted]))[wanted].leader_and_isr
+
+    def _channel_to(self, info: BrokerInfo) -> FakeBroker:
+        return self.brokers[info.broker_id]
+
+
+def clock_ms() -> int:
+    return 1_700_000_000_000
