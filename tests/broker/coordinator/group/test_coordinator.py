@@ -85,7 +85,7 @@ async def test_a_restarted_broker_knows_groups_members_and_offsets() -> None:
     assert after.coordinator.membership.heartbeat("g", member_id, None, 1) is ErrorCode.NONE
     group = after.coordinator.registry.get("g")
     assert group is not None
-    assert (group.state, group.generation_id, group.subscribed_topics) == (GroupState.STABLE, 1, {"orders"})
+    assert (group.state, group.generation_id, group.subscribed_topics) == (GroupState.STABLE, 1, frozenset({"orders"}))
     call = SyncCall()
     after.coordinator.membership.sync(SyncRequest("g", 1, member_id), call)
     assert call.result.assignment == b"all"

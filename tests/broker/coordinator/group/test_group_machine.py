@@ -92,15 +92,37 @@ class GroupMachine(RuleBasedStateMachine):
         self.hear_answers()
 
     @rule(number=clients_drawn)
-    def heartbeat(self, number: int) -> None:
+    def sync_of_an_old_generation(self, number: int) -> None:
+        client = self.clients[number]
+        if client.joined is not None:
+            call = self.world.sync(client.member_id, client.joined.generation_id - 1, {client.member_id: b"old"})
+            assert call.result.error is not ErrorCode.NONE
+
+    @rule(preference=st.sampled_from(PREFERENCES))
+    def those_who_know_each_other_rebalance(self, preference: tuple[str, ...]) -> None:
+        """What happens all the time to living consumers, and by single steps too seldom."""
+        group = self.world.rules.registry.get("g")
+        for number, client in enumerate(self.clients):
+            if group is not None and client.member_id in group.members:
+                self.join(number, preference)
+
+    @rule()
+    def all_who_can_sync(self) -> None:
+        for number in range(len(self.clients)):
+            self.sync(number)
+
+    @rule(number=clients_drawn, stale=st.booleans())
+    def heartbeat(self, number: int, stale: bool) -> None:
         client = self.clients[number]
         if client.joined is None:
             return
-        error = self.world.heartbeat(client.member_id, client.joined.generation_id, instance_id=client.instance_id)
+        generation_id = client.joined.generation_id - stale
+        error = self.world.heartbeat(client.member_id, generation_id, instance_id=client.instance_id)
         if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
-            assert client.joined.generation_id == self.newest_generation
+            assert generation_id == self.newest_generation
             assert not client.is_of_former_life
-        self.note_error(client, error)
+        if not stale:
+            self.note_error(client, error)
 
     @rule(number=clients_drawn, stale=st.booleans())
     def commit(self, number: int, stale: bool) -> None:

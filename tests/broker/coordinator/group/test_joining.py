@@ -272,10 +272,8 @@ def test_a_join_sent_twice_answers_the_later_one() -> None:
 def test_when_all_joined_nobody_waits_any_longer() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
-    call = world.join(leader)
-    assert not call.is_answered
-    world.join(follower)
-    assert call.is_answered
+    assert not world.join(leader).is_answered
+    assert world.join(follower).is_answered
     assert world.group().join_timer is None
 
 
@@ -308,7 +306,7 @@ def test_another_protocol_type_or_no_common_protocol_is_refused() -> None:
         {"protocols_": ()},
         {"protocol_type": ""},
     ):
-        result = world.join(version=3, **fields).result  # type: ignore[arg-type]
+        result = world.join(version=3, **fields).result
         assert result.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL, fields
 
 
@@ -344,7 +342,7 @@ def test_the_subscribed_topics_of_a_generation_are_known() -> None:
     world.join(version=3, protocols_=protocols("range", metadata=subscription("a", "b")))
     world.join(version=3, protocols_=protocols("range", metadata=subscription("ü")))
     world.time.advance(2_000)
-    assert world.group().subscribed_topics == {"a", "b", "ü"}
+    assert world.group().subscribed_topics == frozenset({"a", "b", "ü"})
 
 
 # -- limits

@@ -117,7 +117,7 @@ def test_a_real_brokers_log_gives_the_state_its_dump_tells(partition: int) -> No
             for member in expected["members"]
         ]
         for member in expected["members"]:
-            assert group.subscribed_topics == set(member["subscription"]["topics"])
+            assert group.subscribed_topics == frozenset(member["subscription"]["topics"])
 
 
 # -- rules

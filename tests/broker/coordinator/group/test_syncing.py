@@ -141,9 +141,9 @@ def test_syncs_of_strangers_and_of_other_generations_are_refused(pair: Pair) -> 
     assert world.sync("stranger", pair.generation_id).result.error is ErrorCode.UNKNOWN_MEMBER_ID
     for generation_id in (pair.generation_id - 1, pair.generation_id + 1, -1):
         assert world.sync(pair.leader, generation_id).result.error is ErrorCode.ILLEGAL_GENERATION
-    for fields in ({"protocol_type": "connect"}, {"protocol_name": "robin"}):
-        error = world.sync(pair.leader, pair.generation_id, **fields).result.error
-        assert error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    for protocol_type, protocol_name in (("connect", None), (None, "robin")):
+        call = world.sync(pair.leader, pair.generation_id, protocol_type=protocol_type, protocol_name=protocol_name)
+        assert call.result.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     fine = world.sync(
         pair.leader, pair.generation_id, pair.assignments, protocol_type="consumer", protocol_name="range"
     )

@@ -1,0 +1,97 @@
+import pytest
+from pybroker.broker.apis.context import RequestContext
+from pybroker.broker.apis.find_coordinator import CoordinatorDirectory, CoordinatorType, FindCoordinator, Node
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from support.group_handlers import call, versions
+
+ALL = versions(ApiKey.FIND_COORDINATOR)
+
+
+class Broker:
+    def __init__(self, node_id: int, host: str = "b", port: int = 9092) -> None:
+        self.node_id, self.host, self.port = node_id, host, port
+
+
+class Cluster:
+    """Three partitions of the topic; broker 10 + p leads partition p once the topic is there."""
+
+    def __init__(self, exists: bool = True) -> None:
+        self.exists = exists
+        self.creations = 0
+        self.can_create = True
+        self.directory = CoordinatorDirectory(lambda key: len(key) % 3, self.node_of, self.ensure_topic)
+
+    def node_of(self, partition: int, context: RequestContext) -> Node | None:
+        return Broker(10 + partition, context.address.local_host) if self.exists else None
+
+    async def ensure_topic(self) -> None:
+        self.creations += 1
+        self.exists = self.can_create
+
+
+def ask(version: int, *keys: str, key_type: int = 0) -> FindCoordinatorRequest:
+    if version >= 4:
+        return FindCoordinatorRequest(coordinator_keys=list(keys), key_type=key_type)
+    return FindCoordinatorRequest(key=keys[0], key_type=key_type)
+
+
+@pytest.mark.parametrize("version", ALL)
+async def test_the_leader_of_the_groups_partition_is_found(version: int) -> None:
+    cluster = Cluster()
+    response = await call(FindCoordinator(cluster.directory), version, ask(version, "four"))
+    found = response.coordinators[0] if version >= 4 else response
+    assert (found.error_code, found.node_id, found.host, found.port) == (0, 11, "10.0.0.1", 9092)
+    assert cluster.creations == 0
+
+
+async def test_many_groups_are_found_at_once() -> None:
+    response = await call(FindCoordinator(Cluster().directory), 4, ask(4, "a", "bb", "ccc"))
+    assert [(one.key, one.node_id) for one in response.coordinators] == [("a", 11), ("bb", 12), ("ccc", 10)]
+
+
+@pytest.mark.parametrize("version", ALL)
+async def test_a_missing_topic_is_made_before_the_answer(version: int) -> None:
+    cluster = Cluster(exists=False)
+    response = await call(FindCoordinator(cluster.directory), version, ask(version, "a"))
+    found = response.coordinators[0] if version >= 4 else response
+    assert (found.error_code, found.node_id) == (0, 11)
+    assert cluster.creations == 1
+
+
+@pytest.mark.parametrize("version", ALL)
+async def test_without_a_leader_the_coordinator_is_not_available(version: int) -> None:
+    cluster = Cluster(exists=False)
+    cluster.can_create = False
+    response = await call(FindCoordinator(cluster.directory), version, ask(version, "a"))
+    found = response.coordinators[0] if version >= 4 else response
+    assert (found.error_code, found.node_id, found.host, found.port) == (15, -1, "", -1)
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.FIND_COORDINATOR, first=1))
+async def test_transactions_that_are_not_served_are_refused_for_good(version: int) -> None:
+    request = ask(version, "tx", key_type=CoordinatorType.TRANSACTION)
+    response = await call(FindCoordinator(Cluster().directory), version, request)
+    found = response.coordinators[0] if version >= 4 else response
+    # Anything that clients take as retriable would keep a producer waiting for a minute.
+    assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert "transactions" in found.error_message
+
+
+async def test_transactions_are_found_when_they_are_served() -> None:
+    groups, transactions = Cluster(), Cluster()
+    handler = FindCoordinator(groups.directory, transactions.directory)
+    response = await call(handler, 2, ask(2, "tx", key_type=1))
+    assert (response.error_code, response.node_id) == (0, 12)
+
+
+@pytest.mark.parametrize(("version", "error"), [(5, ErrorCode.INVALID_REQUEST), (6, ErrorCode.UNSUPPORTED_VERSION)])
+async def test_share_groups_are_not_served(version: int, error: ErrorCode) -> None:
+    response = await call(FindCoordinator(Cluster().directory), version, ask(version, "a", "b", key_type=2))
+    assert [one.error_code for one in response.coordinators] == [error, error]
+
+
+async def test_an_unknown_type_is_an_invalid_request() -> None:
+    response = await call(FindCoordinator(Cluster().directory), 1, ask(1, "a", key_type=9))
+    assert response.error_code == ErrorCode.INVALID_REQUEST

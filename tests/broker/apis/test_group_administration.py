@@ -1,0 +1,92 @@
+"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
+
+import pytest
+from pybroker.broker.apis.delete_groups import DeleteGroups
+from pybroker.broker.apis.describe_groups import DescribeGroups
+from pybroker.broker.apis.list_groups import ListGroups
+from pybroker.broker.apis.offset_delete import OffsetDelete
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest
+from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
+from pybroker.protocol.messages.list_groups import ListGroupsRequest
+from pybroker.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_clients import GroupWorld
+from support.group_handlers import call, versions
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def world() -> GroupWorld:
+    """Group `g` is stable, `simple` has offsets only."""
+    world = GroupWorld()
+    world.stable_group("a")
+    world.commit({T0: 1}, group_id="simple")
+    return world
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.LIST_GROUPS))
+async def test_every_version_lists(world: GroupWorld, version: int) -> None:
+    response = await call(ListGroups(world.rules.administration), version, ListGroupsRequest())
+    state, kind = ("Stable" if version >= 4 else ""), ("classic" if version >= 5 else "")
+    assert response.error_code == 0
+    first, second = response.groups
+    assert (first.group_id, first.protocol_type, first.group_state, first.group_type) == ("g", "consumer", state, kind)
+    assert (second.group_id, second.protocol_type) == ("simple", "")
+
+
+async def test_lists_are_filtered(world: GroupWorld) -> None:
+    handler = ListGroups(world.rules.administration)
+    response = await call(handler, 4, ListGroupsRequest(states_filter=["empty"]))
+    assert [group.group_id for group in response.groups] == ["simple"]
+    response = await call(handler, 5, ListGroupsRequest(types_filter=["consumer"]))
+    assert response.groups == []
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_GROUPS))
+async def test_every_version_describes(world: GroupWorld, version: int) -> None:
+    request = DescribeGroupsRequest(groups=["g", "nothing"], include_authorized_operations=version >= 3)
+    response = await call(DescribeGroups(world.rules.administration), version, request)
+    group, nothing = response.groups
+    assert (group.error_code, group.group_state, group.protocol_type, group.protocol_data) == (
+        0,
+        "Stable",
+        "consumer",
+        "range",
+    )
+    assert group.members[0].member_assignment == b"share of a-0001"
+    assert group.authorized_operations == (328 if version >= 3 else -(2**31))
+    assert (nothing.error_code, nothing.group_state, nothing.members) == (0, "Dead", [])
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DELETE_GROUPS))
+async def test_every_version_deletes(world: GroupWorld, version: int) -> None:
+    request = DeleteGroupsRequest(groups_names=["g", "simple", "nothing", "simple"])
+    response = await call(DeleteGroups(world.rules.administration), version, request)
+    assert [(one.group_id, one.error_code) for one in response.results] == [
+        ("g", ErrorCode.NON_EMPTY_GROUP),
+        ("simple", 0),
+        ("nothing", ErrorCode.GROUP_ID_NOT_FOUND),
+    ]
+
+
+async def test_offsets_are_deleted_one_by_one(world: GroupWorld) -> None:
+    handler = OffsetDelete(world.rules.administration, lambda topic, partition: topic == "t" and partition == 0)
+    topic = OffsetDeleteRequestTopic(
+        name="t", partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
+    )
+
+    response = await call(handler, 0, OffsetDeleteRequest(group_id="simple", topics=[topic]))
+    assert response.error_code == 0
+    assert [(one.partition_index, one.error_code) for one in response.topics[0].partitions] == [
+        (0, 0),
+        (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    response = await call(handler, 0, OffsetDeleteRequest(group_id="nothing", topics=[topic]))
+    assert (response.error_code, response.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])

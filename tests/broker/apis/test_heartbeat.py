@@ -1,0 +1,27 @@
+import pytest
+from pybroker.broker.apis.heartbeat import Heartbeat
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.heartbeat import HeartbeatRequest
+from support.group_clients import GroupWorld
+from support.group_handlers import call, versions
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.HEARTBEAT))
+async def test_every_version_keeps_a_member(version: int) -> None:
+    world = GroupWorld()
+    (member_id,) = world.stable_group("a")
+    handler = Heartbeat(world.rules.membership)
+    response = await call(handler, version, HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id))
+    assert response.error_code == 0
+    response = await call(handler, version, HeartbeatRequest(group_id="g", generation_id=2, member_id=member_id))
+    assert response.error_code == ErrorCode.ILLEGAL_GENERATION
+
+
+async def test_static_members_are_fenced() -> None:
+    world = GroupWorld()
+    old = world.join(instance_id="i").result.member_id
+    world.join(instance_id="i")
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=old, group_instance_id="i")
+    response = await call(Heartbeat(world.rules.membership), 3, request)
+    assert response.error_code == ErrorCode.FENCED_INSTANCE_ID
