@@ -95,6 +95,11 @@ class PartitionSet:
         """The online partitions that this broker leads."""
         return (hosted for hosted in self._hosted.values() if hosted.partition.leader is not None)
 
+    def high_watermark_of(self, topic_partition: TopicPartition) -> int:
+        """0 for a partition without a role here: then nothing of its log is known to be committed."""
+        hosted = self._hosted.get(topic_partition)
+        return 0 if hosted is None or hosted.partition.role is None else hosted.partition.high_watermark
+
     def require(self, topic_partition: TopicPartition) -> HostedPartition:
         """The partition. Raises KafkaStorageError when its directory is offline, NotLeaderOrFollowerError when another
         broker has it, UnknownTopicOrPartitionError when nobody does."""

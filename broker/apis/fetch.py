@@ -30,7 +30,7 @@ from ...protocol.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
-from ...protocol.records.conversion import down_convert
+from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
 from ...replication.fetch_session import FetchContext, FetchSessions
 from ...replication.isolation import Isolation
@@ -300,6 +300,6 @@ def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
 
 def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int) -> None:
     try:
-        data.records = down_convert(region.read(), magic, fetch_offset)
+        data.records = down_convert(region.read(), magic, fetch_offset, region.size_bytes) or OVERFLOW_MESSAGE
     except KafkaError as error:
         _replace_by_error(data, error.code)

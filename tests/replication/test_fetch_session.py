@@ -181,7 +181,7 @@ def test_a_full_request_closes_the_session_it_names(epoch: int, left: int) -> No
     assert (new != NO_SESSION) is bool(left)
 
 
-# -- eviction ---------------------------------------------------------------------------------------------------------
+# -- eviction --------------------------------------------------------------------------------------------------------
 
 
 def test_a_full_cache_of_young_sessions_takes_no_other() -> None:
@@ -235,7 +235,7 @@ def test_the_cache_keeps_no_trace_of_closed_sessions() -> None:
     assert len(cache._by_all) == len(cache._by_privileged) == 3
 
 
-# -- the model: who follows a session knows just what full fetches would have told ------------------------------------
+# -- the model: who follows a session knows just what full fetches would have told -----------------------------------
 
 TOPICS = "abcd"
 Change = tuple[str, str, int]

@@ -26,7 +26,7 @@ def follower_fetches(partition: Partition, broker: int, offset: int, now_ms: int
     return progress.high_watermark_moved
 
 
-# -- the high watermark -----------------------------------------------------------------------------------------------
+# -- the high watermark ----------------------------------------------------------------------------------------------
 
 
 def test_high_watermark_is_the_lowest_log_end_offset_in_the_isr() -> None:
@@ -131,7 +131,7 @@ def test_a_follower_takes_the_leaders_high_watermark_up_to_its_own_end() -> None
         assert partition.high_watermark == expected
 
 
-# -- leadership -------------------------------------------------------------------------------------------------------
+# -- leadership ------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_leader_forgets_what_followers_had_under_another_leader() -> None:
@@ -224,7 +224,7 @@ def test_latest_is_not_known_until_the_high_watermark_reaches_the_epochs_start()
     partition.check_latest_known()
 
 
-# -- acks -------------------------------------------------------------------------------------------------------------
+# -- acks ------------------------------------------------------------------------------------------------------------
 
 
 def test_only_acks_all_needs_the_minimum_isr() -> None:
@@ -249,7 +249,7 @@ def test_an_isr_that_shrank_meanwhile_is_told_apart_from_one_too_small_before() 
     assert partition.check_acks(10) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-# -- the ISR ----------------------------------------------------------------------------------------------------------
+# -- the ISR ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_follower_joins_the_isr_once_it_reaches_the_high_watermark() -> None:

@@ -1,6 +1,7 @@
 """Parked requests: each ends exactly once, by what it waits for, by an error, or by its deadline."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -147,7 +148,7 @@ def test_every_append_ends_exactly_once_and_for_the_right_reason(steps: list[tup
     assert len(parked.waiting) == len(parked.purgatory) == len(expected)
 
 
-# -- fetches -----------------------------------------------------------------------------------------------------------
+# -- fetches ---------------------------------------------------------------------------------------------------------
 
 
 class ParkedFetches:
@@ -210,7 +211,7 @@ def test_a_fetch_ends_once_whatever_comes_first(first: str) -> None:
     parked = ParkedFetches()
     fetch = parked.park("f", "ab")
     order = {"data": 0, "time": 1, "error": 2}[first]
-    ends = [
+    ends: list[Callable[[], None]] = [
         lambda: parked.data_arrives("b", 5),
         lambda: parked.timers.advance(1000),
         lambda: parked.purgatory.complete_all(parked.watchers["a"]),

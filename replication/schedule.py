@@ -1,0 +1,63 @@
+"""What replication does by the clock: high watermark checkpoints, and ISRs without the followers that lag."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from .partition_set import PartitionSet
+from .state_changes import StateChanges
+
+__all__ = ["ReplicationSchedule"]
+
+logger = logging.getLogger(__name__)
+
+
+class ReplicationSchedule:
+    """Made and used on the loop. ``stop`` ends it with a last checkpoint.
+
+    ``checkpoint_interval_ms`` is replica.high.watermark.checkpoint.interval.ms; ISRs are looked at every half of
+    replica.lag.time.max.ms, so that a follower is out after at most one and a half of it.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        partitions: PartitionSet,
+        changes: StateChanges,
+        *,
+        checkpoint_interval_ms: int,
+        replica_lag_time_max_ms: int,
+    ) -> None:
+        self._loop = loop
+        self._partitions = partitions
+        self._changes = changes
+        self._checkpoint_interval_ms = checkpoint_interval_ms
+        self._shrink_interval_ms = max(replica_lag_time_max_ms // 2, 1)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._checkpoint: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        self._repeat("checkpoint", self._checkpoint_interval_ms, self._start_checkpoint)
+        self._repeat("shrink", self._shrink_interval_ms, self._partitions.shrink_isrs)
+
+    async def stop(self) -> None:
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        if self._checkpoint is not None:
+            await self._checkpoint
+        await self._changes.checkpoint_high_watermarks()
+
+    def _start_checkpoint(self) -> None:
+        if self._checkpoint is None or self._checkpoint.done():  # a slow disk gets one at a time
+            self._checkpoint = self._loop.create_task(self._changes.checkpoint_high_watermarks())
+
+    def _repeat(self, name: str, interval_ms: int, step: Callable[[], None]) -> None:
+        def run() -> None:
+            if not self._stopped:
+                self._repeat(name, interval_ms, step)
+                step()
+
+        self._timers[name] = self._loop.call_later(interval_ms / 1000, run)

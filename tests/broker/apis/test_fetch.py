@@ -1,0 +1,547 @@
+"""Fetch against real logs: limits, order, waiting, isolation, sessions, ids, and old clients."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from itertools import count
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pybroker.broker.apis.fetch import Fetch
+from pybroker.protocol.codec import decode, encode, encode_parts
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+    ReplicaState,
+)
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
+from pybroker.protocol.records.message_set import read_messages
+from pybroker.replication.fetch_session import FetchSessions
+from pybroker.storage.files import FileRegion
+from pybroker.storage.topic_partition import TopicPartition
+from support.replicas import (
+    TOPIC,
+    TOPIC_ID,
+    TP,
+    FixedHints,
+    Replicas,
+    batch_of,
+    offsets_and_values,
+    request_context,
+    values_in,
+)
+
+LATEST_VERSION = 17
+BIG = 1 << 20
+
+
+class Consumer:
+    """A broker and its Fetch handler."""
+
+    def __init__(self, replicas: Replicas, max_bytes: int = 55 << 20) -> None:
+        self.replicas = replicas
+        self.hints = FixedHints()
+        ids = count(1)
+        self.sessions = FetchSessions(10, lambda: next(ids))
+        self.handler = Fetch(
+            replicas.partitions,
+            self.sessions,
+            self.hints,
+            self.hints,
+            max_bytes=max_bytes,
+            offload=replicas.offload,
+        )
+
+    def send(
+        self,
+        *offsets: int,
+        version: int = 12,
+        max_wait_ms: int = 0,
+        min_bytes: int = 1,
+        max_bytes: int = BIG,
+        partition_max_bytes: int = BIG,
+        isolation_level: int = 0,
+        session: tuple[int, int] = (0, -1),
+        replica_id: int = -1,
+        leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        partitions: Sequence[int] | None = None,
+        forgotten: Sequence[int] = (),
+        topic: str = TOPIC,
+        topic_id: UUID = TOPIC_ID,
+    ) -> object:
+        """Fetch partitions 0, 1, ... of the topic (or ``partitions``) from ``offsets``; what the handler returns."""
+        identity = {"topic_id": topic_id} if version >= 13 else {"topic": topic}
+        numbers = range(len(offsets)) if partitions is None else partitions
+        wanted = [
+            FetchPartition(
+                partition=number,
+                fetch_offset=offset,
+                partition_max_bytes=partition_max_bytes,
+                current_leader_epoch=leader_epoch if version >= 9 else -1,
+                last_fetched_epoch=last_fetched_epoch if version >= 12 else -1,
+            )
+            for number, offset in zip(numbers, offsets, strict=True)
+        ]
+        request = FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
+            isolation_level=isolation_level,
+            session_id=session[0],
+            session_epoch=session[1],
+            topics=[FetchTopic(partitions=wanted, **identity)] if wanted else [],
+            forgotten_topics_data=[ForgottenTopic(partitions=list(forgotten), **identity)] if forgotten else [],
+        )
+        if version >= 15:
+            request.replica_state = ReplicaState(replica_id=replica_id)
+        else:
+            request.replica_id = replica_id
+        return self.handler(request_context(version), decode(FetchRequest, encode(request, version), version))
+
+    def answer(self, *offsets: int, version: int = 12, **fields: object) -> FetchResponse:
+        """The answer that comes at once, as it arrives at a client of that version."""
+        return received(self.send(*offsets, version=version, **fields), version)  # type: ignore[arg-type]
+
+    def partition(self, offset: int, version: int = 12, **fields: object) -> PartitionData:
+        ((data,),) = [topic.partitions for topic in self.answer(offset, version=version, **fields).responses]
+        return data
+
+    def produce(self, *values: bytes, topic_partition: TopicPartition = TP, codec: Codec = Codec.NONE) -> int:
+        """One batch; its size."""
+        batch = batch_of(*values, codec=codec)
+        (result,) = self.replicas.append(batch, topic_partition)
+        assert result.error is ErrorCode.NONE
+        return len(batch)
+
+
+def received(answer: object, version: int) -> FetchResponse:
+    assert isinstance(answer, FetchResponse), answer
+    parts = [part.read() if isinstance(part, FileRegion) else bytes(part) for part in encode_parts(answer, version)]  # type: ignore[arg-type]
+    return decode(FetchResponse, b"".join(parts), version)
+
+
+def values_by_partition(response: FetchResponse) -> list[list[bytes | None]]:
+    return [values_in(data.records) for topic in response.responses for data in topic.partitions]
+
+
+@pytest.fixture
+async def consumer(tmp_path: Path) -> AsyncIterator[Consumer]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield Consumer(replicas)
+    replicas.close()
+
+
+# -- every version ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+async def test_every_version_reads_what_it_can_understand(consumer: Consumer, version: int) -> None:
+    consumer.produce(b"a", b"b")
+    consumer.produce(b"c")
+    data = consumer.partition(0, version=version)
+    assert data.error_code == ErrorCode.NONE
+    assert data.high_watermark == 3
+    raw = bytes(data.records or b"")  # type: ignore[arg-type]
+    magic = 0 if version <= 1 else 1 if version <= 3 else 2
+    assert {batch.magic for batch in iter_batches(raw)} == {magic}
+    if magic < 2:
+        messages = [message for batch in iter_batches(raw) for message in read_messages(batch)]
+        assert [(message.offset, message.value) for message in messages] == [(0, b"a"), (1, b"b"), (2, b"c")]
+    else:
+        assert offsets_and_values(raw) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert data.log_start_offset == (0 if version >= 5 else -1)
+    assert data.last_stable_offset == (3 if version >= 4 else -1)
+
+
+async def test_records_go_out_as_a_region_of_the_file(consumer: Consumer) -> None:
+    size = consumer.produce(b"a")
+    answer = consumer.send(0)
+    assert isinstance(answer, FetchResponse)
+    records = answer.responses[0].partitions[0].records
+    assert isinstance(records, FileRegion)
+    assert records.size_bytes == size
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+async def test_from_v3_on_a_batch_that_is_too_big_comes_all_the_same(consumer: Consumer, version: int) -> None:
+    consumer.produce(b"x" * 1000)
+    raw = bytes(consumer.partition(0, version=version, partition_max_bytes=100).records or b"")  # type: ignore[arg-type]
+    if version <= 2:
+        assert raw == OVERFLOW_MESSAGE  # the client sees a message cut short, and raises its limit
+    else:
+        assert len(list(iter_batches(raw))) == 1
+
+
+async def test_max_bytes_is_shared_in_the_order_of_the_request(consumer: Consumer) -> None:
+    for number in (1, 2):
+        await consumer.replicas.order(TopicPartition(TOPIC, number))
+    size = consumer.produce(b"a" * 100)
+    for number in (1, 2):
+        consumer.produce(b"a" * 100, topic_partition=TopicPartition(TOPIC, number))
+    limits = {size * 3: [100, 100, 100], size * 2: [100, 100, 0], 1: [100, 0, 0]}
+    for max_bytes, expected in limits.items():
+        response = consumer.answer(0, 0, 0, max_bytes=max_bytes, partitions=[2, 0, 1])
+        assert [data.partition_index for data in response.responses[0].partitions] == [2, 0, 1]
+        assert [sum(map(len, values)) for values in values_by_partition(response)] == expected  # type: ignore[arg-type]
+
+
+async def test_a_partitions_own_limit_holds_but_for_the_first_one_with_data(consumer: Consumer) -> None:
+    second = TopicPartition(TOPIC, 1)
+    await consumer.replicas.order(second)
+    for topic_partition in (TP, second):
+        consumer.produce(b"big" * 100, topic_partition=topic_partition)
+    response = consumer.answer(0, 0, partition_max_bytes=10)
+    assert [len(values) for values in values_by_partition(response)] == [1, 0]
+    # The first partition has nothing: then the second one may go over its limit.
+    response = consumer.answer(1, 0, partition_max_bytes=10)
+    assert [len(values) for values in values_by_partition(response)] == [0, 1]
+
+
+async def test_the_brokers_fetch_max_bytes_bounds_the_request(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    consumer = Consumer(replicas, max_bytes=1)
+    for value in (b"a", b"b"):
+        consumer.produce(value)
+    data = consumer.partition(0)
+    assert len(values_in(data.records)) == 1
+    replicas.close()
+
+
+# -- waiting ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_fetch_at_the_end_waits_for_the_next_append(consumer: Consumer) -> None:
+    consumer.produce(b"a")
+    waiting = consumer.send(1, max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"b")
+    assert waiting.done()
+    assert values_by_partition(received(waiting.result(), 12)) == [[b"b"]]
+    assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:
+    size = consumer.produce(b"a")
+    waiting = consumer.send(0, max_wait_ms=60_000, min_bytes=3 * size)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"b")
+    assert not waiting.done()
+    consumer.produce(b"c")
+    assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b", b"c"]]
+
+
+async def test_max_wait_ends_with_what_there_is(consumer: Consumer) -> None:
+    consumer.produce(b"a")
+    waiting = consumer.send(0, max_wait_ms=1, min_bytes=10_000)
+    assert isinstance(waiting, asyncio.Future)
+    assert values_by_partition(received(await waiting, 12)) == [[b"a"]]
+
+
+async def test_min_bytes_over_max_bytes_do_not_wait(consumer: Consumer) -> None:
+    size = consumer.produce(b"a")
+    assert consumer.partition(0, max_wait_ms=60_000, min_bytes=BIG, max_bytes=size).error_code == ErrorCode.NONE
+
+
+async def test_a_fetch_does_not_wait_for_more_of_a_segment_that_is_closed(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "300"}})
+    await replicas.order()
+    consumer = Consumer(replicas)
+    for value in (b"a" * 150, b"b" * 150):
+        consumer.produce(value)
+    assert len(replicas.hosted().log.segments) == 2
+    data = consumer.partition(0, max_wait_ms=60_000, min_bytes=10_000)
+    assert values_in(data.records) == [b"a" * 150]
+    replicas.close()
+
+
+async def test_a_parked_fetch_ends_when_the_segment_it_waits_in_is_closed(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "300"}})
+    await replicas.order()
+    consumer = Consumer(replicas)
+    consumer.produce(b"a" * 150)
+    waiting = consumer.send(0, max_wait_ms=60_000, min_bytes=10_000)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"b" * 150)
+    assert values_by_partition(received(waiting.result(), 12)) == [[b"a" * 150]]
+    replicas.close()
+
+
+async def test_an_error_is_told_at_once(consumer: Consumer) -> None:
+    consumer.produce(b"a")
+    assert consumer.partition(99, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> None:
+    """It may be that the news of its creation are on their way: no reason to have the client ask in a tight loop."""
+    waiting = consumer.send(0, 0, max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"a")
+    codes = [data.error_code for data in received(waiting.result(), 12).responses[0].partitions]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    only_missing = consumer.partition(0, max_wait_ms=60_000, topic="nowhere")
+    assert only_missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("what", ["leadership lost", "new epoch", "deleted", "directory failed"])
+async def test_who_waits_is_woken_when_waiting_is_pointless(consumer: Consumer, what: str) -> None:
+    replicas = consumer.replicas
+    waiting = consumer.send(0, max_wait_ms=60_000, version=10, leader_epoch=0)
+    assert isinstance(waiting, asyncio.Future)
+    if what == "leadership lost":
+        await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+        expected = ErrorCode.FENCED_LEADER_EPOCH
+    elif what == "new epoch":
+        await replicas.order(leader_epoch=1)
+        expected = ErrorCode.FENCED_LEADER_EPOCH
+    elif what == "deleted":
+        replicas.known.clear()
+        replicas.partitions.forget(TP)
+        expected = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        replicas.changes.directory_failed("somewhere", [TP])
+        expected = ErrorCode.KAFKA_STORAGE_ERROR
+    assert waiting.done()
+    ((data,),) = [topic.partitions for topic in received(waiting.result(), 10).responses]
+    assert data.error_code == expected
+
+
+async def test_a_fetch_given_up_by_its_connection_harms_nothing(consumer: Consumer) -> None:
+    waiting = consumer.send(0, max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    waiting.cancel()
+    consumer.produce(b"a")
+    assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+# -- what may be seen ------------------------------------------------------------------------------------------------
+
+
+async def test_consumers_see_to_the_high_watermark_and_followers_to_the_end(consumer: Consumer) -> None:
+    await consumer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    consumer.produce(b"a")
+    assert values_in(consumer.partition(0).records) == []
+    assert consumer.partition(1).error_code == ErrorCode.NONE  # beyond the HW, but in the log
+    assert values_in(consumer.partition(0, replica_id=2).records) == [b"a"]
+    data = consumer.partition(1, replica_id=2)  # by asking for 1 it says that it has 0
+    assert data.high_watermark == 0  # as it was before
+    assert values_in(consumer.partition(0).records) == [b"a"]
+
+
+async def test_a_follower_waits_for_the_log_and_a_consumer_for_the_high_watermark(consumer: Consumer) -> None:
+    await consumer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    of_follower = consumer.send(0, replica_id=2, max_wait_ms=60_000)
+    of_consumer = consumer.send(0, max_wait_ms=60_000)
+    assert isinstance(of_follower, asyncio.Future)
+    assert isinstance(of_consumer, asyncio.Future)
+    consumer.produce(b"a")
+    assert of_follower.done()
+    assert not of_consumer.done()
+    consumer.send(1, replica_id=2, max_wait_ms=60_000)
+    assert of_consumer.done()
+
+
+@pytest.mark.parametrize("version", [14, 15])
+async def test_a_follower_names_itself_where_its_version_has_the_field(consumer: Consumer, version: int) -> None:
+    await consumer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    consumer.produce(b"a")
+    assert consumer.partition(0, version=version, replica_id=2, leader_epoch=1).error_code == ErrorCode.NONE
+    stranger = consumer.partition(0, version=version, replica_id=3, leader_epoch=1)
+    assert stranger.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+@pytest.mark.parametrize(("version", "expected"), [(10, ErrorCode.NOT_LEADER_OR_FOLLOWER), (11, ErrorCode.NONE)])
+async def test_from_v11_on_consumers_may_read_from_followers(
+    consumer: Consumer, version: int, expected: ErrorCode
+) -> None:
+    consumer.produce(b"a")
+    await consumer.replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    assert consumer.partition(0, version=version).error_code == expected
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "expected"),
+    [(4, ErrorCode.FENCED_LEADER_EPOCH), (5, ErrorCode.NONE), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+async def test_the_leader_epoch_fences(consumer: Consumer, leader_epoch: int, expected: ErrorCode) -> None:
+    await consumer.replicas.order(leader_epoch=5)
+    assert consumer.partition(0, version=9, leader_epoch=leader_epoch).error_code == expected
+
+
+async def test_a_diverging_log_is_told_where_to_cut(consumer: Consumer) -> None:
+    for epoch in (2, 4):
+        await consumer.replicas.order(leader_epoch=epoch)
+        for _ in range(3):
+            consumer.produce(b"a")
+    # Epoch 2 is 0 to 2, epoch 4 is 3 to 5.
+    agreeing = consumer.partition(3, last_fetched_epoch=2)
+    assert agreeing.diverging_epoch.epoch == -1
+    assert len(values_in(agreeing.records)) == 3
+    for last_fetched_epoch, offset, expected in ((2, 5, (2, 3)), (3, 5, (2, 3)), (4, 6, (-1, -1))):
+        data = consumer.partition(offset, last_fetched_epoch=last_fetched_epoch)
+        assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == expected
+        assert not data.records
+    assert consumer.partition(5, last_fetched_epoch=9).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_an_offset_outside_the_log_is_out_of_range(consumer: Consumer) -> None:
+    consumer.produce(b"a", b"b", b"c")
+    log = consumer.replicas.hosted().log
+    log.increment_log_start_offset(2)
+    codes = [consumer.partition(offset).error_code for offset in (0, 1, 2, 3, 4)]
+    out = ErrorCode.OFFSET_OUT_OF_RANGE
+    assert codes == [out, out, ErrorCode.NONE, ErrorCode.NONE, out]
+
+
+async def test_read_committed_gets_a_list_of_aborted_transactions_and_others_none(consumer: Consumer) -> None:
+    consumer.produce(b"a")
+    assert consumer.partition(0, isolation_level=1).aborted_transactions == []
+    assert consumer.partition(0, isolation_level=0).aborted_transactions is None
+
+
+@pytest.mark.parametrize("version", [15, 16])
+async def test_from_v16_on_the_leader_is_named(consumer: Consumer, version: int) -> None:
+    await consumer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
+    consumer.hints.leaders[TP] = (2, 3)
+    response = consumer.answer(0, version=version, leader_epoch=2)
+    data = response.responses[0].partitions[0]
+    assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
+    leader = (data.current_leader.leader_id, data.current_leader.leader_epoch)
+    nodes = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
+    assert (leader, nodes) == (((-1, -1), []) if version < 16 else ((2, 3), [(2, "two.example", 9093)]))
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [(5, ErrorCode.NOT_LEADER_OR_FOLLOWER), (6, ErrorCode.KAFKA_STORAGE_ERROR)]
+)
+async def test_old_clients_do_not_know_of_storage_errors(consumer: Consumer, version: int, expected: ErrorCode) -> None:
+    consumer.replicas.changes.directory_failed("somewhere", [TP])
+    assert consumer.partition(0, version=version).error_code == expected
+
+
+# -- topic ids -------------------------------------------------------------------------------------------------------
+
+
+async def test_an_unknown_topic_id_is_told_and_resolved_once_it_is_known(consumer: Consumer) -> None:
+    consumer.produce(b"a")
+    del consumer.hints.names[TOPIC_ID]
+    response = consumer.answer(0, version=13, session=(0, 0))
+    assert response.responses[0].topic_id == TOPIC_ID
+    assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    consumer.hints.names[TOPIC_ID] = TOPIC
+    response = consumer.answer(version=13, session=(response.session_id, 1))
+    assert values_by_partition(response) == [[b"a"]]
+
+
+async def test_a_topic_made_anew_under_its_old_name_is_another_topic(consumer: Consumer) -> None:
+    stale = UUID(int=99)
+    consumer.hints.names[stale] = TOPIC
+    assert consumer.partition(0, version=13, topic_id=stale).error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+
+# -- sessions --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_is_answered_with_what_changed(consumer: Consumer) -> None:
+    second = TopicPartition(TOPIC, 1)
+    await consumer.replicas.order(second)
+    first = consumer.answer(0, 0, session=(0, 0))
+    assert len(first.responses[0].partitions) == 2
+    assert first.session_id == 1
+    nothing = consumer.answer(session=(1, 1))
+    assert (nothing.session_id, nothing.responses) == (1, [])
+    consumer.produce(b"a", topic_partition=second)
+    changed = consumer.answer(session=(1, 2))
+    assert [data.partition_index for data in changed.responses[0].partitions] == [1]
+    moved_on = consumer.answer(1, session=(1, 3), partitions=[1])
+    assert moved_on.responses == []
+    forgotten = consumer.answer(session=(1, 4), forgotten=[1])
+    assert forgotten.responses == []
+    assert len(consumer.sessions.get(1).partitions) == 1  # type: ignore[union-attr]
+
+
+async def test_a_session_out_of_step_is_told_so(consumer: Consumer) -> None:
+    assert consumer.answer(session=(5, 1)).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    consumer.answer(0, session=(0, 0))
+    assert consumer.answer(session=(1, 9)).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert consumer.answer(version=13, session=(1, 1)).error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+async def test_an_idle_session_parks_and_wakes_for_its_own_partitions_alone(consumer: Consumer) -> None:
+    others = TopicPartition("others", 0)
+    await consumer.replicas.order(others, topic_id=None)
+    consumer.answer(0, session=(0, 0))
+    waiting = consumer.send(session=(1, 1), max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"x", topic_partition=others)
+    assert not waiting.done()
+    consumer.produce(b"a")
+    assert values_by_partition(received(waiting.result(), 12)) == [[b"a"]]
+
+
+# -- old clients -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+async def test_a_zstd_topic_needs_v10(tmp_path: Path, version: int) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"compression.type": "zstd"}})
+    await replicas.order()
+    consumer = Consumer(replicas)
+    consumer.produce(b"a" * 100, codec=Codec.ZSTD)
+    data = consumer.partition(0, version=version)
+    if version < 10:
+        assert data.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        assert not data.records
+        assert data.high_watermark == -1
+    else:
+        assert values_in(data.records) == [b"a" * 100]
+    replicas.close()
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+async def test_zstd_batches_cannot_be_converted_for_old_clients(consumer: Consumer, version: int) -> None:
+    consumer.produce(b"a" * 100, codec=Codec.ZSTD)
+    assert consumer.partition(0, version=version).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_down_conversion_can_be_switched_off(tmp_path: Path, version: int) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"message.downconversion.enable": "false"}})
+    await replicas.order()
+    consumer = Consumer(replicas)
+    consumer.produce(b"a")
+    expected = ErrorCode.UNSUPPORTED_VERSION if version == 3 else ErrorCode.NONE
+    assert consumer.partition(0, version=version).error_code == expected
+    replicas.close()
+
+
+async def test_a_big_conversion_goes_to_the_worker_pool(consumer: Consumer) -> None:
+    for _ in range(4):
+        consumer.produce(b"x" * 10_000)
+    answer = consumer.send(0, version=3)
+    assert not isinstance(answer, FetchResponse)
+    data = received(await answer, 3).responses[0].partitions[0]  # type: ignore[misc]
+    assert len(list(iter_batches(bytes(data.records or b"")))) == 4  # type: ignore[arg-type]
+
+
+async def test_an_old_client_waits_too(consumer: Consumer) -> None:
+    answer = consumer.send(0, version=2, max_wait_ms=60_000)
+    assert isinstance(answer, Awaitable)
+    task = asyncio.ensure_future(answer)
+    await asyncio.sleep(0)
+    assert not task.done()
+    consumer.produce(b"a")
+    data = received(await task, 2).responses[0].partitions[0]
+    assert next(iter_batches(bytes(data.records or b""))).magic == 1  # type: ignore[arg-type]

@@ -1,0 +1,212 @@
+"""ListOffsets against real logs: the ends, by time, who may know what, and each version's own."""
+
+from collections.abc import AsyncIterator
+from inspect import isawaitable
+from pathlib import Path
+
+import pytest
+from pybroker.broker.apis.list_offsets import ListOffsets
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.replicas import NOW_MS, TOPIC, TP, Replicas, batch_of, fetch_from, follower, request_context
+
+LATEST_VERSION = 9
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+
+
+class Asker:
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.handler = ListOffsets(replicas.partitions)
+
+    async def ask_all(
+        self, *timestamps: int, version: int = LATEST_VERSION, topic_partition: TopicPartition = TP, **fields: int
+    ) -> list[ListOffsetsPartitionResponse]:
+        wanted = [
+            ListOffsetsPartition(
+                partition_index=topic_partition.partition,
+                timestamp=timestamp,
+                current_leader_epoch=fields.get("leader_epoch", -1) if version >= 4 else -1,
+                max_num_offsets=fields.get("max_num_offsets", 1) if version == 0 else 1,
+            )
+            for timestamp in timestamps
+        ]
+        request = ListOffsetsRequest(
+            replica_id=fields.get("replica_id", -1),
+            isolation_level=fields.get("isolation_level", 0) if version >= 2 else 0,
+            topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=wanted)],
+        )
+        answer = self.handler(request_context(version), decode(ListOffsetsRequest, encode(request, version), version))
+        response = await answer if isawaitable(answer) else answer
+        (topic,) = decode(ListOffsetsResponse, encode(response, version), version).topics
+        return topic.partitions
+
+    async def ask(self, timestamp: int, version: int = LATEST_VERSION, **fields: int) -> ListOffsetsPartitionResponse:
+        (partition,) = await self.ask_all(timestamp, version=version, topic_partition=TP, **fields)
+        return partition
+
+
+def found(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int]:
+    assert answer.error_code == ErrorCode.NONE
+    return answer.timestamp, answer.offset, answer.leader_epoch
+
+
+@pytest.fixture
+async def asker(tmp_path: Path) -> AsyncIterator[Asker]:
+    """Leader under epoch 3; offsets 0 to 3 have the times 100, 300, 200, 400 after NOW_MS."""
+    replicas = Replicas(tmp_path)
+    await replicas.order(leader_epoch=3)
+    for times in ((100, 300), (200, 400)):
+        replicas.append(batch_of(b"a", b"b", timestamps=[NOW_MS + time for time in times]))
+    yield Asker(replicas)
+    replicas.close()
+
+
+@pytest.mark.parametrize("version", range(1, LATEST_VERSION + 1))
+async def test_the_ends(asker: Asker, version: int) -> None:
+    epoch = 3 if version >= 4 else -1
+    assert found(await asker.ask(LATEST, version)) == (-1, 4, epoch)
+    assert found(await asker.ask(EARLIEST, version)) == (-1, 0, epoch)
+
+
+@pytest.mark.parametrize("version", range(1, LATEST_VERSION + 1))
+async def test_a_time_finds_the_first_record_at_or_after_it(asker: Asker, version: int) -> None:
+    epoch = 3 if version >= 4 else -1
+    for time, expected in ((0, (100, 0)), (100, (100, 0)), (101, (300, 1)), (300, (300, 1)), (301, (400, 3))):
+        answer = await asker.ask(NOW_MS + time, version)
+        assert found(answer) == (NOW_MS + expected[0], expected[1], epoch)
+    assert found(await asker.ask(NOW_MS + 401, version)) == (-1, -1, -1)
+
+
+async def test_special_timestamps_have_their_first_version(asker: Asker) -> None:
+    meanings = {
+        MAX_TIMESTAMP: (7, (NOW_MS + 400, 3, 3)),
+        EARLIEST_LOCAL: (8, (-1, 0, 3)),
+        LATEST_TIERED: (9, (-1, -1, -1)),
+        -6: (10, None),
+    }
+    for timestamp, (first, expected) in meanings.items():
+        for version in range(1, LATEST_VERSION + 1):
+            answer = await asker.ask(timestamp, version)
+            if version < first:
+                assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+            else:
+                assert found(answer) == expected
+
+
+async def test_the_ends_are_answered_at_once_and_times_later(asker: Asker) -> None:
+    def send(timestamp: int) -> object:
+        wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=wanted)])
+        return asker.handler(request_context(9), request)
+
+    assert isinstance(send(LATEST), ListOffsetsResponse)
+    later = send(NOW_MS)
+    assert isawaitable(later)
+    await later
+
+
+async def test_the_earliest_epoch_is_unknown_when_the_first_records_have_none(asker: Asker) -> None:
+    # As after an upgrade from formats without epochs: the first known epoch begins behind the log start.
+    log = asker.replicas.hosted().log
+    log.leader_epochs.clear()
+    log.leader_epochs.assign(3, 2)
+    assert found(await asker.ask(EARLIEST)) == (-1, 0, -1)
+
+
+async def test_latest_is_the_end_that_the_caller_may_see(asker: Asker) -> None:
+    replicas = asker.replicas
+    await replicas.order(leader_epoch=4, isr=(1, 2), replicas=(1, 2))
+    replicas.append(batch_of(b"not committed", timestamps=[NOW_MS + 900]))
+    assert (await asker.ask(LATEST)).offset == 4
+    assert (await asker.ask(LATEST, isolation_level=1)).offset == 4
+    assert (await asker.ask(LATEST, replica_id=2)).offset == 5
+    assert (await asker.ask(LATEST, replica_id=-2)).offset == 5
+    assert found(await asker.ask(NOW_MS + 500)) == (-1, -1, -1)
+    assert found(await asker.ask(MAX_TIMESTAMP)) == (-1, -1, -1)
+    assert (await asker.ask(NOW_MS + 500, replica_id=2)).offset == 4
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)]
+)
+async def test_a_new_leader_does_not_know_the_latest_yet(tmp_path: Path, version: int, expected: ErrorCode) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order(isr=(1, 2), replicas=(1, 2))
+    replicas.append()
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    asker = Asker(replicas)
+    assert (await asker.ask(LATEST, version)).error_code == expected
+    assert (await asker.ask(NOW_MS + 900, version)).error_code == expected
+    assert (await asker.ask(EARLIEST, version)).error_code == ErrorCode.NONE
+    replicas.fetch(fetch_from(1), params=follower(2))
+    assert (await asker.ask(LATEST, version)).offset == 1
+    replicas.close()
+
+
+@pytest.mark.parametrize("timestamp", [LATEST, EARLIEST, NOW_MS])
+@pytest.mark.parametrize(
+    ("leader_epoch", "expected"),
+    [(2, ErrorCode.FENCED_LEADER_EPOCH), (3, ErrorCode.NONE), (4, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+async def test_the_leader_epoch_fences(asker: Asker, timestamp: int, leader_epoch: int, expected: ErrorCode) -> None:
+    assert (await asker.ask(timestamp, leader_epoch=leader_epoch)).error_code == expected
+
+
+async def test_only_the_leader_answers_but_for_debugging(asker: Asker) -> None:
+    await asker.replicas.order(leader=2, leader_epoch=4, isr=(1, 2), replicas=(1, 2))
+    assert (await asker.ask(LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (await asker.ask(LATEST, replica_id=-2)).offset == 4
+
+
+async def test_a_partition_named_twice_is_refused_and_a_missing_one_told(asker: Asker) -> None:
+    twice = await asker.ask_all(LATEST, EARLIEST)
+    assert [answer.error_code for answer in twice] == [ErrorCode.INVALID_REQUEST] * 2
+    (missing,) = await asker.ask_all(LATEST, topic_partition=TopicPartition("nowhere", 0))
+    assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# -- version 0 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def segments(tmp_path: Path) -> AsyncIterator[Asker]:
+    """Segments that begin at 0, 1 and 2, and the end at 3."""
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "150"}})
+    await replicas.order()
+    for _ in range(3):
+        replicas.append(batch_of(b"x" * 70))
+    yield Asker(replicas)
+    replicas.close()
+
+
+async def test_v0_lists_segment_starts(segments: Asker) -> None:
+    async def offsets(timestamp: int, count: int) -> list[int]:
+        return (await segments.ask(timestamp, 0, max_num_offsets=count)).old_style_offsets
+
+    assert await offsets(LATEST, 10) == [3, 2, 1, 0]
+    assert await offsets(LATEST, 1) == [3]
+    assert await offsets(LATEST, 2) == [3, 2]
+    assert await offsets(EARLIEST, 10) == [0]
+    assert await offsets(0, 10) == []
+    assert await offsets(1 << 62, 10) == [3, 2, 1, 0]
+    assert await offsets(LATEST, 0) == []
+    assert (await segments.ask(MAX_TIMESTAMP, 0)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_v0_puts_the_high_watermark_for_all_above_it(segments: Asker) -> None:
+    await segments.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    segments.replicas.append(batch_of(b"x" * 70))
+    segments.replicas.append(batch_of(b"x" * 70))
+    of_consumer = await segments.ask(LATEST, 0, max_num_offsets=10)
+    of_follower = await segments.ask(LATEST, 0, max_num_offsets=10, replica_id=2)
+    assert of_consumer.old_style_offsets == [3, 3, 2, 1, 0]
+    assert of_follower.old_style_offsets == [5, 4, 3, 2, 1, 0]

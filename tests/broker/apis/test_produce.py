@@ -1,0 +1,355 @@
+"""Produce against real logs: what is stored, what is answered, and when."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.apis.context import CloseConnectionError
+from pybroker.broker.apis.produce import Produce
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.walk import Record
+from pybroker.storage.topic_partition import TopicPartition
+from support.replicas import (
+    NOW_MS,
+    TOPIC,
+    TP,
+    FixedHints,
+    Replicas,
+    batch_of,
+    consumer,
+    fetch_from,
+    follower,
+    request_context,
+    values_in,
+)
+
+LATEST_VERSION = 11
+
+
+class Producer:
+    """A broker that leads `orders-0`, and its Produce handler."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.hints = FixedHints()
+        self.handler = Produce(replicas.partitions, self.hints)
+
+    def send(
+        self,
+        records: bytes | None,
+        topic_partition: TopicPartition = TP,
+        *,
+        version: int = LATEST_VERSION,
+        acks: int = -1,
+        timeout_ms: int = 1000,
+        client_id: str = "client",
+        transactional_id: str | None = None,
+    ) -> object:
+        data = PartitionProduceData(index=topic_partition.partition, records=records)
+        request = ProduceRequest(
+            transactional_id=transactional_id if version >= 3 else None,
+            acks=acks,
+            timeout_ms=timeout_ms,
+            topic_data=[TopicProduceData(name=topic_partition.topic, partition_data=[data])],
+        )
+        # Through the codec, as the request comes in: its records are a view of a frame that may be written to.
+        frame = bytearray(encode(request, version))
+        return self.handler(request_context(version, client_id), decode(ProduceRequest, frame, version))
+
+    def produce(
+        self,
+        records: bytes | None,
+        topic_partition: TopicPartition = TP,
+        *,
+        version: int = LATEST_VERSION,
+        acks: int = -1,
+        client_id: str = "client",
+        transactional_id: str | None = None,
+    ) -> PartitionProduceResponse:
+        """What is answered at once, as it arrives at a client of that version."""
+        answer = self.send(
+            records, topic_partition, version=version, acks=acks, client_id=client_id, transactional_id=transactional_id
+        )
+        assert isinstance(answer, ProduceResponse)
+        return only(decode(ProduceResponse, encode(answer, version), version))
+
+    def stored(self, topic_partition: TopicPartition = TP) -> list[bytes | None]:
+        results, _ = self.replicas.fetch(fetch_from(0, topic_partition), params=consumer(max_wait_ms=0))
+        assert results is not None
+        return values_in(results[0][1].records)
+
+
+def only(response: ProduceResponse) -> PartitionProduceResponse:
+    ((slot,),) = [topic.partition_responses for topic in response.responses]
+    return slot
+
+
+@pytest.fixture
+async def producer(tmp_path: Path) -> AsyncIterator[Producer]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield Producer(replicas)
+    replicas.close()
+
+
+def old_set(*values: bytes, magic: int, codec: Codec = Codec.NONE) -> bytes:
+    return build_message_set([Record(offset, NOW_MS, None, value) for offset, value in enumerate(values)], magic, codec)
+
+
+# -- what is stored --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+@pytest.mark.parametrize("acks", [-1, 1])
+async def test_every_version_stores_records_and_tells_their_offset(producer: Producer, version: int, acks: int) -> None:
+    magic = 0 if version < 2 else 1
+    for round_number in range(2):
+        records = old_set(b"a", b"b", magic=magic) if version < 3 else batch_of(b"a", b"b")
+        slot = producer.produce(records, version=version, acks=acks)
+        assert (slot.error_code, slot.base_offset) == (ErrorCode.NONE, 2 * round_number)
+    assert producer.stored() == [b"a", b"b"] * 2
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+async def test_old_message_sets_are_stored_in_the_new_format(producer: Producer, magic: int, codec: Codec) -> None:
+    slot = producer.produce(old_set(b"a", b"b", b"c", magic=magic, codec=codec), version=2)
+    assert slot.error_code == ErrorCode.NONE
+    assert producer.stored() == [b"a", b"b", b"c"]
+    batch = producer.replicas.fetch(fetch_from(0))[0]
+    assert batch is not None
+    assert batch[0][1].records is not None
+    assert batch[0][1].records.read()[16] == 2
+
+
+async def test_log_append_time_is_told(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"message.timestamp.type": "LogAppendTime"}})
+    await replicas.order()
+    slot = Producer(replicas).produce(batch_of(b"a", timestamps=[5]))
+    assert slot.log_append_time_ms == NOW_MS
+    replicas.close()
+
+
+async def test_a_duplicate_is_answered_with_its_first_offset(producer: Producer) -> None:
+    batch = batch_of(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=0)
+    assert producer.produce(batch).base_offset == 0
+    producer.produce(batch_of(b"c"))
+    again = producer.produce(batch)
+    assert (again.error_code, again.base_offset) == (ErrorCode.NONE, 0)
+    assert producer.stored() == [b"a", b"b", b"c"]
+
+
+async def test_a_gap_in_the_sequence_is_refused(producer: Producer) -> None:
+    producer.produce(batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0))
+    slot = producer.produce(batch_of(b"c", producer_id=9, producer_epoch=0, base_sequence=5))
+    assert slot.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert slot.base_offset == -1
+
+
+# -- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 3, 32767])
+async def test_other_acks_are_refused(producer: Producer, acks: int) -> None:
+    assert producer.produce(batch_of(b"a"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert producer.stored() == []
+
+
+@pytest.mark.parametrize("records", [None, b""])
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+async def test_a_set_without_records_is_an_error_from_v3_on_only(
+    producer: Producer, version: int, records: bytes | None
+) -> None:
+    slot = producer.produce(records, version=version)
+    assert slot.error_code == (ErrorCode.INVALID_RECORD if version >= 3 else ErrorCode.NONE)
+    assert slot.base_offset == -1
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (old_set(b"a" * 100, magic=1), ErrorCode.INVALID_RECORD),
+        (batch_of(b"a") + batch_of(b"b"), ErrorCode.INVALID_RECORD),
+        (batch_of(b"a")[:-1], ErrorCode.INVALID_RECORD),
+        (batch_of(b"a") + b"\0", ErrorCode.INVALID_RECORD),
+        (batch_of(b"a")[:30], ErrorCode.INVALID_RECORD),
+        (batch_of(b"abc")[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+async def test_from_v3_on_a_partition_takes_exactly_one_whole_batch(
+    producer: Producer, records: bytes, expected: ErrorCode
+) -> None:
+    slot = producer.produce(records, version=3)
+    assert slot.error_code == expected
+    assert producer.stored() == []
+
+
+async def test_zstd_needs_v7(producer: Producer) -> None:
+    zstd = batch_of(b"a" * 50, codec=Codec.ZSTD)
+    assert producer.produce(zstd, version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert producer.produce(zstd, version=7).error_code == ErrorCode.NONE
+
+
+async def test_a_batch_over_max_message_bytes_is_refused(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"max.message.bytes": "200"}})
+    await replicas.order()
+    producer = Producer(replicas)
+    assert producer.produce(batch_of(b"x" * 500)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert producer.produce(batch_of(b"x")).error_code == ErrorCode.NONE
+    replicas.close()
+
+
+async def test_each_record_at_fault_is_named(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"message.timestamp.before.max.ms": "1000"}})
+    await replicas.order()
+    slot = Producer(replicas).produce(batch_of(b"a", b"b", b"c", timestamps=[NOW_MS, NOW_MS - 5000, NOW_MS - 6000]))
+    assert slot.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in slot.record_errors] == [1, 2]
+    assert slot.error_message
+    replicas.close()
+
+
+async def test_unknown_partitions_are_told_apart_from_those_led_elsewhere(producer: Producer) -> None:
+    elsewhere = TopicPartition(TOPIC, 1)
+    producer.replicas.known.add(elsewhere)
+    assert producer.produce(batch_of(b"a"), elsewhere).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    nowhere = TopicPartition("nowhere", 0)
+    assert producer.produce(batch_of(b"a"), nowhere).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_internal_topics_are_closed_to_clients_but_the_admin_tools(producer: Producer) -> None:
+    offsets = TopicPartition("__consumer_offsets", 0)
+    await producer.replicas.order(offsets, topic_id=None)
+    assert producer.produce(batch_of(b"a"), offsets).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert producer.produce(batch_of(b"a"), offsets, client_id="__admin_client").error_code == ErrorCode.NONE
+
+
+async def test_transactional_records_are_refused_as_no_transaction_can_be_open(producer: Producer) -> None:
+    batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    assert producer.produce(batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert producer.produce(batch, transactional_id="t").error_code == ErrorCode.INVALID_TXN_STATE
+    assert producer.stored() == []
+
+
+async def test_one_bad_partition_harms_no_other(producer: Producer) -> None:
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[
+            TopicProduceData(
+                name=TOPIC,
+                partition_data=[
+                    PartitionProduceData(index=5, records=bytearray(batch_of(b"lost"))),
+                    PartitionProduceData(index=0, records=bytearray(batch_of(b"kept"))),
+                ],
+            ),
+            TopicProduceData(name="nowhere", partition_data=[PartitionProduceData(index=0, records=b"")]),
+        ],
+    )
+    answer = producer.handler(request_context(9), request)
+    assert isinstance(answer, ProduceResponse)
+    codes = [[(slot.index, slot.error_code) for slot in topic.partition_responses] for topic in answer.responses]
+    assert codes == [
+        [(5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (0, ErrorCode.NONE)],
+        [(0, ErrorCode.INVALID_RECORD)],
+    ]
+    assert producer.stored() == [b"kept"]
+
+
+@pytest.mark.parametrize("version", [9, 10])
+async def test_from_v10_on_the_leader_is_named(producer: Producer, version: int) -> None:
+    await producer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
+    producer.hints.leaders[TP] = (2, 3)
+    answer = producer.send(batch_of(b"a"), version=version)
+    assert isinstance(answer, ProduceResponse)
+    received = decode(ProduceResponse, encode(answer, version), version)
+    slot = only(received)
+    assert slot.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    leader = (slot.current_leader.leader_id, slot.current_leader.leader_epoch)
+    nodes = [(node.node_id, node.host, node.port, node.rack) for node in received.node_endpoints]
+    if version < 10:
+        assert (leader, nodes) == ((-1, -1), [])
+    else:
+        assert (leader, nodes) == ((2, 3), [(2, "two.example", 9093, "rack-b")])
+
+
+# -- acks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_acks_0_gets_no_answer(producer: Producer) -> None:
+    assert producer.send(batch_of(b"a"), acks=0) is None
+    assert producer.stored() == [b"a"]
+
+
+async def test_an_error_with_acks_0_closes_the_connection(producer: Producer) -> None:
+    with pytest.raises(CloseConnectionError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        producer.send(batch_of(b"a"), TopicPartition("nowhere", 0), acks=0)
+
+
+async def test_acks_all_waits_for_the_in_sync_replicas_and_acks_1_does_not(producer: Producer) -> None:
+    replicas = producer.replicas
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    assert producer.produce(batch_of(b"a"), acks=1).base_offset == 0
+    waiting = producer.send(batch_of(b"b"), acks=-1)
+    assert isinstance(waiting, asyncio.Future)
+    replicas.fetch(fetch_from(1), params=follower(2))
+    assert not waiting.done()
+    replicas.fetch(fetch_from(2), params=follower(2))
+    assert only(await waiting).base_offset == 1
+
+
+async def test_acks_all_times_out(producer: Producer) -> None:
+    await producer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    waiting = producer.send(batch_of(b"a"), timeout_ms=1)
+    assert isinstance(waiting, asyncio.Future)
+    slot = only(await waiting)
+    assert slot.error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+async def test_acks_all_fails_when_the_leadership_is_lost_meanwhile(producer: Producer) -> None:
+    await producer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    waiting = producer.send(batch_of(b"a"))
+    assert isinstance(waiting, asyncio.Future)
+    await producer.replicas.order(leader=2, leader_epoch=2, isr=(1, 2), replicas=(1, 2))
+    assert only(await waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"min.insync.replicas": "2"}})
+    await replicas.order(isr=(1, 2), replicas=(1, 2))
+    producer = Producer(replicas)
+    waiting = producer.send(batch_of(b"a"))
+    assert isinstance(waiting, asyncio.Future)
+    partition = replicas.hosted().partition
+    assert partition.leader is not None
+    change = partition.maybe_shrink_isr(replicas.partitions.monotonic_ms() + 60_000)
+    assert change is not None
+    partition.isr_change_accepted(change, (1,), 0, 1, replicas.partitions.monotonic_ms())
+    assert producer.produce(batch_of(b"b")).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert producer.produce(batch_of(b"c"), acks=1).error_code == ErrorCode.NONE
+    # The HW stands while the ISR is too small; a new leader epoch finds the follower caught up, and the ISR still
+    # small.
+    assert partition.check_acks(0) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert not waiting.done()
+    waiting.cancel()
+    replicas.close()
+
+
+async def test_a_request_given_up_by_its_connection_harms_nothing(producer: Producer) -> None:
+    await producer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    waiting = producer.send(batch_of(b"a"))
+    assert isinstance(waiting, asyncio.Future)
+    waiting.cancel()
+    producer.replicas.fetch(fetch_from(1), params=follower(2))
+    assert producer.replicas.hosted().partition.high_watermark == 1

@@ -1,0 +1,228 @@
+"""Appends and reads of the partitions on a broker, over real logs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingIsr
+from pybroker.replication.partition import Partition
+from pybroker.replication.partition_set import PartitionSet
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import WorkerPool
+from support.replicas import (
+    NOW_MS,
+    TOPIC,
+    TP,
+    Replicas,
+    batch_of,
+    consumer,
+    fetch_from,
+    follower,
+    offsets_and_values,
+    values_in,
+)
+
+INTERNAL = TopicPartition("__consumer_offsets", 3)
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield replicas
+    replicas.close()
+
+
+async def drain(read: AsyncIterator[memoryview]) -> list[tuple[int, bytes | None]]:
+    return [entry async for chunk in read for entry in offsets_and_values(chunk)]
+
+
+async def test_a_table_of_leo_hw_and_remote_leo(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    hosted = replicas.hosted()
+    partition = hosted.partition
+    assert partition.leader is not None
+    remote = partition.leader.replicas[2]
+    acked: list[int] = []
+    # step, LEO, HW, LEO of broker 2, appends with acks=-1 that have been answered
+    steps: list[tuple[str, int, int, int, int]] = [
+        ("produce", 1, 0, -1, 0),
+        ("fetch 0", 1, 0, 0, 0),
+        ("produce", 2, 0, 0, 0),
+        ("fetch 1", 2, 1, 1, 1),
+        ("fetch 1", 2, 1, 1, 1),
+        ("fetch 2", 2, 2, 2, 2),
+        ("produce", 3, 2, 2, 2),
+        ("fetch 3", 3, 3, 3, 3),
+    ]
+    for step, leo, hw, remote_leo, answered in steps:
+        if step == "produce":
+            replicas.partitions.append(
+                TP, bytearray(batch_of(b"v")), -1, 60_000, NOW_MS, lambda result: acked.append(result.base_offset)
+            )
+        else:
+            replicas.fetch(fetch_from(int(step.split()[1])), params=follower(2, max_wait_ms=0))
+        now = (hosted.log.log_end_offset, partition.high_watermark, remote.log_end_offset, len(acked))
+        assert now == (leo, hw, remote_leo, answered), step
+    assert acked == [0, 1, 2]
+
+
+async def test_a_follower_that_diverges_is_not_counted_as_having_fetched(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    replicas.append()
+    await replicas.order(leader_epoch=4, isr=(1, 2), replicas=(1, 2))
+    results, _ = replicas.fetch(fetch_from(1, last_epoch=3), params=follower(2))
+    assert results is not None
+    assert results[0][1].diverging_epoch == (1, 1)
+    partition = replicas.hosted().partition
+    assert partition.leader is not None
+    assert partition.leader.replicas[2].log_end_offset == -1
+    assert partition.high_watermark == 0
+
+
+async def test_a_parked_fetch_that_is_answered_later_does_not_count_as_a_fetch(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    now, later = replicas.fetch(fetch_from(0), params=follower(2))
+    assert now is None
+    partition = replicas.hosted().partition
+    assert partition.leader is not None
+    caught_up = partition.leader.replicas[2].last_caught_up_ms
+    replicas.append()
+    assert len(later) == 1
+    assert partition.leader.replicas[2].last_caught_up_ms == caught_up
+    assert partition.leader.replicas[2].log_end_offset == 0
+
+
+async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> None:
+    proposed: list[PendingIsr] = []
+
+    def propose(partition: Partition, change: PendingIsr) -> None:
+        proposed.append(change)
+
+    replicas = Replicas(tmp_path, propose_isr=propose)
+    await replicas.order(isr=(1,), replicas=(1, 2))
+    replicas.append()
+    replicas.fetch(fetch_from(0), params=follower(2))
+    assert proposed == []
+    replicas.fetch(fetch_from(1), params=follower(2))
+    assert proposed == [PendingExpand(CommittedIsr(frozenset({1})), 2)]
+    replicas.close()
+
+
+async def test_an_internal_append_is_awaited_until_it_is_committed(replicas: Replicas) -> None:
+    await replicas.order(INTERNAL, isr=(1, 2), replicas=(1, 2), topic_id=None)
+    future = replicas.partitions.append_internal(INTERNAL, batch_of(b"a"), NOW_MS)
+    assert not future.done()
+    replicas.fetch(fetch_from(1, INTERNAL), params=follower(2))
+    assert await future == 0
+    await replicas.order(INTERNAL, leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2), topic_id=None)
+    with pytest.raises(NotLeaderOrFollowerError):
+        await replicas.partitions.append_internal(INTERNAL, batch_of(b"a"), NOW_MS)
+
+
+async def test_the_callers_bytes_are_left_alone_by_an_internal_append(replicas: Replicas) -> None:
+    replicas.append()
+    records = batch_of(b"a")
+    before = bytes(records)
+    await replicas.partitions.append_internal(TP, records, NOW_MS)
+    assert records == before
+
+
+async def test_read_all_gives_every_record_from_the_start_to_the_end_of_now(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "2000"}})
+    await replicas.order()
+    for number in range(60):
+        replicas.append(batch_of(b"%d" % number, b"x" * 100))
+    replicas.hosted().log.increment_log_start_offset(10)
+    read = replicas.partitions.read_all(TP)
+    first = await anext(read)
+    replicas.append(batch_of(b"too late"))
+    entries = offsets_and_values(first) + await drain(read)
+    assert [offset for offset, _ in entries] == list(range(10, 120))
+    assert entries[0] == (10, b"5")
+    replicas.close()
+
+
+async def test_read_all_of_an_empty_or_missing_log(replicas: Replicas) -> None:
+    assert await drain(replicas.partitions.read_all(TP)) == []
+    replicas.known.add(INTERNAL)
+    with pytest.raises(NotLeaderOrFollowerError):
+        await drain(replicas.partitions.read_all(INTERNAL))
+    replicas.changes.directory_failed("somewhere", [TP])
+    with pytest.raises(KafkaStorageError):
+        await drain(replicas.partitions.read_all(TP))
+
+
+async def test_a_bug_in_an_append_is_reported_and_answered(replicas: Replicas) -> None:
+    class BrokenStrand:
+        def append(self, append: object, callback: object) -> None:
+            callback(ZeroDivisionError())  # type: ignore[operator]
+
+    hosted = replicas.hosted()
+    strand, hosted.strand = hosted.strand, BrokenStrand()  # type: ignore[assignment]
+    (result,) = replicas.append()
+    assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert [type(error) for error in replicas.broken] == [ZeroDivisionError]
+    replicas.broken.clear()
+    hosted.strand = strand
+
+
+async def test_disjoint_waiters_do_not_disturb_each_other(replicas: Replicas) -> None:
+    """Fifty fetches of fifty partitions: each append completes its own."""
+    partitions = [TopicPartition("many", number) for number in range(50)]
+    for each in partitions:
+        await replicas.order(each, topic_id=None)
+    parked = [replicas.fetch(fetch_from(0, each), params=consumer(max_wait_ms=60_000))[1] for each in partitions]
+    for number, each in enumerate(partitions):
+        assert [len(later) for later in parked] == [1] * number + [0] * (50 - number)
+        replicas.append(topic_partition=each)
+    assert [values_in(later[0][0][1].records) for later in parked] == [[b"value"]] * 50
+
+
+async def test_appends_through_the_worker_pool_keep_their_order_and_wake_who_waits(tmp_path: Path) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 3)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order()
+    patient = consumer(max_wait_ms=60_000, min_bytes=60 * 20_000, max_bytes=1 << 23)
+    now, fetched = replicas.fetch(fetch_from(0, max_bytes=1 << 23), params=patient)
+    assert now is None
+    # Over the size that may run on the loop: these go to the pool, in groups.
+    values_sent = [b"%02d" % number * 10_000 for number in range(60)]
+    futures = [replicas.partitions.append_internal(TP, batch_of(value), NOW_MS) for value in values_sent]
+    assert await asyncio.gather(*futures) == list(range(60))
+    assert len(fetched) == 1
+    values = [entry async for chunk in replicas.partitions.read_all(TP) for entry in offsets_and_values(chunk)]
+    assert values == list(enumerate(values_sent))
+    for batch in iter_batches(fetched[0][0][1].records.read()):  # type: ignore[union-attr]
+        assert batch.is_valid_crc()
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
+async def test_an_append_accepted_before_leadership_was_lost_fails_behind_the_fence(tmp_path: Path) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order()
+    hosted = replicas.hosted()
+    hosted.strand.submit(lambda log: log.fence(9))
+    with pytest.raises(NotLeaderOrFollowerError):
+        await replicas.partitions.append_internal(TP, batch_of(b"x" * 20_000), NOW_MS)
+    assert hosted.log.log_end_offset == 0
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
+async def test_an_unknown_partition_is_no_partition_of_ours(replicas: Replicas) -> None:
+    partitions: PartitionSet = replicas.partitions
+    assert partitions.get(INTERNAL) is None
+    assert not partitions.is_leader(INTERNAL)
+    assert partitions.is_leader(TP)
+    assert [hosted.topic_partition for hosted in partitions.leaders()] == [TP]
+    assert partitions.high_watermark_of(INTERNAL) == 0
+    replicas.append()
+    assert partitions.high_watermark_of(TP) == 1

@@ -1,0 +1,277 @@
+"""The controller's orders: who leads, who follows, who goes; and what survives a restart."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pybroker.protocol.errors import ControllerMovedError, ErrorCode
+from pybroker.replication.partition import Follower
+from pybroker.replication.partition_state import PartitionState
+from pybroker.replication.schedule import ReplicationSchedule
+from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import WorkerPool
+from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
+
+OTHER = TopicPartition("other", 1)
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    replicas = Replicas(tmp_path)
+    yield replicas
+    replicas.close()
+
+
+class Heard:
+    """Leaderships as a coordinator hears of them."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.elected: list[Leadership] = []
+        self.resigned: list[Leadership] = []
+        replicas.changes.on_leadership(self)
+
+    def __call__(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
+        self.elected += elected
+        self.resigned += resigned
+
+
+async def test_to_lead_is_to_have_a_log_and_to_note_the_epoch_in_it(replicas: Replicas) -> None:
+    assert await replicas.order(leader_epoch=5) is ErrorCode.NONE
+    log = replicas.hosted().log
+    assert log.topic_id == TOPIC_ID
+    assert [tuple(entry) for entry in log.leader_epochs.entries] == [(5, 0)]
+    replicas.append()
+    await replicas.order(leader_epoch=7)
+    # Noted without a record of that epoch: a follower with later records of an older one finds out where to cut.
+    assert [tuple(entry) for entry in log.leader_epochs.entries] == [(5, 0), (7, 1)]
+
+
+async def test_an_equal_leader_epoch_changes_nothing(replicas: Replicas) -> None:
+    heard = Heard(replicas)
+    await replicas.order(leader_epoch=5, isr=(1, 2), replicas=(1, 2))
+    assert await replicas.order(leader_epoch=5, leader=2, partition_epoch=9) is ErrorCode.NONE
+    partition = replicas.hosted().partition
+    assert partition.is_leader
+    assert partition.partition_epoch == 5
+    assert heard.elected == [Leadership(TP, 5)]
+    assert heard.resigned == []
+
+
+async def test_an_older_leader_epoch_is_stale(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=5)
+    assert await replicas.order(leader_epoch=4, leader=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert replicas.hosted().partition.is_leader
+
+
+async def test_an_older_controller_is_not_obeyed(replicas: Replicas) -> None:
+    await replicas.order(controller_epoch=3)
+    with pytest.raises(ControllerMovedError):
+        await replicas.order(leader_epoch=1, controller_epoch=2)
+    with pytest.raises(ControllerMovedError):
+        await replicas.changes.stop_replicas([], 2)
+    assert await replicas.order(leader_epoch=1, controller_epoch=3) is ErrorCode.NONE
+
+
+async def test_a_broker_outside_the_assignment_hosts_nothing(replicas: Replicas) -> None:
+    assert await replicas.order(leader=2, isr=(2,), replicas=(2, 3)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert replicas.partitions.get(TP) is None
+    assert replicas.logs.get(TP) is None
+
+
+async def test_another_topic_of_the_same_name_is_refused(replicas: Replicas) -> None:
+    await replicas.order()
+    assert await replicas.order(leader_epoch=1, topic_id=UUID(int=8)) is ErrorCode.INCONSISTENT_TOPIC_ID
+    assert replicas.hosted().partition.leader_epoch == 0
+
+
+async def test_a_log_of_another_topic_left_on_disk_is_refused(tmp_path: Path) -> None:
+    first = Replicas(tmp_path)
+    await first.order()
+    first.close()
+    second = Replicas(tmp_path)
+    assert await second.order(topic_id=UUID(int=8)) is ErrorCode.INCONSISTENT_TOPIC_ID
+    assert second.partitions.get(TP) is None
+    second.close()
+
+
+async def test_a_topic_id_may_come_later_under_the_same_epoch(replicas: Replicas) -> None:
+    await replicas.order(topic_id=None)
+    assert await replicas.order(topic_id=TOPIC_ID) is ErrorCode.NONE
+    assert replicas.hosted().log.topic_id == TOPIC_ID
+
+
+async def test_coordinators_hear_of_leaderships(replicas: Replicas) -> None:
+    heard = Heard(replicas)
+    states = [
+        PartitionState(TP, 1, 0, (1,), 0, (1,), TOPIC_ID, is_new=True),
+        PartitionState(OTHER, 2, 3, (2,), 0, (1, 2), is_new=True),
+    ]
+    codes = await replicas.changes.become_leader_or_follower(states, 1)
+    assert codes == {TP: ErrorCode.NONE, OTHER: ErrorCode.NONE}
+    assert heard.elected == [Leadership(TP, 0)]
+    assert heard.resigned == [Leadership(OTHER, 3)]
+    await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    assert heard.resigned[1:] == [Leadership(TP, 1)]
+    assert replicas.hosted().partition.role == Follower(2)
+    replicas.changes.directory_failed("somewhere", [OTHER])
+    assert heard.resigned[2:] == []  # it did not lead
+
+
+# -- stopping --------------------------------------------------------------------------------------------------------
+
+
+async def stop(replicas: Replicas, leader_epoch: int, *, delete: bool) -> ErrorCode:
+    codes = await replicas.changes.stop_replicas([ReplicaStop(TP, leader_epoch, delete)], 1)
+    return codes[TP]
+
+
+@pytest.mark.parametrize("leader_epoch", [5, 6, NO_EPOCH, EPOCH_DURING_DELETE])
+async def test_a_deleted_replica_leaves_nothing_behind(replicas: Replicas, tmp_path: Path, leader_epoch: int) -> None:
+    heard = Heard(replicas)
+    await replicas.order(leader_epoch=5)
+    replicas.append()
+    now, later = replicas.fetch(fetch_from(1))
+    assert now is None
+    replicas.known.clear()
+    assert await stop(replicas, leader_epoch, delete=True) is ErrorCode.NONE
+    assert later[0][0][1].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert replicas.partitions.get(TP) is None
+    assert [name for name in os.listdir(tmp_path) if name.startswith("orders-0")] == []
+    assert heard.resigned == [Leadership(TP, 5)]
+    assert await replicas.order(leader_epoch=0, topic_id=UUID(int=8)) is ErrorCode.NONE
+    assert replicas.hosted().log.log_end_offset == 0
+
+
+async def test_a_stop_of_an_older_epoch_is_fenced(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=5)
+    assert await stop(replicas, 4, delete=True) is ErrorCode.FENCED_LEADER_EPOCH
+    assert replicas.hosted().partition.is_leader
+
+
+async def test_a_stopped_replica_keeps_its_log_but_serves_nobody(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=5)
+    replicas.append()
+    assert await stop(replicas, 5, delete=False) is ErrorCode.NONE
+    (refused,) = replicas.append()
+    assert refused.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert replicas.logs.get(TP) is not None
+    await replicas.order(leader_epoch=6)
+    (accepted,) = replicas.append()
+    assert accepted.base_offset == 1
+
+
+async def test_a_replica_deleted_while_the_broker_was_down_is_deleted_after_it(tmp_path: Path) -> None:
+    first = Replicas(tmp_path)
+    await first.order()
+    first.close()
+    second = Replicas(tmp_path)
+    assert second.logs.get(TP) is not None
+    assert await stop(second, EPOCH_DURING_DELETE, delete=True) is ErrorCode.NONE
+    assert second.logs.get(TP) is None
+    second.close()
+
+
+# -- offline directories ---------------------------------------------------------------------------------------------
+
+
+async def test_a_failed_directory_takes_its_partitions_with_it(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, log_dirs=[tmp_path / "one", tmp_path / "two"])
+    await replicas.order()
+    await replicas.order(OTHER, topic_id=None)
+    one, two = replicas.logs.directories
+    assert replicas.logs.directory_of(TP) == one.path
+    assert replicas.logs.directory_of(OTHER) == two.path
+    waiting_consumer = replicas.fetch(fetch_from(0))[1]
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    waiting = replicas.append(acks=-1)
+    assert waiting == []
+    replicas.logs.directory_failed(one, "pulled", OSError("gone"))
+    assert waiting[0].error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert waiting_consumer[0][0][1].error is ErrorCode.NONE  # it ended at the new epoch already
+    assert replicas.append()[0].error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert await replicas.order(leader_epoch=2) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert await stop(replicas, 2, delete=True) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert replicas.append(topic_partition=OTHER)[0].error is ErrorCode.NONE
+    # What is not new may lie in the failed directory: never a fresh empty log for it.
+    third = TopicPartition("third", 0)
+    assert await replicas.order(third, is_new=False, topic_id=None) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert await replicas.order(third, is_new=True, topic_id=None) is ErrorCode.NONE
+    replicas.close()
+
+
+# -- across restarts -------------------------------------------------------------------------------------------------
+
+
+async def test_the_high_watermark_survives_a_restart(tmp_path: Path) -> None:
+    first = Replicas(tmp_path)
+    await first.order(isr=(1, 2), replicas=(1, 2))
+    for _ in range(4):
+        first.append()
+    first.fetch(fetch_from(3), params=follower(2))
+    assert first.hosted().partition.high_watermark == 3
+    await first.changes.checkpoint_high_watermarks()
+    first.close()
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 0 3\n"
+
+    second = Replicas(tmp_path)
+    await second.changes.load_high_watermarks()
+    await second.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2), is_new=False)
+    assert second.hosted().partition.high_watermark == 3
+    assert second.hosted().log.log_end_offset == 4
+    second.close()
+
+
+async def test_a_checkpointed_high_watermark_beyond_the_log_is_cut_to_it(tmp_path: Path) -> None:
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\norders 0 99\n")
+    replicas = Replicas(tmp_path)
+    await replicas.changes.load_high_watermarks()
+    await replicas.order(leader=2, isr=(2,), replicas=(1, 2))
+    assert replicas.hosted().partition.high_watermark == 0
+    replicas.close()
+
+
+async def test_the_schedule_checkpoints_at_its_end(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    replicas.append()
+    schedule = ReplicationSchedule(
+        asyncio.get_running_loop(),
+        replicas.partitions,
+        replicas.changes,
+        checkpoint_interval_ms=3_600_000,
+        replica_lag_time_max_ms=3_600_000,
+    )
+    schedule.start()
+    await schedule.stop()
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 0 1\n"
+    replicas.close()
+
+
+async def test_changed_topic_settings_hold_at_once(replicas: Replicas) -> None:
+    await replicas.order(isr=(1,), replicas=(1, 2))
+    replicas.topics[TOPIC] = {"min.insync.replicas": "2", "message.downconversion.enable": "false"}
+    replicas.changes.topic_settings_changed(TOPIC)
+    assert replicas.append(acks=-1)[0].error is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert not replicas.hosted().allows_down_conversion
+
+
+async def test_many_partitions_are_ordered_at_once_through_the_worker_pool(tmp_path: Path) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 3)
+    replicas = Replicas(tmp_path, pool=pool)
+    states = [PartitionState(TopicPartition("many", n), 1, 0, (1,), 0, (1,), is_new=True) for n in range(40)]
+    first = replicas.changes.become_leader_or_follower(states, 1)
+    second = replicas.changes.become_leader_or_follower(states[:1], 1)  # waits for the first, then finds nothing new
+    codes, again = await asyncio.gather(first, second)
+    assert set(codes.values()) | set(again.values()) == {ErrorCode.NONE}
+    assert len(replicas.partitions) == 40
+    results = await asyncio.gather(
+        *(replicas.partitions.append_internal(state.topic_partition, batch_of(b"a"), NOW_MS) for state in states)
+    )
+    assert results == [0] * 40
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
