@@ -335,23 +335,22 @@ def run(config: Config) -> int:
 
 async def serve_until_told(config: Config) -> int:
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[str] = loop.create_future()
+    over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, partial(hear, told, number))
+        loop.add_signal_handler(number, partial(hear, over, number))
     broker = Broker(config)
+    broker.failed.add_done_callback(lambda _failed: over.set())
     await broker.start()
     # What is there after the start stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
     logger.info("pybroker is ready: listening on %s", ", ".join(map(str, broker.endpoints)))
-    await asyncio.wait([told, broker.failed], return_when=asyncio.FIRST_COMPLETED)
-    if told.done():
-        logger.info("%s: stopping", told.result())
+    await over.wait()
     await broker.stop()
     logger.info("stopped")
-    return 0 if not broker.failed.done() else 1
+    return 1 if broker.failed.done() else 0
 
 
-def hear(told: asyncio.Future[str], number: signal.Signals) -> None:
-    if not told.done():
-        told.set_result(number.name)
+def hear(over: asyncio.Event, number: signal.Signals) -> None:
+    logger.info("%s: stopping", number.name)
+    over.set()

@@ -37,7 +37,9 @@ def test_wheel_and_tree_agree(tmp_path: Path) -> None:
 def test_a_checkout_with_a_strange_name_collects_and_loads_no_module_twice(tmp_path: Path) -> None:
     """Some test is collected in a folder that is no Python identifier, and everything in it is imported once."""
     clone = tmp_path / "tmp.x-1"
-    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "build"))
+    shutil.copytree(
+        ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "build")
+    )
     probe = clone / "tests" / "test_probe.py"
     probe.write_text(
         "import sys\n"

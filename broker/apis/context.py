@@ -4,31 +4,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..network.request import CloseConnectionError
+from ..network.request import CloseConnectionError, ConnectionInfo
 
-__all__ = ["ClientAddress", "CloseConnectionError", "Handler", "RequestContext"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClientAddress:
-    """The two ends of a connection and the listener it came in by."""
-
-    peer_host: str
-    peer_port: int
-    local_host: str
-    local_port: int
-    listener_name: str
-    security_protocol: str = "PLAINTEXT"
+__all__ = ["CloseConnectionError", "Handler", "RequestContext"]
 
 
 @dataclass(slots=True)  # not frozen: that costs a microsecond a request
 class RequestContext:
-    """One request's surroundings. ``now_ms`` is the wall clock when its frame was complete."""
+    """One request's surroundings.
+
+    ``now_ms`` is the wall clock when its frame was complete; ``address`` tells both ends of the connection and its listener.
+    """
 
     api_version: int
     correlation_id: int
     client_id: str | None
-    address: ClientAddress
+    address: ConnectionInfo
     now_ms: int
 
 

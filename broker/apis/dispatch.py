@@ -47,7 +47,7 @@ class Dispatcher:
     """The network layer's handler. ``handlers`` is the table of APIs; ApiVersions is derived from it."""
 
     def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
-        self._handlers = {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
+        self._handlers: dict[ApiKey, Handler] = {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
         self._routes: dict[tuple[int, int], Route] = {}
 
     def __call__(self, request: Request) -> Reply:

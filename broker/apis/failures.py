@@ -28,8 +28,8 @@ def failure_answer(key: ApiKey, version: int, request: Any, error: KafkaError) -
     """The response message that answers all of ``request`` with ``error``; None when it expects no answer."""
     if shape := SHAPES.get(key):
         return shape(version, request, error)
-    response_type = API_SPECS[key].response_type()
-    answer = response_type(error_code=error.code)
+    answer: Any = API_SPECS[key].response_type()()
+    answer.error_code = error.code
     if hasattr(answer, "error_message"):
         answer.error_message = error.message
     return answer
@@ -148,9 +148,7 @@ def find_coordinator_failure(
             error_code=error.code, error_message=error.message, node_id=-1, port=-1
         )
     coordinators = [
-        find_coordinator.Coordinator(
-            key=key, node_id=-1, port=-1, error_code=error.code, error_message=error.message
-        )
+        find_coordinator.Coordinator(key=key, node_id=-1, port=-1, error_code=error.code, error_message=error.message)
         for key in request.coordinator_keys
     ]
     return find_coordinator.FindCoordinatorResponse(coordinators=coordinators)
@@ -191,9 +189,7 @@ def delete_topics_failure(
             for topic in request.topics
         ]
     else:
-        results = [
-            delete_topics.DeletableTopicResult(name=name, error_code=error.code) for name in request.topic_names
-        ]
+        results = [delete_topics.DeletableTopicResult(name=name, error_code=error.code) for name in request.topic_names]
     return delete_topics.DeleteTopicsResponse(responses=results)
 
 

@@ -13,7 +13,9 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def run(main_class: str, *arguments: str, stdin: str = "", expected: int = 0) -> str:
-    done = subprocess.run(java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, check=False
+    )
     assert done.returncode == expected, done.stdout + done.stderr
     return done.stdout
 
@@ -62,7 +64,9 @@ def test_the_log_dump_finds_no_fault_in_what_was_produced(tmp_path: Path) -> Non
     directory = tmp_path / "data" / "dumped-0"
     logs = sorted(directory.glob("*.log"))
     assert len(logs) > 2
-    files = ",".join(str(file) for file in sorted(directory.iterdir()) if file.suffix in (".log", ".index", ".timeindex"))
+    files = ",".join(
+        str(file) for file in sorted(directory.iterdir()) if file.suffix in (".log", ".index", ".timeindex")
+    )
     dump = run("kafka.tools.DumpLogSegments", "--deep-iteration", "--verify-index-only", "--files", files)
     assert not [line for line in dump.splitlines() if "mismatch" in line.lower() or "invalid" in line.lower()], dump
     sanity = run("kafka.tools.DumpLogSegments", "--index-sanity-check", "--files", files)

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any, TypeVar
 
-from pybroker.broker.apis.context import ClientAddress, RequestContext
+from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.network.request import ConnectionInfo
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from support.group_clients import NO_DELAY
@@ -24,7 +25,7 @@ def versions(key: ApiKey, first: int | None = None, last: int | None = None) -> 
 
 
 def context(version: int, *, now_ms: int = 1_000, client_id: str | None = "c") -> RequestContext:
-    address = ClientAddress("10.0.0.7", 50_000, "10.0.0.1", 9092, "PLAINTEXT")
+    address = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.7", 50_000))
     return RequestContext(version, 1, client_id, address, now_ms)
 
 
