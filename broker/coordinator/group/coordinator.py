@@ -81,7 +81,8 @@ class GroupCoordinator:
         self.registry.finish_loading(partition, groups)
         for group in groups:
             self._resume(group)
-        logger.info(
+        logger.log(
+            logging.INFO if replay.record_count else logging.DEBUG,  # a new topic has dozens of empty partitions
             "loaded %d groups from %d records of __consumer_offsets-%d in epoch %d, %d ms",
             len(groups),
             replay.record_count,

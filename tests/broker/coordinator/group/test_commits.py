@@ -188,6 +188,14 @@ def test_offsets_in_an_aborted_transaction_never_show() -> None:
     assert world.committed(require_stable=True) == {}
 
 
+def test_a_plain_commit_behind_one_in_a_transaction_wins_though_the_transaction_ends_later() -> None:
+    world = GroupWorld()
+    world.commit({T0: 8}, producer_id=3)
+    world.commit({T0: 2})
+    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    assert world.committed() == {T0: 2}
+
+
 def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)

@@ -164,6 +164,12 @@ class GroupMachine(RuleBasedStateMachine):
         if not self.world.topic.held_count:
             self.world.topic.hold()
 
+    @rule(preference=st.sampled_from(PREFERENCES))
+    def a_rebalance_overtakes_a_write(self, preference: tuple[str, ...]) -> None:
+        self.writes_stall()
+        self.all_who_can_sync()
+        self.those_who_know_each_other_rebalance(preference)
+
     @rule()
     def writes_go_on(self) -> None:
         self.world.topic.release()

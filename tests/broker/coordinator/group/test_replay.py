@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer, build_records
@@ -208,6 +208,7 @@ def test_records_of_unknown_kind_or_broken_ones_do_not_hide_the_others(caplog: p
     assert "key version 11 ignored at offset 2" in caplog.text
 
 
+@settings(max_examples=500)
 @given(
     st.lists(
         st.one_of(
