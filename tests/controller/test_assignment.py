@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pybroker.controller.assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
 from pybroker.protocol.errors import InvalidPartitionsError, InvalidReplicationFactorError
 
@@ -26,7 +25,7 @@ KAFKAS = [
 
 
 def brokers(count: int, racks: str = "") -> list[BrokerRack]:
-    names = racks.split() or [None] * count
+    names: list[str | None] = [*racks.split()] or [None] * count
     return [BrokerRack(broker_id, rack) for broker_id, rack in enumerate(names)]
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from pybroker.controller.broker_registration import (
     BrokerIdTakenError,
     BrokerRegistration,

@@ -3,7 +3,6 @@
 from random import Random
 
 import pytest
-
 from pybroker.controller.context import ControllerContext, IllegalMoveError
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
@@ -70,7 +69,8 @@ def test_removed_topic_leaves_nothing_behind() -> None:
     context.initialize_replica(REPLICA, R.ONLINE)
     context.topics_to_delete["t"] = None
     context.remove_topic("t")
-    assert context.topics == context.all_partitions == []
+    assert context.topics == []
+    assert context.all_partitions == []
     assert context.topic_name(topic_id) is None
     assert context.partition_state(PARTITION) is P.NON_EXISTENT
     assert context.replica_state(REPLICA) is R.NON_EXISTENT

@@ -4,11 +4,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.control_plane import ControlPlane
-
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.metadata_store import Create, Delete
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -19,6 +17,7 @@ from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
 from pybroker.storage.topic_partition import TopicPartition
+from support.control_plane import ControlPlane
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ async def test_partition_without_live_replica_waits_for_one(plane: ControlPlane)
 
 
 async def test_fifty_partitions_are_written_in_few_changes(plane: ControlPlane) -> None:
-    await plane.create_topic("t", {index: (1,) for index in range(50)})
+    await plane.create_topic("t", dict.fromkeys(range(50), (1,)))
     _, topic = await plane.store.get("/brokers/topics/t")
     await plane.settled()
     _, last = await plane.store.get("/brokers/topics/t/partitions/49/state")
@@ -363,7 +362,7 @@ async def test_preferred_leader_is_elected_on_demand(plane: ControlPlane) -> Non
     await plane.store.set(
         path,
         znodes.encode_partition_state(
-            znodes.PartitionLeadership(LeaderAndIsr(3, (3, 2), state.leader_epoch), controller_epoch=1)
+            PartitionLeadership(LeaderAndIsr(3, (3, 2), state.leader_epoch), controller_epoch=1)
         ),
     )
     elected = await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED)

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.metadata_store_suite import MetadataStoreSuite, Watcher
-
 from pybroker.controller.embedded_database import EmbeddedDatabase
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import (
@@ -22,6 +20,7 @@ from pybroker.controller.metadata_store import (
     StoreWriteError,
 )
 from pybroker.controller.znode_tree import RowChange
+from support.metadata_store_suite import MetadataStoreSuite, Watcher
 
 
 def clock_ms() -> int:
@@ -54,7 +53,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "metadata.db"
 
 
-async def test_commits_survive_a_kill(path: Path) -> None:
+def create_nodes_and_die(path: Path) -> None:
+    """In a process of its own, which ends without any goodbye."""
     code = f"""
 import asyncio, os
 from pathlib import Path
@@ -68,6 +68,10 @@ async def main():
 asyncio.run(main())
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+
+
+async def test_commits_survive_a_kill(path: Path) -> None:
+    create_nodes_and_die(path)
     again = await EmbeddedStore.open(path, clock_ms)
     data, stat = await again.get("/kept")
     assert (data, stat.czxid) == (b"data", 1)
@@ -103,8 +107,23 @@ async def test_abandoned_store_fails_what_waits_and_says_so(path: Path) -> None:
     assert events == [SessionEvent.EXPIRED]
 
 
-async def test_file_that_is_no_database_is_refused_in_one_line(path: Path) -> None:
+def write_text(path: Path) -> None:
     path.write_bytes(b"this is not a database, but long enough to be read as one's header" * 100)
+
+
+def damage_pages(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for page in range(1, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = b"\xa5" * 64
+    path.write_bytes(content)
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: 5 * 4096])
+
+
+async def test_file_that_is_no_database_is_refused_in_one_line(path: Path) -> None:
+    write_text(path)
     with pytest.raises(StoreCorruptError) as caught:
         await EmbeddedStore.open(path, clock_ms)
     assert str(path) in str(caught.value)
@@ -116,10 +135,7 @@ async def test_damaged_database_is_refused(path: Path) -> None:
     for number in range(50):
         await opened.create(f"/node-{number}", bytes(1000))
     await opened.close()
-    content = bytearray(path.read_bytes())
-    for page in range(1, len(content) // 4096):
-        content[page * 4096 : page * 4096 + 64] = b"\xa5" * 64
-    path.write_bytes(content)
+    damage_pages(path)
     with pytest.raises(StoreCorruptError):
         await EmbeddedStore.open(path, clock_ms)
 
@@ -129,7 +145,7 @@ async def test_truncated_database_is_refused(path: Path) -> None:
     for number in range(50):
         await opened.create(f"/node-{number}", bytes(1000))
     await opened.close()
-    path.write_bytes(path.read_bytes()[: 5 * 4096])
+    cut_off(path)
     with pytest.raises(StoreCorruptError):
         await EmbeddedStore.open(path, clock_ms)
 
@@ -200,8 +216,12 @@ async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
     await opened.get("/a", watcher)
     root = await opened.exists("/")
     database.failure = StoreWriteError(str(path), "database or disk is full")
-    started = [opened.set("/a", b"new"), opened.multi([Create("/b"), Create("/b/c")]), opened.get("/b/c")]
-    results = await asyncio.gather(*started, return_exceptions=True)
+    results = await asyncio.gather(
+        opened.set("/a", b"new"),
+        opened.multi([Create("/b"), Create("/b/c")]),
+        opened.get("/b/c"),
+        return_exceptions=True,
+    )
     assert [type(result) for result in results] == [StoreWriteError] * 3
     assert watcher.told == []
     # There is room again: the same session goes on from what is on disk.

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.producer_ids import ProducerIdBlocks, ProducerIds, ProducerIdsExhaustedError

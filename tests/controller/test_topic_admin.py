@@ -5,7 +5,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from pybroker.config.config import Config
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.auto_creation import AutoTopicCreation

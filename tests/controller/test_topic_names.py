@@ -1,7 +1,6 @@
 """Names of topics."""
 
 import pytest
-
 from pybroker.controller.topic_names import (
     check_topic_name,
     colliding_topics,

@@ -6,7 +6,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-
 from pybroker.controller import znodes
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from pybroker.controller.replica_assignment import ReplicaAssignment

@@ -6,10 +6,10 @@ Nothing here knows how a store keeps its tree; sessions follow one another, sinc
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Protocol
 
 import pytest
-
 from pybroker.controller.metadata_store import (
     ANY_VERSION,
     BadVersionError,
@@ -57,6 +57,10 @@ class Watcher:
     @property
     def told(self) -> list[tuple[EventType, str]]:
         return [(event.type, event.path) for event in self.events]
+
+
+def _note(order: list[str], name: str, _future: object) -> None:
+    order.append(name)
 
 
 @pytest.fixture
@@ -277,7 +281,7 @@ class MetadataStoreSuite:
     async def test_results_come_in_the_order_of_the_calls(self, store: MetadataStore) -> None:
         order: list[str] = []
         futures: list[asyncio.Future[object]] = [
-            asyncio.ensure_future(operation)  # type: ignore[arg-type]
+            asyncio.ensure_future(operation)
             for operation in (
                 store.create("/base/a"),
                 store.get("/base/a"),
@@ -289,7 +293,7 @@ class MetadataStoreSuite:
             )
         ]
         for name, future in zip("abcdefg", futures, strict=True):
-            future.add_done_callback(lambda _, name=name: order.append(name))
+            future.add_done_callback(partial(_note, order, name))
         results = await asyncio.gather(*futures, return_exceptions=True)
         assert order == list("abcdefg")
         assert isinstance(results[2], NodeExistsError)

@@ -1,0 +1,118 @@
+"""DeleteTopics: what is answered for is gone, and can be made anew."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pybroker.broker.apis.delete_topics import DeleteTopics
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import ErrorCode, InvalidRequestError
+from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from pybroker.storage.topic_partition import TopicPartition
+from support.topic_apis import TopicApis, context
+
+WAIT_MS = 3_600_000
+
+
+@pytest.fixture
+async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
+    started = await TopicApis.start(tmp_path)
+    for name in ("t", "u"):
+        await started.plane.topics.create(NewTopic(name, 2, 1))
+    await started.plane.controller.drained()
+    yield started
+    await started.stop()
+
+
+def handler(apis: TopicApis, *, enabled: bool = True) -> DeleteTopics:
+    return DeleteTopics(apis.plane.topics, apis.plane.controller, apis.cache, apis.waiters, lambda: enabled)
+
+
+def by_name(version: int, *names: str, timeout_ms: int = WAIT_MS) -> DeleteTopicsRequest:
+    if version < 6:
+        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
+    return DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=timeout_ms)
+
+
+def codes(response: DeleteTopicsResponse) -> list[tuple[str | None, int]]:
+    return [(result.name, result.error_code) for result in response.responses]
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_answered_topic_is_gone_and_others_stay(apis: TopicApis, version: int) -> None:
+    response = await handler(apis)(context(version), by_name(version, "t", "missing"))
+    again = decode(DeleteTopicsResponse, encode(response, version), version)
+    assert codes(again) == [("t", ErrorCode.NONE), ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert apis.cache.topics == ["u"]
+    assert apis.broker.deleted == [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert await apis.plane.tree.topics() == ["u"]
+    assert await apis.plane.tree.topics_to_delete() == []
+
+
+async def test_deleted_topic_can_be_made_anew_at_once(apis: TopicApis) -> None:
+    first = apis.cache.topic_id("t")
+    await handler(apis)(context(6), by_name(6, "t"))
+    created = await apis.plane.topics.create(NewTopic("t", 1, 1))
+    assert created.topic_id != first
+
+
+async def test_topic_by_id(apis: TopicApis) -> None:
+    topic_id, unknown = apis.cache.topic_id("t"), UUID(int=5)
+    request = DeleteTopicsRequest(
+        topics=[DeleteTopicState(topic_id=topic_id), DeleteTopicState(topic_id=unknown)], timeout_ms=WAIT_MS
+    )
+    response = await handler(apis)(context(6), request)
+    assert codes(response) == [("t", ErrorCode.NONE), (None, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert [result.topic_id for result in response.responses] == [topic_id, unknown]
+    assert apis.cache.topics == ["u"]
+
+
+async def test_name_and_id_together_are_refused(apis: TopicApis) -> None:
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name="t", topic_id=apis.cache.topic_id("t"))])
+    with pytest.raises(InvalidRequestError):
+        await handler(apis)(context(6), request)
+    assert apis.cache.topics == ["t", "u"]
+
+
+@pytest.mark.parametrize(("version", "error"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
+async def test_deletion_may_be_switched_off(apis: TopicApis, version: int, error: ErrorCode) -> None:
+    response = await handler(apis, enabled=False)(context(version), by_name(version, "t", "missing"))
+    assert codes(response) == [("t", error), ("missing", error)]
+    assert apis.cache.topics == ["t", "u"]
+
+
+async def test_broker_that_is_not_the_controller_says_so(apis: TopicApis) -> None:
+    await apis.plane.controller.stop()
+    response = await handler(apis)(context(6), by_name(6, "t"))
+    assert codes(response) == [("t", ErrorCode.NOT_CONTROLLER)]
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 1])
+async def test_deletion_goes_on_when_the_client_is_told_that_it_took_too_long(apis: TopicApis, timeout_ms: int) -> None:
+    apis.broker.reachable.clear()
+    response = await handler(apis)(context(6), by_name(6, "t", timeout_ms=timeout_ms))
+    assert codes(response) == [("t", ErrorCode.REQUEST_TIMED_OUT)]
+    apis.broker.reachable.set()
+    await apis.plane.controller.drained()
+    assert apis.cache.topics == ["u"]
+
+
+async def test_two_clients_may_wait_for_the_same_deletion(apis: TopicApis) -> None:
+    delete = handler(apis)
+    responses = await asyncio.gather(*(delete(context(6), by_name(6, "t")) for _ in range(2)))
+    assert [codes(response) for response in responses] == [[("t", ErrorCode.NONE)]] * 2
+
+
+async def test_topic_that_is_named_twice_is_deleted_once(apis: TopicApis) -> None:
+    response = await handler(apis)(context(5), by_name(5, "t", "t"))
+    assert codes(response) == [("t", ErrorCode.NONE)]
+
+
+async def test_deletion_that_has_to_wait_for_a_repair_is_not_waited_for(apis: TopicApis) -> None:
+    apis.broker.errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
+    response = await handler(apis)(context(6), by_name(6, "t"))
+    assert codes(response) == [("t", ErrorCode.NONE)]  # as Kafka: it is gone for clients
+    assert await apis.plane.tree.topics_to_delete() == ["t"]

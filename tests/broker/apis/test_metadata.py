@@ -1,0 +1,236 @@
+"""Metadata in its versions."""
+
+from collections.abc import AsyncIterator, Iterable
+from inspect import isawaitable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pybroker.broker.advertised_address import AdvertisedAddresses
+from pybroker.broker.apis.metadata import Metadata
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import ErrorCode, InvalidRequestError
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from support.topic_apis import ADDRESS, TopicApis, context, reached
+
+ID = UUID(int=7)
+NOT_ASKED = -(2**31)
+
+
+def cluster() -> MetadataCache:
+    """Brokers 1 and 2 (2 without listener SECOND); topic t: partitions led by 1, 2, nobody, a dead broker."""
+    cache = MetadataCache()
+    listeners = {1: ("FIRST", "SECOND"), 2: ("FIRST",)}
+    leaders = {0: 1, 1: 2, 2: -1, 3: 9}
+    cache.update(
+        UpdateMetadataRequest(
+            controller_id=2,
+            live_brokers=[
+                UpdateMetadataBroker(
+                    id=broker_id,
+                    endpoints=[UpdateMetadataEndpoint(host=f"h{broker_id}", port=9092, listener=n) for n in names],
+                    rack="r" if broker_id == 1 else None,
+                )
+                for broker_id, names in listeners.items()
+            ],
+            topic_states=[
+                UpdateMetadataTopicState(
+                    topic_name="t",
+                    topic_id=ID,
+                    partition_states=[
+                        UpdateMetadataPartitionState(
+                            partition_index=index,
+                            leader=leader,
+                            leader_epoch=4,
+                            isr=[1],
+                            replicas=[1, 9] if index == 0 else [1],
+                            offline_replicas=[9] if index == 0 else [],
+                        )
+                        for index, leader in leaders.items()
+                    ],
+                ),
+                UpdateMetadataTopicState(
+                    topic_name="__consumer_offsets",
+                    partition_states=[UpdateMetadataPartitionState(leader=1, isr=[1], replicas=[1])],
+                ),
+            ],
+        )
+    )
+    return cache
+
+
+def handler(cache: MetadataCache) -> Metadata:
+    return Metadata(cache, AdvertisedAddresses(cache, 1, as_reached=False), "the-cluster", None)
+
+
+def ask(
+    version: int,
+    names: Iterable[str | None] | None,
+    listener: str = "FIRST",
+    ids: Iterable[UUID] = (),
+    asks_for_operations: bool = False,
+) -> MetadataResponse:
+    topics = None
+    if names is not None:
+        topics = [MetadataRequestTopic(name=name) for name in names]
+        topics += [MetadataRequestTopic(name=None, topic_id=topic_id) for topic_id in ids]
+    request = MetadataRequest(
+        topics=topics,
+        include_cluster_authorized_operations=asks_for_operations,
+        include_topic_authorized_operations=asks_for_operations,
+    )
+    answer = handler(cluster())(context(version, reached("h", listener)), request)
+    assert isinstance(answer, MetadataResponse)
+    encode(answer, version)  # every field it sets is there in this version, or may be left out
+    return answer
+
+
+def codes(answer: MetadataResponse) -> list[tuple[str | None, int]]:
+    return [(topic.name, topic.error_code) for topic in answer.topics]
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_all_topics_and_no_topics(version: int) -> None:
+    everything = ask(version, [] if version == 0 else None)
+    assert codes(everything) == [("__consumer_offsets", 0), ("t", 0)]
+    assert [topic.is_internal for topic in everything.topics] == [True, False]
+    if version > 0:
+        assert ask(version, []).topics == []
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_brokers_controller_and_cluster(version: int) -> None:
+    answer = ask(version, ["t"])
+    again = decode(MetadataResponse, encode(answer, version), version)
+    assert [(node.node_id, node.host, node.port) for node in again.brokers] == [(1, "h1", 9092), (2, "h2", 9092)]
+    assert again.controller_id == (2 if version >= 1 else -1)
+    assert again.cluster_id == ("the-cluster" if version >= 2 else None)
+    assert [node.rack for node in again.brokers] == (["r", None] if version >= 1 else [None, None])
+    assert again.topics[0].topic_id == (ID if version >= 10 else UUID(int=0))
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_partitions_and_their_leaders(version: int) -> None:
+    partitions = ask(version, ["t"]).topics[0].partitions
+    found = [(p.partition_index, p.error_code, p.leader_id) for p in partitions]
+    first_error = ErrorCode.REPLICA_NOT_AVAILABLE if version == 0 else ErrorCode.NONE
+    assert found == [
+        (0, first_error, 1),
+        (1, ErrorCode.NONE, 2),
+        (2, ErrorCode.LEADER_NOT_AVAILABLE, -1),
+        (3, ErrorCode.LEADER_NOT_AVAILABLE, -1),
+    ]
+    assert partitions[0].replica_nodes == ([1] if version == 0 else [1, 9])
+    assert (partitions[0].offline_replicas, partitions[0].leader_epoch) == ([9], 4)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(0, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)],
+)
+def test_leader_without_the_clients_listener(version: int, error: ErrorCode) -> None:
+    answer = ask(version, ["t"], listener="SECOND")
+    assert [node.node_id for node in answer.brokers] == [1]
+    second, third = answer.topics[0].partitions[1:3]
+    assert (second.error_code, second.leader_id) == (error, -1)
+    assert third.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def test_missing_topics_say_why() -> None:
+    answer = ask(12, ["t", "missing", "a b", "t"])
+    assert codes(answer) == [
+        ("t", ErrorCode.NONE),
+        ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ]
+
+
+def test_topics_by_id() -> None:
+    unknown = UUID(int=99)
+    answer = ask(12, [], ids=[ID, unknown], asks_for_operations=True)
+    assert codes(answer) == [("t", ErrorCode.NONE), (None, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert [topic.topic_id for topic in answer.topics] == [ID, unknown]
+    assert [topic.topic_authorized_operations for topic in answer.topics] == [3576, NOT_ASKED]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_and_null_names_are_for_later_versions(version: int) -> None:
+    with pytest.raises(InvalidRequestError):
+        ask(version, [None])
+    with pytest.raises(InvalidRequestError):
+        ask(version, [], ids=[ID])
+
+
+def test_authorized_operations_are_told_when_asked_for() -> None:
+    for version in (8, 10):
+        answer = ask(version, ["t"], asks_for_operations=True)
+        assert answer.cluster_authorized_operations == 8096
+        assert answer.topics[0].topic_authorized_operations == 3576
+    unasked = ask(8, ["t"])
+    assert unasked.cluster_authorized_operations == unasked.topics[0].topic_authorized_operations == NOT_ASKED
+    assert ask(11, ["t"], asks_for_operations=True).cluster_authorized_operations == NOT_ASKED
+
+
+@pytest.fixture
+async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
+    started = await TopicApis.start(tmp_path, "num.partitions=2")
+    yield started
+    await started.stop()
+
+
+def live(apis: TopicApis, *, creates: bool = True) -> Metadata:
+    creation = apis.plane.auto_creation.create if creates else None
+    return Metadata(apis.cache, apis.addresses, "the-cluster", creation)
+
+
+async def answered(metadata: Metadata, version: int, request: MetadataRequest) -> MetadataResponse:
+    answer = metadata(context(version), request)
+    return await answer if isawaitable(answer) else answer
+
+
+async def test_missing_topic_is_made_and_there_the_next_time(apis: TopicApis) -> None:
+    metadata = live(apis)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new"), MetadataRequestTopic(name="a b")])
+    first = await answered(metadata, 4, request)
+    assert codes(first) == [
+        ("new", ErrorCode.LEADER_NOT_AVAILABLE),
+        ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ]
+    await apis.plane.controller.drained()
+    second = await answered(metadata, 12, MetadataRequest(topics=[MetadataRequestTopic(name="new")]))
+    assert codes(second) == [("new", ErrorCode.NONE)]
+    assert [p.leader_id for p in second.topics[0].partitions] == [1, 1]
+    assert second.topics[0].topic_id == apis.cache.topic_id("new")
+    assert [(node.host, node.port) for node in second.brokers] == [(ADDRESS.local_host, ADDRESS.local_port)]
+
+
+async def test_internal_topic_is_made_with_its_own_settings(apis: TopicApis) -> None:
+    await answered(live(apis), 4, MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")]))
+    await apis.plane.controller.drained()
+    assert apis.cache.partition_count("__consumer_offsets") == 50
+    settings = await apis.plane.tree.config("topics", "__consumer_offsets")
+    assert settings["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize(("allowed", "enabled"), [(False, True), (True, False)])
+async def test_nothing_is_made_where_that_is_not_wanted(apis: TopicApis, allowed: bool, enabled: bool) -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new")], allow_auto_topic_creation=allowed)
+    answer = await answered(live(apis, creates=enabled), 4, request)
+    assert codes(answer) == [("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert await apis.plane.tree.topics() == []
+
+
+async def test_asking_for_all_topics_makes_none(apis: TopicApis) -> None:
+    await apis.plane.topics.create(NewTopic("t", 1, 1))
+    await apis.plane.controller.drained()
+    answer = await answered(live(apis), 4, MetadataRequest(topics=None))
+    assert codes(answer) == [("t", ErrorCode.NONE)]

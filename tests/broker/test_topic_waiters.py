@@ -1,0 +1,79 @@
+"""Waiting for topics."""
+
+import asyncio
+
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.topic_waiters import TopicWaiters
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+FOR_EVER_MS = 3_600_000
+
+
+def topic(name: str) -> UpdateMetadataRequest:
+    states = [UpdateMetadataTopicState(topic_name=name, partition_states=[UpdateMetadataPartitionState()])]
+    return UpdateMetadataRequest(topic_states=states)
+
+
+async def started(waiters: TopicWaiters, cache: MetadataCache, name: str) -> "asyncio.Task[bool]":
+    task = asyncio.create_task(waiters.wait(lambda: cache.has_topic(name), FOR_EVER_MS))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_what_holds_already_is_not_waited_for() -> None:
+    cache = MetadataCache()
+    assert await TopicWaiters(cache).wait(lambda: True, 0)
+
+
+async def test_no_time_is_no_waiting() -> None:
+    cache = MetadataCache()
+    assert not await TopicWaiters(cache).wait(lambda: False, 0)
+    assert not await TopicWaiters(cache).wait(lambda: False, -1)
+
+
+async def test_update_wakes_those_whose_topic_it_brings() -> None:
+    cache = MetadataCache()
+    waiters = TopicWaiters(cache)
+    first, second = await started(waiters, cache, "a"), await started(waiters, cache, "b")
+    cache.update(topic("b"))
+    assert await second
+    assert not first.done()
+    cache.update(topic("a"))
+    assert await first
+
+
+async def test_recheck_wakes_what_metadata_does_not_tell() -> None:
+    waiters = TopicWaiters(MetadataCache())
+    gone: list[bool] = []
+    task = asyncio.create_task(waiters.wait(lambda: bool(gone), FOR_EVER_MS))
+    await asyncio.sleep(0)
+    gone.append(True)
+    assert not task.done()
+    waiters.recheck()
+    assert await task
+
+
+async def test_time_that_runs_out_is_told() -> None:
+    assert not await TopicWaiters(MetadataCache()).wait(lambda: False, 1)
+
+
+async def test_cancelled_waiter_is_forgotten() -> None:
+    cache = MetadataCache()
+    waiters = TopicWaiters(cache)
+    looks: list[None] = []
+
+    def look() -> bool:
+        looks.append(None)
+        return False
+
+    task = asyncio.create_task(waiters.wait(look, FOR_EVER_MS))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    looks.clear()
+    waiters.recheck()
+    assert looks == []
