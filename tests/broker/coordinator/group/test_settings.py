@@ -1,0 +1,23 @@
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.config.config import Config
+
+
+def test_settings_come_from_the_brokers_by_kafkas_names() -> None:
+    config = Config.load(
+        "",
+        {
+            "group.min.session.timeout.ms": "1",
+            "group.max.session.timeout.ms": "2",
+            "group.max.size": "3",
+            "group.initial.rebalance.delay.ms": "4",
+            "offset.metadata.max.bytes": "5",
+            "offsets.retention.minutes": "6",
+            "offsets.retention.check.interval.ms": "7",
+            "offsets.topic.compression.codec": "2",
+        },
+    )
+    assert GroupSettings.from_config(config) == GroupSettings(1, 2, 3, 4, 5, 6 * 60_000, 7, 2)
+
+
+def test_defaults_are_kafkas_but_for_the_initial_delay_which_a_single_broker_has_not() -> None:
+    assert GroupSettings.from_config(Config.load("", {})) == GroupSettings(initial_rebalance_delay_ms=0)
