@@ -35,6 +35,8 @@ install() {
         printf 'Installing pybroker%s\n' "$1" >&2
         "$python" -m pip install --quiet --disable-pip-version-check --editable "$root$1" >&2 ||
             fail 'installing failed; what pip said stands above'
+        # Compiled ahead, also where PYTHONDONTWRITEBYTECODE is set: half of the start would be compiling.
+        "$python" -m compileall -q -x '/(tests|scripts|build|\.[^/]*)/' "$root" >/dev/null || true
         cp "$root/pyproject.toml" "$stamp"
     fi
 }

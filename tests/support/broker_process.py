@@ -81,6 +81,8 @@ class BrokerProcess:
         file = self.directory / "server.properties"
         file.write_text(self.properties())
         self._ready.clear()
+        # A user's Python keeps compiled modules; that of a test machine may be told not to.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pybroker", "--config", str(file)],
             stdout=subprocess.PIPE,
@@ -88,7 +90,7 @@ class BrokerProcess:
             stdin=subprocess.DEVNULL,
             text=True,
             cwd=self.directory,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**environment, "PYTHONUNBUFFERED": "1"},
         )
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
