@@ -440,6 +440,8 @@ class Log:
             base_offset > active.base_offset, f"{self.topic_partition}: a segment at {base_offset} is there already"
         )
         self._guard("cannot write the indexes of a segment", active.deactivate)
+        if active.recent is not None:
+            active.recent.end(view.log_end_offset, active.size_bytes)
         self.producer_state.end_offset = base_offset
         self._guard("cannot write a producer snapshot", lambda: self._take_snapshot(sync=False))
         segment = self._guard(

@@ -26,6 +26,10 @@ class RecentBatches:
         positions.append(position)
         base_offsets.append(base_offset)
 
+    def end(self, next_offset: int, end_position: int) -> None:
+        """The segment is closed: from `next_offset` on, it is other segments that have an answer."""
+        self.add(next_offset, end_position)
+
     def locate(self, offset: int, end_position: int) -> tuple[int, int] | None:
         """(position, size in bytes) of the batch that holds `offset`, or None when it is not among these.
 
@@ -36,6 +40,8 @@ class RecentBatches:
         if slot < 0:
             return None
         position = positions[slot]
+        if position >= end_position:
+            return None
         following = slot + 1
         end = positions[following] if following < len(base_offsets) else end_position
         return position, min(end, end_position) - position

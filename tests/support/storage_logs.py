@@ -72,7 +72,9 @@ def records_from(log: Log, start_offset: int | None = None, max_bytes: int = 1 <
         result = log.read(offset, max_bytes, log.log_end_offset, min_one_batch=True)
         if result.region is None:
             break
+        before = offset
         for batch in iter_batches(result.region.read()):
             found.extend((record.offset, record.value) for record in read_records(batch) if record.offset >= offset)
             offset = max(offset, batch.next_offset)
+        assert offset > before, f"{log} answers a fetch from {offset} with {result}"
     return found
