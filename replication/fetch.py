@@ -104,8 +104,8 @@ class PartitionFetch:
             or result.high_watermark != self.sent_high_watermark
             or result.log_start_offset != self.sent_log_start_offset
         )
-        # After an error the next good answer is news whatever it says.
-        self.sent_high_watermark = -1 if result.error else result.high_watermark
+        # After an error these are -1, so that the next good answer is news whatever it says.
+        self.sent_high_watermark = result.high_watermark
         self.sent_log_start_offset = result.log_start_offset
         return is_news
 

@@ -22,6 +22,7 @@ from ..protocol.errors import (
 )
 from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
+from ..storage.invariant import InvariantError
 from ..storage.log import LeaderAppend, LogAppendInfo
 from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
@@ -32,7 +33,7 @@ from .isolation import Isolation
 from .isr import PendingIsr
 from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .partition import Partition
-from .reader import available_bytes, read_partition
+from .reader import ColdReadError, available_bytes, read_partition, warm_up
 from .wakeups import Wakeups
 
 __all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
@@ -50,7 +51,7 @@ class PartitionSet:
     """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
 
     ``offload`` runs a function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller;
-    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of errors that only a bug explains.
+    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of broken invariants.
     """
 
     def __init__(
@@ -213,8 +214,10 @@ class PartitionSet:
 
     def _refusal(self, hosted: HostedPartition, error: Exception) -> AppendResult:
         if not isinstance(error, KafkaError):
-            # A bug, whose traceback storage has logged. A broken invariant is not to be worked on with.
-            self._broken(error)
+            # A bug, whose traceback storage has logged. What one request meets harms no other; only a broken invariant
+            # says that what is in memory or on disk cannot be trusted any more.
+            if isinstance(error, InvariantError):
+                self._broken(error)
             return AppendResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         result = AppendResult.failed(error)
         if not isinstance(error, NotLeaderOrFollowerError | KafkaStorageError):
@@ -258,7 +261,43 @@ class PartitionSet:
         They come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell, or when
         the fetch does not want to wait. A partition that does not exist is told with the rest: it may come into being.
         """
-        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True)
+        try:
+            return self._fetch_or_park(params, fetches, done, may_block=False)
+        except ColdReadError:
+            self._fetch_cold(params, fetches, done)
+            return None
+
+    def _fetch_cold(
+        self, params: FetchParams, fetches: list[PartitionFetch], done: Callable[[FetchResults], None]
+    ) -> None:
+        """Look the offsets up in the worker pool first; done again on the loop, that touches no disk."""
+        positions = [
+            (hosted.log, fetch.fetch_offset)
+            for fetch in fetches
+            if fetch.topic_partition is not None and (hosted := self._hosted.get(fetch.topic_partition)) is not None
+        ]
+
+        def warm_up_all() -> None:
+            for log, offset in positions:
+                warm_up(log, offset)
+
+        def warmed(future: "asyncio.Future[None]") -> None:
+            if not future.cancelled():
+                results = self._fetch_or_park(params, fetches, done, may_block=True)
+                if results is not None:
+                    done(results)
+
+        asyncio.ensure_future(self._offload(warm_up_all)).add_done_callback(warmed)
+
+    def _fetch_or_park(
+        self,
+        params: FetchParams,
+        fetches: list[PartitionFetch],
+        done: Callable[[FetchResults], None],
+        *,
+        may_block: bool,
+    ) -> FetchResults | None:
+        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True, may_block=may_block)
         if is_urgent or size_bytes >= params.min_bytes or params.max_wait_ms <= 0:
             return results
         if size_bytes and self._is_at_a_segments_end(params, results):
@@ -283,7 +322,7 @@ class PartitionSet:
         done: Callable[[FetchResults], None],
     ) -> None:
         def finish() -> None:
-            done(self._read_all(params, fetches, from_fetcher=False)[0])
+            done(self._read_all(params, fetches, from_fetcher=False, may_block=True)[0])
 
         operation = self.wakeups.fetches.delayed_fetch(params, finish)
         is_follower = params.isolation is Isolation.LOG_END
@@ -297,7 +336,7 @@ class PartitionSet:
         self.wakeups.fetches.park(operation)
 
     def _read_all(
-        self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool
+        self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, may_block: bool
     ) -> tuple[FetchResults, int, bool]:
         """(results, bytes read, whether something should be told at once). ``from_fetcher``: it is here to ask, so a
         follower's progress is noted; else we read for it because something changed."""
@@ -319,10 +358,14 @@ class PartitionSet:
                         else UnknownTopicOrPartitionError()
                     )
                 if is_follower:
-                    result = self._read_for_follower(hosted, fetch, params, limit, min_one_batch, from_fetcher)
+                    result = self._read_for_follower(
+                        hosted, fetch, params, limit, min_one_batch, from_fetcher, may_block
+                    )
                 else:
                     max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
-                    result = read_partition(hosted, fetch, params, max_bytes, min_one_batch=min_one_batch)
+                    result = read_partition(
+                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, may_block=may_block
+                    )
             except KafkaError as error:
                 result = FetchResult(error.code)
                 is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)
@@ -346,12 +389,15 @@ class PartitionSet:
         limit: int,
         min_one_batch: bool,
         from_fetcher: bool,
+        may_block: bool,
     ) -> FetchResult:
         partition = hosted.partition
         partition.check_readable(fetch.current_leader_epoch, leader_only=True)
         replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
         leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's
-        result = read_partition(hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch)
+        result = read_partition(
+            hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch, may_block=may_block
+        )
         if from_fetcher and result.diverging_epoch is None:
             progress = partition.record_follower_fetch(
                 replica,

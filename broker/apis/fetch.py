@@ -254,8 +254,12 @@ class _PendingFetch:
         self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
 
     def complete(self, results: FetchResults) -> None:
-        if self.future is not None and not self.future.done():  # the connection may have gone
+        if self.future is None or self.future.done():  # the connection may have gone
+            return
+        try:
             self.future.set_result(self._handler.answer(self._context, self._session, results + self._unnamed))
+        except Exception as error:  # it is this request's trouble, not that of the append which woke it
+            self.future.set_exception(error)
 
 
 def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:

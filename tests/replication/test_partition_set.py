@@ -1,7 +1,7 @@
 """Appends and reads of the partitions on a broker, over real logs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,9 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingIsr
 from pybroker.replication.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
+from pybroker.storage.invariant import InvariantError
 from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.worker_pool import InlinePool, WorkerPool
 from support.replicas import (
     NOW_MS,
     TOPIC,
@@ -89,11 +90,11 @@ async def test_a_parked_fetch_that_is_answered_later_does_not_count_as_a_fetch(r
     assert now is None
     partition = replicas.hosted().partition
     assert partition.leader is not None
-    caught_up = partition.leader.replicas[2].last_caught_up_ms
+    remote = partition.leader.replicas[2]
+    assert remote.last_fetch_leader_end_offset == 0
     replicas.append()
     assert len(later) == 1
-    assert partition.leader.replicas[2].last_caught_up_ms == caught_up
-    assert partition.leader.replicas[2].log_end_offset == 0
+    assert remote.last_fetch_leader_end_offset == 0  # else its next fetch, from 0, would count as all there was
 
 
 async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> None:
@@ -156,16 +157,20 @@ async def test_read_all_of_an_empty_or_missing_log(replicas: Replicas) -> None:
         await drain(replicas.partitions.read_all(TP))
 
 
-async def test_a_bug_in_an_append_is_reported_and_answered(replicas: Replicas) -> None:
+async def test_a_bug_in_an_append_is_answered_and_a_broken_invariant_reported(replicas: Replicas) -> None:
+    errors: list[Exception] = [ZeroDivisionError(), InvariantError("offsets fell")]
+
     class BrokenStrand:
-        def append(self, append: object, callback: object) -> None:
-            callback(ZeroDivisionError())  # type: ignore[operator]
+        def append(self, append: object, callback: Callable[[Exception], None]) -> None:
+            callback(errors.pop(0))
 
     hosted = replicas.hosted()
     strand, hosted.strand = hosted.strand, BrokenStrand()  # type: ignore[assignment]
-    (result,) = replicas.append()
-    assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert [type(error) for error in replicas.broken] == [ZeroDivisionError]
+    while errors:
+        (result,) = replicas.append()
+        assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    # Only the second says that nothing here can be trusted any more.
+    assert [type(error) for error in replicas.broken] == [InvariantError]
     replicas.broken.clear()
     hosted.strand = strand
 
@@ -215,6 +220,36 @@ async def test_an_append_accepted_before_leadership_was_lost_fails_behind_the_fe
     replicas.partitions.close()
     pool.close()
     replicas.logs.close()
+
+
+async def test_what_may_not_be_in_the_page_cache_is_looked_up_in_the_worker_pool(tmp_path: Path) -> None:
+    class CountingPool(InlinePool):
+        steps = 0
+
+        def submit(self, step: Callable[[], None]) -> None:
+            self.steps += 1
+            super().submit(step)
+
+    pool = CountingPool()
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "20000"}}, pool=pool)
+    await replicas.order()
+    for number in range(100):
+        replicas.append(batch_of(*[b"%d" % number] * 20))
+    end = replicas.hosted().log.log_end_offset
+    before = pool.steps
+    results, _ = replicas.fetch(fetch_from(end - 100))
+    assert results is not None
+    assert pool.steps == before
+    results, later = replicas.fetch(fetch_from(0))
+    assert results is None
+    assert pool.steps == before + 1
+    await asyncio.sleep(0)
+    assert offsets_and_values(later[0][0][1].records)[:2] == [(0, b"0"), (1, b"0")]
+    patient = consumer(max_wait_ms=60_000, min_bytes=1 << 19)
+    results, later = replicas.fetch(fetch_from(0, max_bytes=1 << 20), fetch_from(end), params=patient)
+    await asyncio.sleep(0)
+    assert len(later) == 1  # its segment is closed: waiting would bring no more
+    replicas.close()
 
 
 async def test_an_unknown_partition_is_no_partition_of_ours(replicas: Replicas) -> None:

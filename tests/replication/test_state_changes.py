@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.protocol.errors import ControllerMovedError, ErrorCode
+from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
 from pybroker.replication.partition import Follower
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
@@ -119,6 +120,34 @@ async def test_coordinators_hear_of_leaderships(replicas: Replicas) -> None:
     assert replicas.hosted().partition.role == Follower(2)
     replicas.changes.directory_failed("somewhere", [OTHER])
     assert heard.resigned[2:] == []  # it did not lead
+
+
+async def test_an_append_accepted_under_the_old_epoch_fails_behind_the_election(tmp_path: Path) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order()
+    hosted = replicas.hosted()
+    go_on = threading.Event()
+    hosted.strand.submit(lambda log: go_on.wait())
+    election = asyncio.ensure_future(replicas.order(leader_epoch=1))
+    await asyncio.sleep(0)  # the election stands in the strand's queue
+    await asyncio.sleep(0)
+    late = replicas.partitions.append_internal(TP, batch_of(b"late"), NOW_MS)
+    go_on.set()
+    assert await election is ErrorCode.NONE
+    with pytest.raises(NotLeaderOrFollowerError):
+        await late
+    assert hosted.log.log_end_offset == 0
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
+async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: Replicas) -> None:
+    await replicas.order()
+    await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    with pytest.raises(NotLeaderOrFollowerError):
+        replicas.hosted().log.append_as_leader(bytearray(batch_of(b"late")), 0, NOW_MS)
 
 
 # -- stopping --------------------------------------------------------------------------------------------------------

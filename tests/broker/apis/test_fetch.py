@@ -204,6 +204,7 @@ async def test_a_partitions_own_limit_holds_but_for_the_first_one_with_data(cons
         consumer.produce(b"big" * 100, topic_partition=topic_partition)
     response = consumer.answer(0, 0, partition_max_bytes=10)
     assert [len(values) for values in values_by_partition(response)] == [1, 0]
+    assert not response.responses[0].partitions[1].records  # nothing, rather than part of a batch
     # The first partition has nothing: then the second one may go over its limit.
     response = consumer.answer(1, 0, partition_max_bytes=10)
     assert [len(values) for values in values_by_partition(response)] == [0, 1]
