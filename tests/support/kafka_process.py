@@ -53,7 +53,7 @@ class JavaProcess:
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
         assert self._process is not None
         self._ready.wait()
         if self._process.poll() is not None:
@@ -107,7 +107,7 @@ class ZooKeeperProcess(JavaProcess):
             "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
         )
         self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
-        self._wait_until_ready()
+        self.wait_until_ready()
         return self
 
 
@@ -146,7 +146,7 @@ class KafkaProcess(JavaProcess):
 
     def start(self) -> "KafkaProcess":
         self.begin()
-        self._wait_until_ready()
+        self.wait_until_ready()
         return self
 
     def begin(self) -> None:
