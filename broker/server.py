@@ -27,6 +27,7 @@ from ..controller.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
 from ..replication.offload import Offload
 from ..replication.partition_set import PartitionSet
+from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import Leadership, StateChanges
 from ..storage.files import DirectoryLockedError, raise_descriptor_limit
 from ..storage.log import Log
@@ -119,15 +120,14 @@ class Broker:
         self._build_replication()
         self._build_coordinator()
         await self._bind_listeners()
-        schedule = StoreSchedule(self._logs, self._loop, background, self._high_watermark_of)
-        self._cleanup.push_async_callback(self._close_storage, schedule)
+        self._schedule_storage(background)
         await self._changes.load_high_watermarks()
         self._orders.broker_epoch = await self._metadata.start(self._registered_endpoints())
         self._cleanup.push_async_callback(self._metadata.stop)
         self._cleanup.push_async_callback(self._groups.close)
-        schedule.start()
+        self._store_schedule.start()
+        self._replication_schedule.start()
         self._groups.start()
-        self._start_checkpoints()
         await self._listeners.serve()
         self._cleanup.push_async_callback(self._listeners.close, _CLOSE_GRACE_S)
 
@@ -242,12 +242,23 @@ class Broker:
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
 
-    async def _close_storage(self, schedule: StoreSchedule) -> None:
-        schedule.stop()
+    def _schedule_storage(self, background: ClosablePool) -> None:
+        self._store_schedule = StoreSchedule(self._logs, self._loop, background, self._high_watermark_of)
+        self._replication_schedule = ReplicationSchedule(
+            self._loop,
+            self._partitions,
+            self._changes,
+            checkpoint_interval_ms=self.config.int("replica.high.watermark.checkpoint.interval.ms"),
+            replica_lag_time_max_ms=self.config.int("replica.lag.time.max.ms"),
+        )
+        self._cleanup.push_async_callback(self._close_storage)
+
+    async def _close_storage(self) -> None:
+        self._store_schedule.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._changes.checkpoint_high_watermarks()
+        await self._replication_schedule.stop()
         await self._offload(self._logs.close)
 
     # -- what the parts ask of the broker
@@ -295,16 +306,6 @@ class Broker:
     def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
         if update.deleted:
             self._groups.administration.forget_partitions(update.deleted)
-
-    def _start_checkpoints(self) -> None:
-        interval_s = self.config.int("replica.high.watermark.checkpoint.interval.ms") / 1000
-
-        async def checkpoint_for_ever() -> None:
-            while True:
-                await asyncio.sleep(interval_s)
-                await self._changes.checkpoint_high_watermarks()
-
-        self._spawn(checkpoint_for_ever())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it beside everything else; an error that nobody expects is the end of the broker."""
