@@ -1,0 +1,86 @@
+"""Every request frame that Kafka's classes wrote, sent to a running broker: random within its types, often nonsense.
+
+Each gets an answer that its version's client can read, or the connection is closed, or it is parked; none makes the
+broker fall over, or find an error it did not expect.
+"""
+
+import asyncio
+from pathlib import Path
+
+from pybroker.protocol.apis import API_SPECS, ApiKey
+from pybroker.protocol.codec import decode, decode_prefix, encode
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
+from support.broker_process import BrokerProcess
+from support.golden import Line, golden_files, read_lines
+
+GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
+PATIENCE_S = 2.0
+"""How long an answer is waited for before the next frame: a parked request is none that failed."""
+AT_ONCE = 100
+
+
+async def exchange(port: int, key: ApiKey, version: int, body: bytes) -> bytes | None:
+    """The answer's frame; b"" when the connection was closed, None when no answer came yet."""
+    spec = API_SPECS[key]
+    header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=9, client_id="golden")
+    frame = encode(header, spec.request_header_version(version)) + body
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(len(frame).to_bytes(4, "big") + frame)
+        async with asyncio.timeout(PATIENCE_S):
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            return await reader.readexactly(size)
+    except asyncio.IncompleteReadError:
+        return b""
+    except (ConnectionError, TimeoutError) as error:
+        return None if isinstance(error, TimeoutError) else b""
+    finally:
+        writer.close()
+
+
+def check_answer(key: ApiKey, version: int, answer: bytes) -> None:
+    spec = API_SPECS[key]
+    header, start = decode_prefix(ResponseHeader, answer, spec.response_header_version(version))
+    assert header.correlation_id == 9
+    decode(spec.response_type(), answer, version, start)
+
+
+async def served_versions(port: int) -> dict[int, range]:
+    answer = await exchange(port, ApiKey.API_VERSIONS, 0, encode(ApiVersionsRequest(), 0))
+    assert answer
+    response = decode(ApiVersionsResponse, answer, 0, 4)
+    return {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
+
+
+def request_lines() -> list[Line]:
+    files = [file for file in golden_files(GOLDEN) if file.name.startswith("api-")]
+    return [line for file in files for line in read_lines(file) if line["kind"] == "request"]
+
+
+async def test_no_golden_request_meets_an_unexpected_error(tmp_path: Path) -> None:
+    # Random topics with a million partitions are not what this is about.
+    with BrokerProcess(tmp_path, {"auto.create.topics.enable": "false"}) as broker:
+        served = await served_versions(broker.port)
+        lines = [line for line in request_lines() if line["version"] in served.get(line["key"], ())]
+        answered: set[tuple[int, int]] = set()
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def send(line: Line) -> None:
+            key, version = ApiKey(line["key"]), line["version"]
+            async with gate:
+                answer = await exchange(broker.port, key, version, bytes.fromhex(line["hex"]))
+            if answer:
+                check_answer(key, version, answer)
+                answered.add((key, version))
+
+        async with asyncio.TaskGroup() as group:
+            for line in lines:
+                group.create_task(send(line))
+        never = {(ApiKey(key).name, v) for key, versions in served.items() for v in versions} - {
+            (ApiKey(key).name, version) for key, version in answered
+        }
+        assert await served_versions(broker.port) == served
+        assert broker.stop() == 0
+    assert not never, "versions of which no frame was answered"
+    assert "Traceback" not in broker.output, broker.output[-5000:]
