@@ -12,7 +12,13 @@ from pybroker.controller.metadata_store import Create, Delete
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
 from pybroker.controller.znodes import ControllerInfo, Features, TopicInfo
-from pybroker.protocol.errors import BrokerNotAvailableError, ErrorCode, NotControllerError, StaleBrokerEpochError
+from pybroker.protocol.errors import (
+    BrokerNotAvailableError,
+    ErrorCode,
+    NotControllerError,
+    PreferredLeaderNotAvailableError,
+    StaleBrokerEpochError,
+)
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
@@ -266,8 +272,7 @@ async def test_restarted_broker_is_told_its_roles_under_its_new_epoch(plane: Con
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     plane.brokers[2].forget_requests()
-    await plane.take_down(2)
-    await plane.bring_up(2)  # at once: the controller sees but the new node
+    await plane.bounce(2)
     await plane.settled()
     state = await plane.state("t")
     assert (state.leader, state.isr) == (3, (3,))
@@ -356,7 +361,8 @@ async def test_preferred_leader_is_elected_on_demand(plane: ControlPlane) -> Non
     await plane.bring_up(2)
     await plane.settled()
     partition = TopicPartition("t", 0)
-    assert await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED) == {}  # not in sync yet
+    refused = await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED)
+    assert isinstance(refused[partition], PreferredLeaderNotAvailableError), "it is not in sync yet"
     state = await plane.state("t")
     path = znodes.partition_state_path(partition)
     await plane.store.set(
@@ -366,7 +372,7 @@ async def test_preferred_leader_is_elected_on_demand(plane: ControlPlane) -> Non
         ),
     )
     elected = await plane.controller.elect_leaders([partition], ElectionStrategy.PREFERRED)
-    assert list(elected) == [partition]
+    assert elected == {partition: 2}
     assert (await plane.state("t")).leader == 2
 
 

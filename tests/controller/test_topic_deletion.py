@@ -68,6 +68,21 @@ async def test_clients_are_told_before_replicas_go(plane: ControlPlane) -> None:
     assert epochs == {-2}  # overrides every epoch a replica may have
 
 
+async def test_second_deletion_leaves_the_first_alone(plane: ControlPlane, caplog: pytest.LogCaptureFixture) -> None:
+    await plane.create_topic("u", ASSIGNMENT)
+    await plane.settled()
+    plane.brokers[2].reachable.clear()
+    await plane.tree.mark_for_deletion("t")
+    await plane.controller.call("look", _nothing)
+    await plane.tree.mark_for_deletion("u")
+    await plane.controller.call("look", _nothing)
+    plane.brokers[2].reachable.set()
+    await plane.settled()
+    assert plane.controller.context.topics == []
+    assert sorted(plane.brokers[2].deleted) == [TopicPartition(topic, index) for topic in "tu" for index in (0, 1)]
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_topic_can_be_made_anew_with_another_id(plane: ControlPlane) -> None:
     first = plane.controller.context.topic_ids["t"]
     await plane.tree.mark_for_deletion("t")

@@ -12,7 +12,7 @@ from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.controller import Controller
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.leader_and_isr import LeaderAndIsr
-from pybroker.controller.metadata_store import MetadataStore
+from pybroker.controller.metadata_store import Create, Delete, MetadataStore
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_ids import new_topic_id
 from pybroker.controller.znodes import BrokerInfo, Endpoint, TopicInfo
@@ -151,6 +151,12 @@ class ControlPlane:
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
         info = BrokerInfo(broker_id, (endpoint,), self.now_ms, rack)
         await self.store.create(info.path, info.encode(), ephemeral=True)
+
+    async def bounce(self, broker_id: int) -> None:
+        """Down and up again, so fast that the controller sees but the new node."""
+        path = znodes.broker_path(broker_id)
+        data, _ = await self.store.get(path)
+        await self.store.multi([Delete(path), Create(path, data, ephemeral=True)])
 
     async def take_down(self, broker_id: int) -> None:
         await self.store.delete(znodes.broker_path(broker_id))
