@@ -16,7 +16,7 @@ from random import Random
 from typing import TypeVar
 from uuid import UUID
 
-from ..protocol.errors import BrokerNotAvailableError, ErrorCode, NotControllerError, StaleBrokerEpochError
+from ..protocol.errors import BrokerNotAvailableError, ErrorCode, KafkaError, NotControllerError, StaleBrokerEpochError
 from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataResponse
@@ -25,9 +25,12 @@ from . import znodes
 from .broker_channel import BrokerChannel, BrokerQueue, ControlRequest, ControlResponse
 from .cluster_tree import ClusterTree, ControllerMovedError
 from .context import ControllerContext
+from .election_request import ElectionRequest, outcome
 from .leader_election import ElectionStrategy
 from .metadata_store import EventType, MetadataStoreError, NodeExistsError, SessionEvent, WatchEvent
 from .partition_state_machine import PartitionStateMachine
+from .reassignment import refusal
+from .replica_assignment import ReplicaAssignment
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState
@@ -170,14 +173,43 @@ class Controller:
 
     async def elect_leaders(
         self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
-    ) -> dict[TopicPartition, object]:
-        """Elect leaders anew. Gives the new states of those that got one."""
+    ) -> dict[TopicPartition, int | KafkaError]:
+        """Elect leaders on demand, PREFERRED or UNCLEAN. Gives the leader that each got, or why there was no election.
+        NotControllerError."""
 
-        async def elect() -> dict[TopicPartition, object]:
+        async def elect() -> dict[TopicPartition, int | KafkaError]:
             self._expect_active()
-            return dict(await self._partitions.move_online(list(partitions), strategy))
+            request = ElectionRequest.of(self.context, partitions, strategy)
+            await self._partitions.move_online(request.electable, strategy)
+            elected = {partition: outcome(self.context, partition, strategy) for partition in request.electable}
+            return elected | request.refused
 
         return await self.call("leader election", elect)
+
+    async def reassign(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Move partitions to other replicas; None: back to where they were. Gives an error where it was refused.
+        NotControllerError."""
+
+        async def answer() -> dict[TopicPartition, KafkaError | None]:
+            self._expect_active()
+            return {partition: refusal(self.context, partition, target) for partition, target in targets.items()}
+
+        return await self.call("reassignment", answer)
+
+    async def reassignments(
+        self, partitions: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, ReplicaAssignment]:
+        """The reassignments under way: all, or those of ``partitions``. NotControllerError."""
+
+        async def look_up() -> dict[TopicPartition, ReplicaAssignment]:
+            self._expect_active()
+            asked = self.context.partitions_being_reassigned if partitions is None else partitions
+            found = {partition: self.context.assignment(partition) for partition in asked}
+            return {partition: assignment for partition, assignment in found.items() if assignment.is_being_reassigned}
+
+        return await self.call("reassignments", look_up)
 
     async def call(self, name: str, handler: Callable[[], Awaitable[Result]]) -> Result:
         """Run ``handler`` as an event and give its result. Never from within an event."""

@@ -15,6 +15,7 @@ from .controller import Controller
 from .metadata_store import MetadataStore, SessionEvent, StoreClosedError
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topic_admin import TopicAdmin
+from .topic_growth import TopicGrowth
 from .znodes import BrokerInfo, Endpoint
 
 __all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity"]
@@ -88,6 +89,7 @@ class MetadataPlane:
             on_deletion_settled=on_deletion_settled,
         )
         self.topics = TopicAdmin(self.tree, config, self._live_brokers, random)
+        self.growth = TopicGrowth(self.tree, self._live_brokers)
         self.auto_creation = AutoTopicCreation(self.topics, config)
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))

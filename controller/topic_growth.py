@@ -1,0 +1,163 @@
+"""Giving a topic more partitions (CreatePartitions; Kafka's ZkAdminManager.createPartitions).
+
+As with creation, this side checks the wish and writes it into the tree; the controller's watch brings it about.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..protocol.errors import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    NotControllerError,
+    ReassignmentInProgressError,
+    UnknownServerError,
+    UnknownTopicOrPartitionError,
+)
+from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
+from .cluster_tree import ClusterTree
+from .metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
+from .replica_assignment import ReplicaAssignment
+from .topic_admin import MAX_NEW_PARTITIONS
+from .topic_names import is_legal_topic_name
+from .znodes import CONTROLLER_PATH, TopicInfo, topic_path
+
+__all__ = ["MorePartitions", "TopicGrowth"]
+
+logger = logging.getLogger(__name__)
+
+Assignment = Mapping[int, ReplicaAssignment]
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """``count`` is what the topic is to have in all; ``assignments`` are the brokers of each new partition, or None to
+    have them chosen."""
+
+    topic: str
+    count: int
+    assignments: Sequence[tuple[int, ...]] | None = None
+
+
+class TopicGrowth:
+    """Runs on the controller. ``live_brokers`` are those replicas can be put on."""
+
+    def __init__(self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]]) -> None:
+        self._tree = tree
+        self._live_brokers = live_brokers
+
+    async def grow(self, wish: MorePartitions, *, validate_only: bool = False) -> None:
+        """Write the new partitions into the tree. They have leaders a little later.
+
+        UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError,
+        InvalidReplicationFactorError, ReassignmentInProgressError, NotControllerError.
+        """
+        while True:
+            try:
+                return await self._grow(wish, validate_only=validate_only)
+            except (BadVersionError, NoNodeError) as error:
+                if error.operation_index == 0:
+                    raise NotControllerError("The controller changed meanwhile.") from error
+                # The topic changed under us, perhaps by another growth: what was checked is to be checked again.
+
+    async def _grow(self, wish: MorePartitions, *, validate_only: bool) -> None:
+        info, version = await self._read(wish.topic)
+        _check_count(info, wish.count)
+        new = self._new_assignment(info, wish)
+        if validate_only:
+            return
+        controller = await self._tree.controller()
+        if controller is None:
+            raise NotControllerError("There is no controller.")
+        grown = TopicInfo(info.topic, info.topic_id, {**info.partitions, **new})
+        operations: list[Operation] = [
+            Check(CONTROLLER_PATH, controller[1]),
+            SetData(info.path, grown.encode(), version),
+        ]
+        await self._tree.store.multi(operations)
+        logger.info("topic %s: from %d to %d partitions", info.topic, len(info.partitions), wish.count)
+
+    async def _read(self, topic: str) -> tuple[TopicInfo, int]:
+        """The topic, and the version of its node."""
+        if not is_legal_topic_name(topic):
+            raise _unknown(topic)
+        try:
+            data, stat = await self._tree.store.get(topic_path(topic))
+        except NoNodeError as error:
+            raise _unknown(topic) from error
+        info = TopicInfo.decode(topic, data)
+        if any(assignment.is_being_reassigned for assignment in info.partitions.values()):
+            raise ReassignmentInProgressError(f"A partition reassignment is in progress for the topic '{topic}'.")
+        return info, stat.version
+
+    def _new_assignment(self, info: TopicInfo, wish: MorePartitions) -> dict[int, ReplicaAssignment]:
+        """The replicas of the new partitions alone."""
+        first_index = len(info.partitions)
+        first = info.partitions.get(0)
+        if first is None:
+            raise UnknownServerError(f"Topic '{info.topic}' has no partition 0.")
+        brokers = self._live_brokers()
+        if wish.assignments is not None:
+            _check_assignments(wish, first_index, len(first.replicas), {broker.broker_id for broker in brokers})
+            return {first_index + i: ReplicaAssignment(replicas) for i, replicas in enumerate(wish.assignments)}
+        # The pattern that the first partitions follow goes on.
+        behind = [i for i, broker in enumerate(brokers) if broker.broker_id >= first.replicas[0]]
+        try:
+            assigned = assign_replicas(
+                brokers,
+                wish.count - first_index,
+                len(first.replicas),
+                _nothing_random,
+                start_index=behind[0] if behind else 0,
+                first_partition=first_index,
+            )
+        except IncompleteRacksError as error:
+            raise UnknownServerError(str(error)) from error
+        return {index: ReplicaAssignment(replicas) for index, replicas in assigned.items()}
+
+
+def _check_count(info: TopicInfo, count: int) -> None:
+    present = len(info.partitions)
+    if count < present:
+        raise InvalidPartitionsError(
+            f"Topic currently has {present} partitions, which is higher than the requested {count}."
+        )
+    if count == present:
+        raise InvalidPartitionsError(f"Topic already has {present} partitions.")
+    if count - present > MAX_NEW_PARTITIONS:
+        raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
+
+
+def _check_assignments(wish: MorePartitions, first_index: int, replication_factor: int, live: set[int]) -> None:
+    assert wish.assignments is not None
+    unknown = sorted({broker for replicas in wish.assignments for broker in replicas} - live)
+    if unknown:
+        raise InvalidReplicaAssignmentError(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+    added = wish.count - first_index
+    if len(wish.assignments) != added:
+        raise InvalidReplicaAssignmentError(
+            f"Increasing the number of partitions by {added} but {len(wish.assignments)} assignments provided."
+        )
+    for index, replicas in enumerate(wish.assignments, first_index):
+        if not replicas:
+            raise InvalidReplicaAssignmentError(f"Cannot have replication factor of 0 for partition id {index}.")
+        if len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignmentError(
+                f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, replicas))}"
+                f" for partition id {index}."
+            )
+    odd = [index for index, replicas in enumerate(wish.assignments, first_index) if len(replicas) != replication_factor]
+    if odd:
+        raise InvalidReplicaAssignmentError(
+            f"Inconsistent replication factor between partitions: partition 0 has {replication_factor},"
+            f" partitions {odd} have another."
+        )
+
+
+def _unknown(topic: str) -> UnknownTopicOrPartitionError:
+    return UnknownTopicOrPartitionError(f"The topic '{topic}' does not exist.")
+
+
+def _nothing_random(below: int) -> int:
+    raise AssertionError("a start index leaves nothing to chance")
