@@ -1,0 +1,120 @@
+"""Disks that are full, and disks that fail."""
+
+import errno
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_host import LoneHost
+from support.storage_faults import FaultyFiles
+from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
+
+
+class RecordingHost(LoneHost):
+    def __init__(self, files: FaultyFiles) -> None:
+        super().__init__(files)
+        self.failures: list[str] = []
+
+    def directory_failed(self, what: str, error: OSError) -> None:
+        self.failures.append(what)
+
+
+@pytest.fixture
+def files() -> FaultyFiles:
+    return FaultyFiles()
+
+
+@pytest.fixture
+def host(files: FaultyFiles) -> RecordingHost:
+    return RecordingHost(files)
+
+
+@pytest.fixture
+def log(tmp_path: Path, files: FaultyFiles, host: RecordingHost) -> Log:
+    log = open_log(tmp_path, LogConfig(segment_bytes=2000, index_interval_bytes=100), files=files, host=host)
+    for number in range(5):
+        log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+    return log
+
+
+def test_a_full_disk_refuses_the_append_and_leaves_the_file_as_it_was(
+    log: Log, files: FaultyFiles, host: RecordingHost
+) -> None:
+    before = records_from(log)
+    size = log.size_bytes
+    files.fault, files.torn_bytes, files.operations = errno.ENOSPC, 40, ("write",)
+    for _ in range(3):
+        with pytest.raises(KafkaStorageError, match="no space"):
+            log.append_as_leader(batch_of("lost"), 0, NOW_MS)
+    assert log.segments[-1].log_ref.file().size() == size == log.size_bytes
+    assert log.is_full
+    assert records_from(log) == before
+    files.fault = None
+    assert log.append_as_leader(batch_of("found"), 0, NOW_MS).first_offset == 5
+    assert not log.is_full
+    assert records_from(log) == [*before, (5, b"found")]
+    assert host.failures == []
+
+
+def test_a_full_disk_does_not_stop_an_index_from_being_complete_later(log: Log, files: FaultyFiles) -> None:
+    files.fault, files.suffixes = errno.ENOSPC, (".index", ".timeindex")
+    for number in range(40):
+        try:
+            log.append_as_leader(batch_of(f"more {number}"), 0, NOW_MS + number)
+        except KafkaStorageError:
+            break  # it was time to roll
+    files.fault = None
+    log.append_as_leader(batch_of("at last"), 0, NOW_MS)
+    assert len(log.segments) == 2
+    assert log.segments[0].offset_index.last().position > 1000
+    assert [offset for offset, _ in records_from(log)] == list(range(log.log_end_offset))
+
+
+def test_a_group_that_finds_no_space_fails_as_a_whole_and_the_next_is_right(log: Log, files: FaultyFiles) -> None:
+    files.fault, files.torn_bytes, files.operations = errno.ENOSPC, 100, ("write",)
+    results = log.append_many([LeaderAppend(batch_of("a"), 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
+    assert all(isinstance(result, KafkaStorageError) for result in results)
+    files.fault = None
+    results = log.append_many([LeaderAppend(batch_of("c"), 0, NOW_MS), LeaderAppend(batch_of("d"), 0, NOW_MS)])
+    assert [result.first_offset for result in results if isinstance(result, LogAppendInfo)] == [5, 6]
+    assert records_from(log)[-2:] == [(5, b"c"), (6, b"d")]
+
+
+@pytest.mark.parametrize(
+    ("operation", "step"),
+    [
+        ("write", lambda log: log.append_as_leader(batch_of("x"), 0, NOW_MS)),
+        ("sync", lambda log: log.flush(NOW_MS)),
+        ("create", lambda log: log.roll(NOW_MS)),
+        ("rename", lambda log: log.truncate_fully_and_start_at(3, NOW_MS)),
+        ("truncate", lambda log: log.truncate_to(2, NOW_MS)),
+    ],
+)
+def test_any_other_failure_takes_the_directory_offline(
+    operation: str,
+    step,
+    log: Log,
+    files: FaultyFiles,
+    host: RecordingHost,  # type: ignore[no-untyped-def]
+) -> None:
+    files.fault, files.operations = errno.EIO, (operation,)
+    with pytest.raises(KafkaStorageError):
+        step(log)
+    assert len(host.failures) == 1
+    files.fault = None
+    with pytest.raises(KafkaStorageError, match="offline"):
+        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    with pytest.raises(KafkaStorageError, match="offline"):
+        log.read(0, 100, 5, min_one_batch=True)
+    assert len(host.failures) == 1, str(TP)
+
+
+def test_a_failed_sync_for_want_of_space_is_no_reason_to_trust_the_file(
+    log: Log, files: FaultyFiles, host: RecordingHost
+) -> None:
+    files.fault, files.operations = errno.ENOSPC, ("sync",)
+    with pytest.raises(KafkaStorageError):
+        log.flush(NOW_MS)
+    assert host.failures

@@ -1,0 +1,95 @@
+"""Kafka's own tool over what this storage wrote. Skipped without Java and Kafka's jars."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producer_state import AppendOrigin
+from support.java import java_command
+from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+
+CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
+FAULTS = (
+    "isvalid: false",
+    "Mismatches in",
+    "Found timestamp mismatch",
+    "Found out of order",
+    "Non-consecutive",
+    "exception",
+    "Could not",
+)
+
+
+def marker(producer_id: int, *, commit: bool) -> bytearray:
+    return bytearray(
+        build_marker_batch(
+            EndTransactionMarker(commit, 0), producer_id=producer_id, producer_epoch=0, timestamp_ms=NOW_MS
+        )
+    )
+
+
+def fill(log: Log) -> None:
+    """Several segments: every codec, producers with sequences, transactions that end either way, one open."""
+    sequences = dict.fromkeys((7, 8), 0)
+    for number in range(240):
+        codec = Codec(number % 5)
+        now_ms = NOW_MS + number * 10
+        values = [f"value {number}.{index}" * (number % 13) for index in range(1 + number % 7)]
+        log.append_as_leader(batch_of(*values, timestamp_ms=now_ms, codec=codec), number // 100, now_ms)
+        producer = 7 if number % 2 else 8
+        data = batch_of(
+            "transactional",
+            producer_id=producer,
+            producer_epoch=0,
+            base_sequence=sequences[producer],
+            is_transactional=True,
+        )
+        sequences[producer] += 1
+        log.append_as_leader(data, number // 100, now_ms)
+        if number % 10 > 7:
+            log.append_as_leader(
+                marker(producer, commit=number % 3 == 0), number // 100, now_ms, AppendOrigin.COORDINATOR
+            )
+
+
+def dump(*arguments: str) -> str:
+    command = java_command("kafka.tools.DumpLogSegments", *arguments)
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = finished.stdout + finished.stderr
+    assert finished.returncode == 0, output
+    return output
+
+
+@pytest.mark.parametrize("stop", ["clean", "recovered"])
+def test_kafkas_dump_tool_finds_no_fault(stop: str, tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    fill(log)
+    assert len(log.segments) > 3
+    end_offset = log.log_end_offset
+    if stop == "recovered":
+        log.close_files()
+        log = open_log(tmp_path, CONFIG, CRASHED)
+    close_cleanly(log)
+    paths = sorted(Path(log.directory).iterdir())
+
+    logs = ",".join(str(path) for path in paths if path.suffix == ".log")
+    output = dump("--deep-iteration", "--print-data-log", "--files", logs)
+    assert not [fault for fault in FAULTS if fault in output], output[-3000:]
+    assert f"offset: {end_offset - 1} " in output
+
+    indexes = [path for path in paths if path.suffix in (".index", ".timeindex")]
+    assert any(path.stat().st_size > 40 for path in indexes)
+    output = dump("--verify-index-only", "--files", ",".join(map(str, indexes)))
+    assert not [fault for fault in FAULTS if fault in output], output[-3000:]
+    output = dump("--index-sanity-check", "--files", ",".join(map(str, indexes)))
+    assert output.count("passed sanity check") == len(indexes), output[-3000:]
+
+    others = ",".join(str(path) for path in paths if path.suffix in (".txnindex", ".snapshot"))
+    output = dump("--files", others)
+    assert "producerId: 7" in output
+    aborted = log.aborted_transactions(0, end_offset)
+    assert output.count("lastStableOffset") == len(aborted) > 5
