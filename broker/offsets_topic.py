@@ -52,7 +52,7 @@ class OffsetsTopic:
 
 
 class CoordinatorPlaces:
-    """Where the coordinators are: the leaders of an internal topic's partitions. The topic is made when it is missing."""
+    """Where the coordinators are: with the leaders of an internal topic's partitions. A missing topic is made."""
 
     def __init__(
         self,

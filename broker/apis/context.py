@@ -13,7 +13,8 @@ __all__ = ["CloseConnectionError", "Handler", "RequestContext"]
 class RequestContext:
     """One request's surroundings.
 
-    ``now_ms`` is the wall clock when its frame was complete; ``address`` tells both ends of the connection and its listener.
+    ``now_ms`` is the wall clock when its frame was complete; ``address`` tells both ends of the connection and its
+    listener.
     """
 
     api_version: int

@@ -1,6 +1,7 @@
 """Bytes in, bytes out: what the dispatcher answers, and what makes it close the connection."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable
 from pathlib import Path
@@ -73,7 +74,10 @@ async def test_a_handler_may_answer_later_or_not_at_all() -> None:
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(NotCoordinatorError("elsewhere"), ErrorCode.NOT_COORDINATOR), (ZeroDivisionError(), ErrorCode.UNKNOWN_SERVER_ERROR)],
+    [
+        (NotCoordinatorError("elsewhere"), ErrorCode.NOT_COORDINATOR),
+        (ZeroDivisionError(), ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
 )
 async def test_what_a_handler_raises_becomes_a_code(
     error: Exception, code: ErrorCode, late: bool, caplog: pytest.LogCaptureFixture
@@ -124,7 +128,9 @@ async def test_a_too_new_api_versions_request_is_answered_as_apache_kafka_does()
 async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(version: int) -> None:
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == version)
-    served = {key: lambda context, request: None for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners}
+    served = {
+        key: lambda context, request: None for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners
+    }
     reply = await answer(Dispatcher(served), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
 
@@ -141,7 +147,5 @@ def test_every_api_can_say_that_a_request_failed(key: ApiKey) -> None:
 @given(st.binary(max_size=64))
 def test_random_bytes_behind_a_header_do_nothing_but_close(body: bytes) -> None:
     dispatcher = heartbeats_by(lambda context, request: HeartbeatResponse())
-    try:
+    with contextlib.suppress(CloseConnectionError):
         assert dispatcher(received(b"\x00\x0c\x00\x00\x00\x00\x00\x01\xff\xff" + body))
-    except CloseConnectionError:
-        pass
