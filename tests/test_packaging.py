@@ -27,7 +27,7 @@ def test_wheel_and_tree_agree(tmp_path: Path) -> None:
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "tests", "*.egg-info", "__pycache__", "build"))
     wheels = tmp_path / "wheels"
     command = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, source]
-    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    subprocess.run([sys.executable, *map(str, command)], check=True, capture_output=True)
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -37,9 +37,7 @@ def test_wheel_and_tree_agree(tmp_path: Path) -> None:
 def test_a_checkout_with_a_strange_name_collects_and_loads_no_module_twice(tmp_path: Path) -> None:
     """Some test is collected in a folder that is no Python identifier, and everything in it is imported once."""
     clone = tmp_path / "tmp.x-1"
-    shutil.copytree(
-        ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", ".*_cache", "*.egg-info", "build")
-    )
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build"))
     probe = clone / "tests" / "test_probe.py"
     probe.write_text(
         "import sys\n"

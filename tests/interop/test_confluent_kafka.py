@@ -1,8 +1,9 @@
 """confluent-kafka, the client on librdkafka."""
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -10,9 +11,11 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 def produce(servers: str, topic: str, amount: int, **options: object) -> list[int]:
     offsets: list[int] = []
 
-    def delivered(error: KafkaError | None, message: object) -> None:
+    def delivered(error: KafkaError | None, message: Message) -> None:
         assert error is None, error
-        offsets.append(message.offset())  # type: ignore[attr-defined]
+        offset = message.offset()
+        assert offset is not None
+        offsets.append(offset)
 
     producer = Producer({"bootstrap.servers": servers, **options})
     for n in range(amount):
@@ -22,16 +25,18 @@ def produce(servers: str, topic: str, amount: int, **options: object) -> list[in
     return offsets
 
 
-def consume(consumer: Consumer, amount: int) -> list[object]:
-    messages: list[object] = []
+def consume(consumer: Consumer, amount: int) -> list[Message]:
+    messages: list[Message] = []
     while len(messages) < amount:
         message = consumer.poll(1)
-        if message is not None:
-            # A topic that is being made says so once, and is there at the next look.
-            if message.error() and message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                continue
-            assert not message.error(), message.error()
-            messages.append(message)
+        if message is None:
+            continue
+        error = message.error()
+        # A topic that is being made says so once, and is there at the next look.
+        if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            continue
+        assert error is None, error
+        messages.append(message)
     return messages
 
 
@@ -43,8 +48,8 @@ def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str,
     consumer.subscribe([topic])
     messages = consume(consumer, 2000)
     consumer.close()
-    assert [message.value() for message in messages] == [f"value {n}".encode() for n in range(2000)]  # type: ignore[attr-defined]
-    assert messages[7].headers() == [("n", b"7")]  # type: ignore[attr-defined]
+    assert [message.value() for message in messages] == [f"value {n}".encode() for n in range(2000)]
+    assert messages[7].headers() == [("n", b"7")]
 
 
 def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) -> None:
@@ -53,12 +58,12 @@ def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) 
     first = Consumer({**options, "enable.auto.commit": False})
     first.subscribe([topic])
     messages = consume(first, 30)
-    first.commit(messages[-1], asynchronous=False)
+    first.commit(message=messages[-1], asynchronous=False)
     first.close()
     second = Consumer(options)
     second.subscribe([topic])
     (message,) = consume(second, 1)
-    assert message.offset() == 30  # type: ignore[attr-defined]
+    assert message.offset() == 30
     second.close()
 
 
