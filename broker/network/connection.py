@@ -115,6 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         self._held = 0
         self._counted_bytes = 0  # of ``resources.memory``: kept frames and the half one
         self._half_frame_bytes = 0  # the part of them that is the half frame
+        self._throttle: asyncio.TimerHandle | None = None
         self._sent_bytes_seen = 0
         self._lost = False
 
@@ -125,6 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         self._writer = ResponseWriter(self._transport, self._new_sender, self._send_ready, self._broken)
         self.info = self._owner.connected(self, self._transport)
+        self.info.throttle = self.throttle
         self._resources.idle.touch(self)
 
     def get_buffer(self, sizehint: int) -> bytearray | memoryview:
@@ -164,8 +166,8 @@ class Connection(asyncio.BufferedProtocol):
         self._hold(_WRITING)
 
     def resume_writing(self) -> None:
-        self._resources.idle.touch(self)
-        self._writer.resume()
+        # Not at once: we may close the transport then, and asyncio's does not expect that from within this call.
+        self._resources.loop.call_soon(self._write_on)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
@@ -173,6 +175,8 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.clear()
         self._parked.clear()
         self._writer.close()
+        if self._throttle is not None:
+            self._throttle.cancel()
         resources = self._resources
         resources.idle.forget(self)
         if self._half_frame_bytes:
@@ -181,6 +185,11 @@ class Connection(asyncio.BufferedProtocol):
         resources.memory.forget(self)
         self._reader.abandon()
         self._owner.disconnected(self)
+
+    def _write_on(self) -> None:
+        if not self._lost:
+            self._resources.idle.touch(self)
+            self._writer.resume()
 
     # --- what the rooms around it call
 
@@ -192,7 +201,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_inside_frame(self) -> bool:
-        return self._reader.is_inside_frame
+        """It holds memory for a frame that is not complete."""
+        return self._reader.held_bytes > 0
 
     @property
     def is_lost(self) -> bool:
@@ -215,8 +225,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def throttle(self, duration_s: float) -> None:
         """Read nothing more for so long; what is under way goes on."""
+        loop = self._resources.loop
+        if self._throttle is not None:
+            if self._throttle.when() >= loop.time() + duration_s:
+                return
+            self._throttle.cancel()
         self._hold(_THROTTLED)
-        self._resources.loop.call_later(duration_s, self._let_go, _THROTTLED)
+        self._throttle = loop.call_later(duration_s, self._end_throttle)
+
+    def _end_throttle(self) -> None:
+        self._throttle = None
+        self._let_go(_THROTTLED)
 
     def close_idle(self) -> None:
         logger.debug("Closing %s: idle for %d ms", self.info, self._resources.settings.max_idle_ms)
@@ -379,6 +398,8 @@ class Connection(asyncio.BufferedProtocol):
         half = self._reader.held_bytes
         self.count_memory(half - self._half_frame_bytes, 0)
         self._half_frame_bytes = half
+        if not half:
+            self._resources.memory.end_turn(self)
 
     def _watch_memory(self) -> None:
         memory = self._resources.memory

@@ -1,8 +1,9 @@
 """Who may connect: ``max.connections``, ``max.connections.per.ip`` and its overrides, per listener too.
 
 Decisions only, as Kafka's ConnectionQuotas takes them: over a limit by address the connection is closed at once; over a
-limit by number it waits, unread, until another one goes. The listener between brokers is not held back by
-``max.connections`` when there are others: there, the longest idle connection of another listener has to go.
+limit by number it waits, unread, until another one goes; over ``max.connection.creation.rate`` it waits for its time.
+The listener between brokers is not held back by the broker's limits when there are other listeners: there, the longest
+idle connection of another listener has to go.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from ipaddress import ip_address
 
-__all__ = ["Admission", "ConnectionLimits", "LimitSettings"]
+__all__ = ["UNLIMITED", "Admission", "ConnectionLimits", "LimitSettings"]
 
 UNLIMITED = 2**31 - 1
 
@@ -34,6 +35,7 @@ class LimitSettings:
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     """By address as ``ipaddress`` writes it; host names are resolved by who builds this."""
     max_connections_by_listener: Mapping[str, int] = field(default_factory=dict)
+    max_creations_per_s: int = UNLIMITED
     inter_broker_listener: str | None = None
 
 
@@ -46,6 +48,7 @@ class ConnectionLimits:
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()
         self._listeners: set[str] = set()
+        self._next_creation_s = 0.0  # when one more would be within the rate, if they came evenly
 
     def add_listener(self, name: str) -> None:
         self._listeners.add(name)
@@ -59,24 +62,31 @@ class ConnectionLimits:
             return settings.max_connections_per_ip
         return settings.max_connections_per_ip_overrides.get(_canonical(host), settings.max_connections_per_ip)
 
-    def decide(self, listener_name: str, host: str) -> Admission:
+    def rate_wait_s(self, now_s: float) -> float:
+        """How long ``max.connection.creation.rate`` holds the next one back. A second's worth may come at once."""
+        return max(0.0, self._next_creation_s - now_s - 1.0)
+
+    def decide(self, listener_name: str, host: str, now_s: float) -> Admission:
         """About one more connection; ``add`` it only after ADMIT or ADMIT_AND_CLOSE_IDLE."""
         settings = self.settings
         if self._by_address[host] >= self.max_of_address(host):
             return Admission.REFUSE
         if self._by_listener[listener_name] >= settings.max_connections_by_listener.get(listener_name, UNLIMITED):
             return Admission.WAIT
-        if self.total < settings.max_connections:
-            return Admission.ADMIT
         if self.is_protected(listener_name):
-            return Admission.ADMIT_AND_CLOSE_IDLE
-        return Admission.WAIT
+            return Admission.ADMIT if self.total < settings.max_connections else Admission.ADMIT_AND_CLOSE_IDLE
+        if self.total >= settings.max_connections or self.rate_wait_s(now_s) > 0:
+            return Admission.WAIT
+        return Admission.ADMIT
 
     def is_protected(self, listener_name: str) -> bool:
         return listener_name == self.settings.inter_broker_listener and len(self._listeners) > 1
 
-    def add(self, listener_name: str, host: str) -> None:
+    def add(self, listener_name: str, host: str, now_s: float) -> None:
         self.total += 1
+        rate = self.settings.max_creations_per_s
+        if rate < UNLIMITED and not self.is_protected(listener_name):
+            self._next_creation_s = max(self._next_creation_s, now_s) + 1 / max(rate, 1e-3)
         self._by_address[host] += 1
         self._by_listener[listener_name] += 1
 

@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 class Listeners:
     """All sockets that the broker is reached by.
 
-    ``bind`` them, ``serve`` when requests can be answered, ``stop_accepting`` when shutdown begins, ``close`` at its end.
+    ``bind`` them, ``serve`` when requests can be answered, ``stop_accepting`` when shutdown begins, ``close`` at its
+    end.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class Listeners:
     def _watch_rate(self) -> None:
         wait_s = self._limits.rate_wait_s(self._loop.time())
         if self._waiting and wait_s > 0 and self._rate_timer is None:
-            self._rate_timer = self._loop.call_later(wait_s, self._admit_waiting)
+            self._rate_timer = self._resources.call_later(wait_s, self._admit_waiting)
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         info = connection.info

@@ -39,11 +39,21 @@ class LoopResources:
         self.new_sender = new_sender
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
-        self.memory = RequestMemory(settings.max_queued_bytes, settings.max_queued_requests, loop.call_later, loop.time)
-        self.idle = IdleConnections(settings.max_idle_ms / 1000, loop.call_later, loop.time)
+        self.memory = RequestMemory(
+            settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
+        )
+        self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """The loop's, but never in less than a millisecond.
+
+        uvloop's clock stands still while it runs timers, and it runs those that are due until there are none: one that
+        is a rounding error too early and asks for the rest of its time would keep the loop for ever.
+        """
+        return self.loop.call_later(max(delay_s, 0.001), callback)
 
     def new_task(self, awaitable: Awaitable[list[ReplyPart] | None]) -> asyncio.Task[list[ReplyPart] | None]:
         task = self.loop.create_task(_await(awaitable) if not asyncio.iscoroutine(awaitable) else awaitable)

@@ -45,6 +45,7 @@ class ConnectionInfo:
         "peer_port",
         "principal",
         "security_protocol",
+        "throttle",
     )
 
     def __init__(
@@ -62,9 +63,15 @@ class ConnectionInfo:
         self.peer_host, self.peer_port = peer
         self.principal = "User:ANONYMOUS"
         """Kafka's name of who is speaking; authentication sets it."""
+        self.throttle: Callable[[float], None] = _no_connection
+        """Read no further request for so many seconds (KIP-219); answers under way leave nevertheless."""
 
     def __str__(self) -> str:
         return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"
+
+
+def _no_connection(duration_s: float) -> None:
+    """What stands in ``throttle`` until there is a connection."""
 
 
 def _address(host: str, port: int) -> str:

@@ -43,12 +43,14 @@ class RequestMemory:
         max_requests: int,
         call_later: Callable[[float, Callable[[], None]], object],
         now_s: Callable[[], float],
+        call_soon: Callable[[Callable[[], None]], object],
     ) -> None:
         self.max_bytes = max_bytes
         self.max_requests = max_requests
         self.used_bytes = 0
         self.requests = 0
         self._call_later = call_later
+        self._call_soon = call_soon
         self._now_s = now_s
         self._waiting: deque[MemoryUser] = deque()
         self._waking = False
@@ -69,16 +71,14 @@ class RequestMemory:
         self.requests += requests
         if self._waiting and not self._waking and not self.is_over:
             self._waking = True
-            self._call_later(0, self._wake_one)
+            self._call_soon(self._wake_one)
 
     def may_read_on(self, user: MemoryUser) -> bool:
         """Asked by a connection that holds memory. No: it stops reading until ``memory_is_free``."""
         if not self.is_over:
             return True
         if self._turn is user:
-            if user.is_inside_frame:
-                return True
-            self._turn = None
+            return True
         self._waiting.append(user)
         chosen = self._give_turn()
         if chosen is user:
@@ -87,14 +87,21 @@ class RequestMemory:
             chosen.memory_is_free()
         return False
 
+    def end_turn(self, user: MemoryUser) -> None:
+        """Its frame is complete. If it had the turn, the next one gets it."""
+        if self._turn is user:
+            self._pass_turn()
+
     def forget(self, user: MemoryUser) -> None:
         """The connection is gone."""
         if user in self._waiting:
             self._waiting.remove(user)
-        if self._turn is user:
-            self._turn = None
-            if self.is_over and (chosen := self._give_turn()) is not None:
-                chosen.memory_is_free()
+        self.end_turn(user)
+
+    def _pass_turn(self) -> None:
+        self._turn = None
+        if self.is_over and (chosen := self._give_turn()) is not None:
+            chosen.memory_is_free()
 
     def _wake_one(self) -> None:
         # One a turn of the loop: what it reads counts before the next one is let on.
@@ -103,7 +110,7 @@ class RequestMemory:
             return
         self._waking = len(self._waiting) > 1
         if self._waking:
-            self._call_later(0, self._wake_one)
+            self._call_soon(self._wake_one)
         self._waiting.popleft().memory_is_free()
 
     def _give_turn(self) -> MemoryUser | None:
@@ -115,25 +122,23 @@ class RequestMemory:
             return None
         self._waiting.remove(chosen)
         self._turn = chosen
-        if not self._watching:
-            self._watching = True
-            self._call_later(SILENCE_S, self._watch_turn)
+        self._watch(SILENCE_S)
         return chosen
 
     def _watch_turn(self) -> None:
         self._watching = False
         user = self._turn
-        if user is None:
-            return
-        if not self.is_over:
+        if user is None or not self.is_over:
             self._turn = None
             return
         silent_s = self._now_s() - user.last_active_s
-        if silent_s >= SILENCE_S and user.is_inside_frame:
-            self._turn = None
+        if silent_s >= SILENCE_S:
             user.close_for_memory()
-            if (chosen := self._give_turn()) is not None:
-                chosen.memory_is_free()
-            return
-        self._watching = True
-        self._call_later(SILENCE_S, self._watch_turn)
+            self._pass_turn()
+        else:
+            self._watch(SILENCE_S - silent_s)
+
+    def _watch(self, delay_s: float) -> None:
+        if not self._watching:
+            self._watching = True
+            self._call_later(delay_s, self._watch_turn)

@@ -18,8 +18,11 @@ __all__ = ["SMALL_REGION", "ResponseWriter"]
 _SIZE = Struct(">i")
 _CORK_LIMIT = 256 * 1024
 _JOIN_LIMIT = 64 * 1024
-SMALL_REGION = 32 * 1024
-"""Up to here, reading a region and writing it with its neighbours is cheaper than a sendfile of its own."""
+SMALL_REGION = 64 * 1024
+"""Up to here, reading a region and writing it with its neighbours is cheaper than a sendfile of its own.
+
+Measured over loopback, in µs: 5 against 10 at 4 KiB, 8 against 11 at 32 KiB, 13 each at 64 KiB, 36 against 27 at 256.
+"""
 
 
 class ResponseWriter:

@@ -1,20 +1,18 @@
 """The network layer's settings, with Kafka's names and defaults."""
 
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from ...config.config import Config
+from ...config.config_error import ConfigError
+from ...config.listeners import Listener
 from .connection_limits import LimitSettings
 
-__all__ = ["Endpoint", "NetworkSettings"]
+__all__ = ["Endpoint", "NetworkSettings", "limit_settings"]
 
-
-class SettingsSource(Protocol):
-    """As much of ``config.Config`` as is read here."""
-
-    def int(self, name: str, /) -> int: ...
-
-    def string(self, name: str, /) -> str: ...
+Resolve = Callable[[str], Sequence[str]]
+"""A host name's addresses; raises OSError when there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +23,10 @@ class Endpoint:
     host: str
     port: int
     security_protocol: str = "PLAINTEXT"
+
+    @classmethod
+    def from_listener(cls, listener: Listener) -> "Endpoint":
+        return cls(listener.name, listener.host or "", listener.port, listener.security_protocol)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -54,10 +56,8 @@ class NetworkSettings:
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     @classmethod
-    def from_config(
-        cls, config: SettingsSource, *, inter_broker_listener: str | None, ip_overrides: Mapping[str, int]
-    ) -> "NetworkSettings":
-        """``ip_overrides``: ``max.connections.per.ip.overrides`` with host names resolved to addresses."""
+    def from_config(cls, config: Config) -> "NetworkSettings":
+        """:raises ConfigError: a host of ``max.connections.per.ip.overrides`` is unknown."""
         max_queued_bytes = config.int("queued.max.request.bytes")
         return cls(
             max_request_bytes=config.int("socket.request.max.bytes"),
@@ -67,10 +67,33 @@ class NetworkSettings:
             send_buffer_bytes=config.int("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
             backlog=config.int("socket.listen.backlog.size"),
-            limits=LimitSettings(
-                max_connections=config.int("max.connections"),
-                max_connections_per_ip=config.int("max.connections.per.ip"),
-                max_connections_per_ip_overrides=ip_overrides,
-                inter_broker_listener=inter_broker_listener,
-            ),
+            limits=limit_settings(config),
         )
+
+
+def _resolve(host: str) -> Sequence[str]:
+    return [str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+
+
+def limit_settings(config: Config, resolve: Resolve = _resolve) -> LimitSettings:
+    """The limits that may change while the broker runs (``Listeners.change_limits``).
+
+    :raises ConfigError: a host of ``max.connections.per.ip.overrides`` is unknown.
+    """
+    overrides = {}
+    for host, most in config.max_connections_per_ip_overrides.items():
+        try:
+            addresses = resolve(host)
+        except OSError as error:
+            raise ConfigError(f"max.connections.per.ip.overrides: the host {host} is unknown ({error})") from error
+        overrides.update(dict.fromkeys(addresses, most))
+    return LimitSettings(
+        max_connections=config.int("max.connections"),
+        max_connections_per_ip=config.int("max.connections.per.ip"),
+        max_connections_per_ip_overrides=overrides,
+        max_connections_by_listener={
+            listener.name: config.for_listener(listener.name).int("max.connections") for listener in config.listeners()
+        },
+        max_creations_per_s=config.int("max.connection.creation.rate"),
+        inter_broker_listener=config.inter_broker_listener_name,
+    )

@@ -55,6 +55,11 @@ class OffenderLog:
         self._quiet_s = quiet_s
         self._hosts: OrderedDict[str, tuple[float, int]] = OrderedDict()  # last line, left out since
 
+    @property
+    def host_count(self) -> int:
+        """Hosts that are remembered."""
+        return len(self._hosts)
+
     def warn(self, host: str, message: str) -> None:
         now_s = self._now_s()
         last_s, left_out = self._hosts.get(host, (None, 0))

@@ -1,0 +1,383 @@
+"""Requests and answers of one connection, over real sockets."""
+
+import asyncio
+import logging
+import struct
+
+import pytest
+from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import (
+    CLOSE,
+    COROUTINE,
+    ECHO,
+    FAIL,
+    LATER,
+    PRODUCE,
+    SILENT,
+    UNKNOWN,
+    Server,
+    frame,
+    serving,
+    until,
+    warnings,
+)
+
+
+def held(server: Server) -> Hold:
+    return server.listeners.connections()[0].held
+
+
+async def test_a_request_is_handed_over_with_all_that_is_known_of_it() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 17, b"body", client_id="Zoë".encode()))
+        assert await peer.answer() == (17, b"body")
+        (request,) = server.handler.requests
+        assert (request.api_key, request.api_version, request.correlation_id) == (ECHO, 0, 17)
+        assert request.client_id == "Zoë"
+        assert bytes(request.body) == b"body"
+        assert request.frame[request.header_size :] == b"body"
+        assert request.received_ms == 1_700_000_000_000
+        connection = request.connection
+        assert (connection.peer_host, connection.local_host) == ("127.0.0.1", "127.0.0.1")
+        assert connection.local_port == server.endpoint.port
+        assert connection.peer_port == peer.writer.get_extra_info("sockname")[1]
+        assert (connection.listener_name, connection.security_protocol) == ("TEST", "PLAINTEXT")
+        assert connection.principal == "User:ANONYMOUS"
+
+
+async def test_the_body_may_be_written_through() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(PRODUCE, 1, b"body"))
+        await server.handler.has_started(1)
+        request = server.handler.requests[0]
+        request.body[:2] = b"BO"
+        server.handler.answer(1, request.body)
+        assert await peer.answer() == (1, b"BOdy")
+
+
+async def test_client_ids_are_null_or_change_or_are_no_utf8() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        for number, name in enumerate([b"a", None, b"", b"\xff", b"a"]):
+            peer.send(frame(ECHO, number, client_id=name))
+        await peer.answers(5)
+        assert [request.client_id for request in server.handler.requests] == ["a", None, "", "\ufffd", "a"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4000, 65_536, 300_000, 5_000_000])
+async def test_bodies_of_any_size_come_and_go(size: int) -> None:
+    body = bytes(range(251)) * (size // 251 + 1)
+    async with serving() as server:
+        peer = await server.connect()
+        for number in range(3):
+            peer.send(frame(ECHO, number, body[:size]))
+            assert await peer.answer() == (number, body[:size])
+
+
+async def test_a_request_may_come_byte_by_byte() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        for byte in frame(ECHO, 1, b"slow"):
+            peer.send(bytes([byte]))
+            await asyncio.sleep(0)
+        assert await peer.answer() == (1, b"slow")
+
+
+async def test_pipelined_requests_are_answered_in_one_write() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        await server.settle()
+        (connection,) = server.listeners.connections()
+        writes: list[int] = []
+        write = connection._transport.write
+        connection._writer._transport = Recording(write, writes)  # type: ignore[assignment]
+        peer.send(*(frame(ECHO, number, b"x" * 10) for number in range(50)))
+        assert await peer.answers(50) == list(range(50))
+        assert len(writes) == 1
+
+
+class Recording:
+    """A transport that remembers how much was written at once."""
+
+    def __init__(self, write: object, writes: list[int]) -> None:
+        self._write = write
+        self._writes = writes
+
+    def write(self, data: bytes) -> None:
+        self._writes.append(len(data))
+        self._write(data)  # type: ignore[operator]
+
+
+async def test_answers_leave_in_the_order_of_the_requests() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1), frame(ECHO, 2), frame(LATER, 3), frame(COROUTINE, 4), frame(ECHO, 5))
+        await server.handler.has_started(5)
+        server.handler.answer(3)
+        await server.settle()
+        server.handler.answer(1)
+        assert await peer.answers(5) == [1, 2, 3, 4, 5]
+
+
+async def test_requests_start_while_others_are_parked() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(*(frame(LATER, number) for number in range(5)))
+        await server.handler.has_started(5)
+        for number in reversed(range(5)):
+            server.handler.answer(number)
+        assert await peer.answers(5) == list(range(5))
+
+
+async def test_a_request_without_an_answer_leaves_no_gap() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1), frame(SILENT, 2), frame(LATER, 3), frame(SILENT, 4), frame(ECHO, 5))
+        await server.handler.has_started(5)
+        server.handler.answer(3)
+        assert await peer.answers(3) == [1, 3, 5]
+
+
+async def test_a_future_without_an_answer_leaves_no_gap() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1), frame(ECHO, 2))
+        await server.handler.has_started(2)
+        server.handler.later[1].set_result(None)
+        assert await peer.answers(1) == [2]
+
+
+async def test_a_coroutine_begins_before_the_next_request_starts() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(COROUTINE, 1), frame(ECHO, 2))
+        assert await peer.answers(2) == [1, 2]
+        assert server.handler.began == 1
+
+
+async def test_only_so_many_requests_are_parked_then_reading_stops() -> None:
+    async with serving(NetworkSettings(max_parked_requests=3)) as server:
+        peer = await server.connect()
+        peer.send(*(frame(LATER, number) for number in range(10)))
+        await server.handler.has_started(3)
+        await server.settle()
+        assert server.handler.started == [0, 1, 2]
+        assert held(server) == Hold.PARKED
+        server.handler.answer(1)  # not the first: no place is free before its answer has left
+        await server.settle()
+        assert len(server.handler.requests) == 3
+        server.handler.answer(0)
+        await server.handler.has_started(5)
+        await server.settle()
+        assert server.handler.started == [0, 1, 2, 3, 4]
+        for number in range(2, 10):
+            await server.handler.has_started(number + 1)
+            server.handler.answer(number)
+        assert await peer.answers(10) == list(range(10))
+        assert held(server) == Hold(0)
+
+
+async def test_a_parked_connection_is_not_read_at_all() -> None:
+    async with serving(NetworkSettings(max_parked_requests=1)) as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        peer.send(*[frame(ECHO, 2, b"x" * 1_000_000)] * 20)
+        await server.settle()
+        (connection,) = server.listeners.connections()
+        assert server.listeners.request_bytes == 0
+        assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # it is all still at the client's
+        server.handler.answer(1)
+        assert await peer.answers(21) == [1] + [2] * 20
+        assert connection.held == Hold(0)
+
+
+async def test_a_client_that_reads_no_answers_is_not_read() -> None:
+    async with serving() as server:
+        peer = await server.connect(receive_buffer_bytes=4096)
+        peer.send(*(frame(ECHO, number, b"x" * 100_000) for number in range(200)))
+        await until(lambda: bool(server.listeners.connections()) and Hold.WRITING in held(server))
+        await server.settle()
+        (connection,) = server.listeners.connections()
+        assert connection._transport.get_write_buffer_size() < 500_000
+        assert len(server.handler.requests) < 100
+        assert await peer.answers(200) == list(range(200))
+        await until(lambda: held(server) == Hold(0))
+
+
+@pytest.mark.parametrize(
+    ("garbage", "words"),
+    [
+        (frame(UNKNOWN, 1), "no API with key 999"),
+        (struct.pack(">i", 100 * 1024 * 1024 + 1) + b"x", "socket.request.max.bytes"),
+        (struct.pack(">i", -5), "socket.request.max.bytes"),
+        (struct.pack(">i", 3) + b"abc", "too few"),
+        (struct.pack(">i", 12) + bytes([0, 3, 0, 0, 0, 0, 0, 1, 0, 9, 1, 1]), "client id"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS hello"),
+        (b"GET / HTTP/1.1\r\n\r\n", "HTTP request"),
+    ],
+)
+async def test_garbage_closes_the_connection_with_one_line(
+    garbage: bytes, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving() as server:
+        other = await server.connect()
+        peer = await server.connect()
+        peer.send(garbage)
+        await peer.reader.read()
+        (line,) = warnings(caplog.records)
+        assert words in line
+        assert "127.0.0.1:" in line
+        assert "listener TEST" in line
+        other.send(frame(ECHO, 1))
+        assert await other.answers(1) == [1]
+
+
+async def test_what_came_before_garbage_is_answered() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1), frame(ECHO, 2), struct.pack(">i", -1))
+        await server.handler.has_started(2)
+        server.handler.answer(1)
+        assert await peer.answers(2) == [1, 2]
+        assert await peer.is_closed()
+
+
+async def test_what_came_behind_garbage_is_not_looked_at() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1), frame(UNKNOWN, 2), frame(ECHO, 3))
+        assert await peer.answers(1) == [1]
+        assert await peer.is_closed()
+        assert server.handler.started == [1]
+
+
+async def test_http_gets_an_answer_in_words() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = await peer.reader.read()
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"Kafka" in answer
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+
+
+async def test_http_in_the_middle_of_a_connection_is_just_a_bad_size() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        await peer.answer()
+        peer.send(b"GET / HTTP/1.1\r\n\r\n")
+        assert await peer.is_closed()
+
+
+async def test_an_offender_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as server:
+        for _ in range(20):
+            peer = await server.connect()
+            peer.send(struct.pack(">i", -1))
+            assert await peer.is_closed()
+        assert len(warnings(caplog.records)) == 1
+
+
+async def test_a_handler_that_fails_costs_its_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as server:
+        peer, other = await server.connect(), await server.connect()
+        peer.send(frame(LATER, 1), frame(FAIL, 2), frame(ECHO, 3))
+        await server.handler.has_started(2)
+        server.handler.answer(1)
+        assert await peer.answers(1) == [1]
+        assert await peer.is_closed()
+        (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert "API 7" in record.getMessage()
+        assert "client id test" in record.getMessage()
+        assert record.exc_info is not None
+        other.send(frame(ECHO, 1))
+        assert await other.answers(1) == [1]
+
+
+async def test_a_future_that_fails_ends_the_connection_at_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1), frame(LATER, 2), frame(LATER, 3))
+        await server.handler.has_started(3)
+        server.handler.later[2].set_exception(ValueError("as the test wants"))
+        server.handler.answer(3)
+        server.handler.answer(1)
+        assert await peer.answers(1) == [1]
+        assert await peer.is_closed()
+        assert len(warnings(caplog.records)) == 1
+
+
+async def test_a_cancelled_future_ends_the_connection() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        server.handler.later[1].cancel()
+        assert await peer.is_closed()
+
+
+async def test_a_handler_may_close_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1), frame(CLOSE, 2), frame(ECHO, 3))
+        assert await peer.answers(1) == [1]
+        assert await peer.is_closed()
+        (line,) = warnings(caplog.records)
+        assert "as the test wants" in line
+
+
+async def test_answers_to_a_client_that_went_away_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1), frame(PRODUCE, 2, b"x" * 1000))
+        await server.handler.has_started(2)
+        await peer.close()
+        await until(lambda: server.listeners.connection_count == 0)
+        assert server.listeners.request_bytes > 1000  # its handler still works with it
+        server.handler.answer(1)
+        server.handler.answer(2)
+        await server.settle()
+        assert server.listeners.request_bytes == 0
+        assert warnings(caplog.records) == []
+
+
+async def test_requests_behind_which_a_client_hangs_up_are_served() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(*(frame(SILENT, number) for number in range(100)))
+        await peer.close()
+        await server.handler.has_started(100)
+
+
+async def test_a_throttled_connection_gets_its_answers_but_is_not_read() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        connection = server.listeners.connections()[0]
+        server.handler.requests[0].connection.throttle(3600)
+        peer.send(frame(ECHO, 2))
+        server.handler.answer(1)
+        assert await peer.answers(1) == [1]
+        await server.settle()
+        assert server.handler.started == [1]
+        assert connection.held == Hold.THROTTLED
+        server.handler.requests[0].connection.throttle(0)  # a shorter one does not end it
+        await server.settle()
+        assert connection.held == Hold.THROTTLED
+
+
+async def test_throttling_ends() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        await peer.answer()
+        server.handler.requests[0].connection.throttle(0.001)
+        peer.send(frame(ECHO, 2))
+        assert await peer.answers(1) == [2]

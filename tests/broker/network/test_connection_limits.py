@@ -1,0 +1,88 @@
+"""Who may connect: decisions without sockets."""
+
+from pybroker.broker.network.connection_limits import Admission, ConnectionLimits, LimitSettings
+
+HOST, OTHER = "10.0.0.1", "10.0.0.2"
+
+
+def limits(*listeners: str, **settings: object) -> ConnectionLimits:
+    made = ConnectionLimits(LimitSettings(**settings))  # type: ignore[arg-type]
+    for name in listeners or ("A",):
+        made.add_listener(name)
+    return made
+
+
+def fill(made: ConnectionLimits, listener: str, host: str, count: int, now_s: float = 0.0) -> None:
+    for _ in range(count):
+        assert made.decide(listener, host, now_s) is Admission.ADMIT
+        made.add(listener, host, now_s)
+
+
+def test_an_address_over_its_limit_is_refused_others_are_not() -> None:
+    made = limits(max_connections_per_ip=2)
+    fill(made, "A", HOST, 2)
+    assert made.decide("A", HOST, 0) is Admission.REFUSE
+    assert made.decide("A", OTHER, 0) is Admission.ADMIT
+    made.remove("A", HOST)
+    assert made.decide("A", HOST, 0) is Admission.ADMIT
+
+
+def test_an_override_stands_above_the_limit_of_an_address() -> None:
+    made = limits(max_connections_per_ip=1, max_connections_per_ip_overrides={HOST: 3, "::1": 0})
+    fill(made, "A", HOST, 3)
+    assert made.decide("A", HOST, 0) is Admission.REFUSE
+    assert made.decide("A", "0:0:0:0:0:0:0:1", 0) is Admission.REFUSE
+    fill(made, "A", OTHER, 1)
+    assert made.decide("A", OTHER, 0) is Admission.REFUSE
+
+
+def test_over_the_brokers_limit_newcomers_wait() -> None:
+    made = limits(max_connections=2)
+    fill(made, "A", HOST, 2)
+    assert made.decide("A", OTHER, 0) is Admission.WAIT
+    made.remove("A", HOST)
+    assert made.decide("A", OTHER, 0) is Admission.ADMIT
+
+
+def test_over_a_listeners_limit_only_its_newcomers_wait() -> None:
+    made = limits("A", "B", max_connections_by_listener={"A": 1})
+    fill(made, "A", HOST, 1)
+    assert made.decide("A", HOST, 0) is Admission.WAIT
+    assert made.decide("B", HOST, 0) is Admission.ADMIT
+
+
+def test_brokers_are_let_in_at_the_cost_of_an_idle_client() -> None:
+    made = limits("CLIENTS", "BROKERS", max_connections=1, inter_broker_listener="BROKERS")
+    fill(made, "CLIENTS", HOST, 1)
+    assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
+    assert made.decide("BROKERS", HOST, 0) is Admission.ADMIT_AND_CLOSE_IDLE
+
+
+def test_a_single_listener_is_not_protected() -> None:
+    made = limits("BROKERS", max_connections=1, inter_broker_listener="BROKERS")
+    fill(made, "BROKERS", HOST, 1)
+    assert made.decide("BROKERS", HOST, 0) is Admission.WAIT
+
+
+def test_connections_come_at_the_rate_that_is_set() -> None:
+    made = limits(max_creations_per_s=10)
+    fill(made, "A", HOST, 11)
+    assert made.decide("A", HOST, 0) is Admission.WAIT
+    wait_s = made.rate_wait_s(0)
+    assert 0.05 < wait_s <= 0.1 + 1e-9
+    assert made.decide("A", HOST, wait_s + 1e-6) is Admission.ADMIT
+    admitted = 0
+    for step in range(1000):  # ten seconds
+        while made.decide("A", HOST, step / 100) is Admission.ADMIT:
+            made.add("A", HOST, step / 100)
+            admitted += 1
+    assert 95 <= admitted <= 101
+
+
+def test_the_count_of_an_address_ends_with_its_last_connection() -> None:
+    made = limits()
+    fill(made, "A", HOST, 2)
+    made.remove("A", HOST)
+    made.remove("A", HOST)
+    assert made.total == 0
+    assert made.of_address(HOST) == 0

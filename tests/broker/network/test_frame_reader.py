@@ -1,0 +1,151 @@
+"""Frames out of bytes, however these are cut."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.network.frame_reader import (
+    FIRST_ALLOCATION,
+    FrameReader,
+    FrameSizeError,
+    new_shared_buffer,
+)
+
+MAX = 10 * 1024 * 1024
+
+
+def new_reader(max_size: int = MAX) -> FrameReader:
+    return FrameReader(new_shared_buffer(), max_size)
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
+    """Receive ``data``, at most ``step`` bytes at a time, as a loop would; the complete frames."""
+    frames = []
+    position = 0
+    while position < len(data):
+        buffer = reader.get_buffer()
+        chunk = data[position : position + min(step, len(buffer))]
+        memoryview(buffer)[: len(chunk)] = chunk
+        if isinstance(buffer, memoryview):
+            buffer.release()
+        frames += [bytes(frame) for frame in reader.received(len(chunk))]
+        position += len(chunk)
+    return frames
+
+
+BODIES = [b"a", b"bc" * 50, b"d" * 5000, b"e" * 100_000, b"f" * 300_000, b"g", b"h" * 70_000, b"i" * 3]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000, 4096, 65_535, 65_536, 1 << 20])
+def test_frames_are_the_same_whatever_the_reads_bring(step: int) -> None:
+    assert feed(new_reader(), b"".join(map(framed, BODIES)), step) == BODIES
+
+
+def test_a_tail_waits_for_the_rest_of_its_frame() -> None:
+    reader = new_reader()
+    assert feed(reader, framed(b"first") + framed(b"second")[:-1], 1 << 20) == [b"first"]
+    assert feed(reader, b"d" + framed(b"third"), 1 << 20) == [b"second", b"third"]
+
+
+def test_a_tail_shorter_than_a_size_waits_too() -> None:
+    reader = new_reader()
+    assert feed(reader, framed(b"first") + b"\x00\x00", 1 << 20) == [b"first"]
+    assert reader.held_bytes == 0
+    assert feed(reader, b"\x00\x06second", 1 << 20) == [b"second"]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=200), max_size=30), st.lists(st.integers(1, 300), min_size=1))
+def test_any_cut_gives_the_same_frames(bodies: list[bytes], steps: list[int]) -> None:
+    data = b"".join(map(framed, bodies))
+    reader = new_reader()
+    frames: list[bytes] = []
+    position = turn = 0
+    while position < len(data):
+        step = steps[turn % len(steps)]
+        frames += feed(reader, data[position : position + step], step)
+        position += step
+        turn += 1
+    assert frames == bodies
+
+
+def test_connections_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
+    shared = new_shared_buffer()
+    one, other = FrameReader(shared, MAX), FrameReader(shared, MAX)
+    assert feed(one, framed(b"one" * 10)[:-3], 5) == []
+    assert feed(other, framed(b"other")[:2], 5) == []
+    assert feed(one, b"one", 5) == [b"one" * 10]
+    assert feed(other, framed(b"other")[2:], 5) == [b"other"]
+
+
+def test_a_frame_owns_its_bytes() -> None:
+    shared = new_shared_buffer()
+    reader = FrameReader(shared, MAX)
+    data = framed(b"body")
+    shared[: len(data)] = data
+    (frame,) = reader.received(len(data))
+    shared[:] = bytes(len(shared))
+    assert type(frame) is bytearray
+    assert frame == b"body"
+
+
+def test_a_big_frame_is_received_into_its_own_memory() -> None:
+    reader = new_reader()
+    feed(reader, framed(b"x" * 100_000)[:4096], 4096)
+    buffer = reader.get_buffer()
+    assert len(buffer) == 100_000 + 4 - 4096
+
+
+def test_after_a_big_frame_only_a_little_is_copied_of_the_next() -> None:
+    reader = new_reader()
+    feed(reader, framed(b"x" * 100_000), 1 << 20)
+    assert len(reader.get_buffer()) == 4096
+    feed(reader, framed(b"small"), 1 << 20)
+    assert len(reader.get_buffer()) == 65_536
+
+
+@pytest.mark.parametrize("size", [-1, 0, MAX + 1, 2**31 - 1, -(2**31)])
+def test_a_size_that_no_request_has_is_refused(size: int) -> None:
+    reader = new_reader()
+    with pytest.raises(FrameSizeError) as caught:
+        feed(reader, framed(b"good") + struct.pack(">i", size) + b"what follows it", 1 << 20)
+    assert caught.value.size == size
+    assert caught.value.start == (struct.pack(">i", size) + b"what follows it")[:16]
+    assert caught.value.frames == [bytearray(b"good")]
+
+
+def test_the_largest_size_is_taken() -> None:
+    reader = new_reader(max_size=100)
+    assert feed(reader, framed(b"x" * 100), 1 << 20) == [b"x" * 100]
+    with pytest.raises(FrameSizeError):
+        feed(reader, framed(b"x" * 101), 1 << 20)
+
+
+def test_an_announced_size_takes_no_memory_before_its_bytes_come() -> None:
+    reader = new_reader(max_size=1 << 30)
+    assert feed(reader, struct.pack(">i", 1 << 30) + b"x", 1 << 20) == []
+    assert reader.held_bytes == FIRST_ALLOCATION
+    assert len(reader.get_buffer()) == FIRST_ALLOCATION - 1
+    assert reader.held_bytes == FIRST_ALLOCATION
+
+
+def test_memory_grows_with_what_has_come() -> None:
+    reader = new_reader(max_size=1 << 30)
+    feed(reader, struct.pack(">i", 1 << 30), 4)
+    received = 0
+    while received < 8 << 20:
+        room = len(reader.get_buffer())
+        assert reader.received(room) == []
+        received += room
+        assert reader.held_bytes <= max(FIRST_ALLOCATION, min(2 * received, received + (1 << 20)))
+
+
+def test_an_abandoned_half_frame_is_let_go() -> None:
+    reader = new_reader()
+    feed(reader, framed(b"x" * 100_000)[:50_000], 1 << 20)
+    reader.abandon()
+    assert reader.held_bytes == 0

@@ -1,0 +1,331 @@
+"""Binding, admitting, idle connections, shutting down: over real sockets."""
+
+import asyncio
+import socket
+
+import pytest
+from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.connection_limits import LimitSettings
+from pybroker.broker.network.errors import AddressInUseError, BindError
+from pybroker.broker.network.listener import Listeners
+from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+from support.network_peer import COROUTINE, ECHO, LATER, Peer, ScriptedHandler, frame, serving, until, warnings
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+
+
+def new_listeners(settings: NetworkSettings | None = None) -> Listeners:
+    return Listeners(
+        settings or NetworkSettings(),
+        ScriptedHandler(),
+        clock_ms=lambda: 0,
+        header_version=lambda api_key, api_version: 1,
+    )
+
+
+@needs_ipv6
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", ""])
+async def test_localhost_and_no_host_listen_on_both_families(host: str) -> None:
+    async with serving(host=host) as server:
+        for address in ("127.0.0.1", "::1"):
+            peer = await server.connect(address)
+            peer.send(frame(ECHO, 1))
+            assert await peer.answers(1) == [1]
+            assert server.handler.requests[-1].connection.peer_host == address
+            assert server.handler.requests[-1].connection.local_host == address
+
+
+@needs_ipv6
+async def test_an_ipv6_address_is_not_reached_by_ipv4() -> None:
+    async with serving(host="::") as server:
+        peer = await server.connect("::1")
+        peer.send(frame(ECHO, 1))
+        assert await peer.answers(1) == [1]
+        with pytest.raises(ConnectionRefusedError):
+            await server.connect("127.0.0.1")
+
+
+async def test_the_port_that_the_system_chose_is_told() -> None:
+    listeners = new_listeners()
+    asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL")]
+    opened = await listeners.open(asked)
+    assert [endpoint.listener_name for endpoint in opened] == ["A", "B"]
+    assert opened[1].security_protocol == "SSL"
+    assert len({endpoint.port for endpoint in opened} - {0}) == 2
+    await listeners.close(0)
+
+
+async def test_a_port_in_use_is_said_plainly() -> None:
+    first, second = new_listeners(), new_listeners()
+    (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
+    with pytest.raises(AddressInUseError) as caught:
+        await second.open([Endpoint("FREE", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", taken.port)])
+    assert (caught.value.host, caught.value.port) == ("127.0.0.1", taken.port)
+    assert str(caught.value).startswith(f"Listener B cannot listen on 127.0.0.1:{taken.port}: the address is in use")
+    await second.close(0)
+    await first.close(0)
+
+
+async def test_after_a_failed_start_nothing_listens() -> None:
+    first, second = new_listeners(), new_listeners()
+    (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        free_port = reserved.getsockname()[1]
+    with pytest.raises(AddressInUseError):
+        await second.open([Endpoint("B", "127.0.0.1", free_port), Endpoint("C", "127.0.0.1", taken.port)])
+    await asyncio.sleep(0)
+    with pytest.raises(ConnectionRefusedError):
+        await Peer.connect(Endpoint("B", "127.0.0.1", free_port))
+    await first.close(0)
+
+
+@needs_ipv6
+async def test_a_port_taken_in_one_family_only_is_in_use() -> None:
+    listeners = new_listeners()
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as other:
+        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        other.bind(("::1", 0))
+        other.listen()
+        with pytest.raises(AddressInUseError):
+            await listeners.open([Endpoint("A", "localhost", other.getsockname()[1])])
+    await listeners.close(0)
+
+
+@pytest.mark.parametrize(("host", "words"), [("192.0.2.1", "no such address"), ("no-such-host.invalid", "unknown")])
+async def test_an_address_that_is_not_ours_is_said_plainly(host: str, words: str) -> None:
+    listeners = new_listeners()
+    with pytest.raises(BindError, match=f"Listener A .*{words}"):
+        await listeners.open([Endpoint("A", host, 0)])
+    await listeners.close(0)
+
+
+async def test_the_sockets_have_the_buffers_that_are_set() -> None:
+    settings = NetworkSettings(send_buffer_bytes=32 * 1024, receive_buffer_bytes=48 * 1024)
+    async with serving(settings) as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        await peer.answer()
+        sock = server.listeners.connections()[0]._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (32 * 1024, 64 * 1024)  # Linux doubles
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (48 * 1024, 96 * 1024)
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+async def test_an_address_over_its_limit_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections_per_ip=2))) as server:
+        first, second = await server.connect(), await server.connect()
+        for peer in (first, second):
+            peer.send(frame(ECHO, 1))
+            await peer.answer()
+        for _ in range(3):
+            third = await server.connect()
+            third.send(frame(ECHO, 1))
+            assert await third.is_closed()
+        (line,) = warnings(caplog.records)
+        assert "max.connections.per.ip allows 2" in line
+        await first.close()
+        await until(lambda: server.listeners.connection_count == 1)
+        fourth = await server.connect()
+        fourth.send(frame(ECHO, 4))
+        assert await fourth.answers(1) == [4]
+
+
+async def test_over_max_connections_a_newcomer_waits_for_a_place() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
+        first = await server.connect()
+        first.send(frame(ECHO, 1))
+        await first.answer()
+        second, third = await server.connect(), await server.connect()
+        second.send(frame(ECHO, 2))
+        await until(lambda: server.listeners.connection_count == 3)
+        third.send(frame(ECHO, 3))
+        for _ in range(3):
+            first.send(frame(ECHO, 1))
+            await first.answer()
+        assert server.handler.started == [1, 1, 1, 1]
+        await first.close()
+        assert await second.answers(1) == [2]
+        assert server.handler.started[-1] == 2
+        await second.close()
+        assert await third.answers(1) == [3]
+
+
+async def test_one_that_waited_and_left_takes_no_place() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
+        first, second, third = await server.connect(), await server.connect(), await server.connect()
+        await until(lambda: server.listeners.connection_count == 3)
+        server.listeners.connections()[1].abort()
+        await until(lambda: server.listeners.connection_count == 2)
+        assert await second.is_closed()
+        await first.close()
+        third.send(frame(ECHO, 3))
+        assert await third.answers(1) == [3]
+
+
+async def test_no_more_wait_than_the_backlog_holds() -> None:
+    settings = NetworkSettings(backlog=2, limits=LimitSettings(max_connections=1))
+    async with serving(settings) as server:
+        for _ in range(3):
+            await server.connect()
+        await until(lambda: server.listeners.connection_count == 3)
+        assert await (await server.connect()).is_closed()
+        assert server.listeners.connection_count == 3
+
+
+async def test_a_higher_limit_lets_those_in_who_wait() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=0))) as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        await until(lambda: server.listeners.connection_count == 1)
+        assert Hold.ADMISSION in server.listeners.connections()[0].held
+        server.listeners.change_limits(LimitSettings())
+        assert await peer.answers(1) == [1]
+
+
+async def test_over_the_creation_rate_a_newcomer_waits_a_moment() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_creations_per_s=20))) as server:
+        peers = [await server.connect() for _ in range(25)]
+        for peer in peers:
+            peer.send(frame(ECHO, 1))
+        for peer in peers:
+            assert await peer.answers(1) == [1]
+
+
+async def test_brokers_push_out_the_longest_idle_client() -> None:
+    handler = ScriptedHandler()
+    limits = LimitSettings(max_connections=2, inter_broker_listener="BROKERS")
+    listeners = Listeners(
+        NetworkSettings(limits=limits), handler, clock_ms=lambda: 0, header_version=lambda api_key, api_version: 1
+    )
+    clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
+    idle, active = await Peer.connect(clients), await Peer.connect(clients)
+    for peer in (idle, active):
+        peer.send(frame(ECHO, 1))
+        await peer.answer()
+    broker = await Peer.connect(brokers)
+    broker.send(frame(ECHO, 2))
+    assert await broker.answers(1) == [2]
+    assert await idle.is_closed()
+    active.send(frame(ECHO, 3))
+    assert await active.answers(1) == [3]
+    for peer in (idle, active, broker):
+        await peer.close()
+    await listeners.close(0)
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with serving(NetworkSettings(max_idle_ms=10)) as server:
+        peer = await server.connect()
+        assert await peer.is_closed()
+
+
+async def test_a_connection_with_a_request_in_flight_is_not_idle() -> None:
+    async with serving(NetworkSettings(max_idle_ms=10)) as server:
+        waiting = await server.connect()
+        waiting.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        for _ in range(3):
+            assert await (await server.connect()).is_closed()
+        server.handler.answer(1)
+        assert await waiting.answers(1) == [1]
+        assert await waiting.is_closed()
+
+
+async def test_half_a_frame_and_silence_is_idle() -> None:
+    async with serving(NetworkSettings(max_idle_ms=10)) as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1, b"x" * 1000)[:500])
+        assert await peer.is_closed()
+        await until(lambda: server.listeners.connection_count == 0)
+        assert server.listeners.request_bytes == 0
+
+
+async def test_closing_answers_what_is_under_way_and_starts_nothing_new() -> None:
+    async with serving() as server:
+        busy, idle = await server.connect(), await server.connect()
+        busy.send(frame(LATER, 1))
+        idle.send(frame(ECHO, 9))
+        await idle.answer()
+        closing = asyncio.ensure_future(server.listeners.close(3600))
+        assert await idle.is_closed()
+        busy.send(frame(ECHO, 2))
+        with pytest.raises(ConnectionRefusedError):
+            await server.connect()
+        server.handler.answer(1)
+        assert await busy.answers(1) == [1]
+        assert await busy.is_closed()
+        await closing
+        assert 2 not in server.handler.started
+
+
+async def test_closing_does_not_wait_longer_than_its_grace() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        await server.listeners.close(0.01)
+        assert await peer.is_closed()
+        assert server.listeners.connection_count == 0
+
+
+async def test_closing_leaves_no_task_behind() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(COROUTINE, 1))
+        await server.handler.has_started(1)
+        await server.listeners.close(0)
+        assert not [task for task in asyncio.all_tasks() if "_coroutine" in repr(task)]
+
+
+def test_settings_come_from_the_brokers_configuration() -> None:
+    config = Config.load(
+        """
+        listeners=A://:9092,B://localhost:9093
+        listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT
+        inter.broker.listener.name=B
+        max.connections=100
+        listener.name.a.max.connections=7
+        max.connections.per.ip=9
+        max.connections.per.ip.overrides=10.1.2.3:5,somehost:6
+        connections.max.idle.ms=-1
+        queued.max.request.bytes=200000000
+        """
+    )
+    limits = limit_settings(config, lambda host: ["10.0.0.9", "::9"] if host == "somehost" else [host])
+    assert limits.max_connections == 100
+    assert limits.max_connections_by_listener == {"A": 7, "B": 100}
+    assert limits.max_connections_per_ip == 9
+    assert limits.max_connections_per_ip_overrides == {"10.1.2.3": 5, "10.0.0.9": 6, "::9": 6}
+    assert limits.inter_broker_listener == "B"
+    assert [Endpoint.from_listener(listener) for listener in config.listeners()] == [
+        Endpoint("A", "", 9092),
+        Endpoint("B", "localhost", 9093),
+    ]
+
+
+def test_an_unknown_host_in_the_overrides_is_an_error_of_configuration() -> None:
+    config = Config.load("max.connections.per.ip.overrides=nowhere:6")
+
+    def fail(host: str) -> list[str]:
+        raise OSError("no such name")
+
+    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides: the host nowhere is unknown"):
+        limit_settings(config, fail)
+
+
+def test_the_defaults_are_kafkas() -> None:
+    settings = NetworkSettings.from_config(Config.load(""))
+    assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
+    assert settings == NetworkSettings(limits=settings.limits)

@@ -1,0 +1,100 @@
+"""queued.max.request.bytes and queued.max.requests, over real sockets."""
+
+import struct
+
+from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import ECHO, LATER, PRODUCE, frame, serving, until
+
+MIB = 1024 * 1024
+
+
+async def test_a_huge_announcement_takes_no_memory() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(struct.pack(">i", 100 * MIB) + b"some bytes, then silence")
+        await until(lambda: server.listeners.request_bytes > 0)
+        await server.settle()
+        assert server.listeners.request_bytes <= 128 * 1024
+        await peer.close()
+        await until(lambda: server.listeners.connection_count == 0)
+        assert server.listeners.request_bytes == 0
+
+
+async def test_a_request_counts_until_it_is_answered() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(PRODUCE, 1, b"x" * MIB), frame(LATER, 2, b"x" * MIB))
+        await server.handler.has_started(2)
+        assert MIB < server.listeners.request_bytes < 2 * MIB  # only a produce request is worked with where it lies
+        server.handler.answer(1)
+        server.handler.answer(2)
+        await peer.answers(2)
+        assert server.listeners.request_bytes == 0
+
+
+async def test_a_handler_may_release_a_request_earlier() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(PRODUCE, 1, b"x" * MIB))
+        await server.handler.has_started(1)
+        server.handler.requests[0].release()
+        assert server.listeners.request_bytes == 0
+        server.handler.requests[0].release()
+        server.handler.answer(1)
+        await peer.answers(1)
+        assert server.listeners.request_bytes == 0
+
+
+async def test_over_the_limit_those_who_hold_memory_are_not_read() -> None:
+    async with serving(NetworkSettings(max_queued_bytes=3 * MIB)) as server:
+        peers = [await server.connect() for _ in range(3)]
+        for number, peer in enumerate(peers):
+            peer.send(*(frame(PRODUCE, 10 * number + turn, b"x" * MIB) for turn in range(4)))
+        await server.handler.has_started(3)
+        await server.settle()
+        # Each had at most one more frame on its way when the limit was reached.
+        assert 3 * MIB < server.listeners.request_bytes < 8 * MIB
+        started = len(server.handler.requests)
+        assert started < 8
+        other = await server.connect()
+        other.send(frame(ECHO, 77))  # a fetch of a follower, say: it must get through
+        assert await other.answers(1) == [77]
+        done = 0
+        while done < 12:
+            await server.handler.has_started(done + 2)  # with the ECHO
+            server.handler.answer(server.handler.started_of(PRODUCE)[done])
+            done += 1
+        for number, peer in enumerate(peers):
+            assert await peer.answers(4) == [10 * number + turn for turn in range(4)]
+        assert server.listeners.request_bytes == 0
+
+
+async def test_over_the_limit_of_requests_they_are_not_read_either() -> None:
+    async with serving(NetworkSettings(max_queued_requests=3)) as server:
+        peer = await server.connect()
+        for number in range(4):
+            peer.send(frame(PRODUCE, number))
+            await server.handler.has_started(number + 1)
+        await server.settle()
+        assert server.listeners.connections()[0].held == Hold.MEMORY
+        peer.send(frame(PRODUCE, 4))
+        await server.settle()
+        assert len(server.handler.requests) == 4
+        server.handler.answer(0)
+        await server.handler.has_started(5)
+        assert await peer.answers(1) == [0]
+
+
+async def test_half_frames_that_fill_the_memory_are_finished_one_after_another() -> None:
+    async with serving(NetworkSettings(max_queued_bytes=2 * MIB)) as server:
+        peers = [await server.connect() for _ in range(4)]
+        whole = frame(ECHO, 1, b"x" * (4 * MIB))
+        for peer in peers:
+            peer.send(whole[: MIB + 1])
+        await until(lambda: server.listeners.request_bytes > 2 * MIB)
+        for peer in peers:
+            peer.send(whole[MIB + 1 :])
+        for peer in peers:
+            assert await peer.answers(1) == [1]
+        assert server.listeners.request_bytes == 0

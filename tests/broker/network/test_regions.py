@@ -1,0 +1,322 @@
+"""Regions of files on their way to a socket, over real sockets and real files."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.page_cache import is_cached, read_ahead, read_if_cached
+from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
+from pybroker.broker.network.response_writer import SMALL_REGION
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import ECHO, REGIONS, Peer, Stretch, frame, serving, until, warnings, write_file
+
+MIB = 1024 * 1024
+SENDERS = [
+    pytest.param(
+        SendfileSender, id="sendfile", marks=pytest.mark.skipif(not hasattr(os, "sendfile"), reason="no sendfile")
+    ),
+    pytest.param(CopyingSender, id="copying"),
+]
+
+
+class Disk:
+    """One file, and a worker that counts what it is asked to do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.content = b""
+        self.fd = -1
+        self.worker_calls = 0
+        self._executor = ThreadPoolExecutor(1)
+
+    def write(self, size_bytes: int) -> bytes:
+        self.content = write_file(self.path, size_bytes)
+        self.fd = os.open(self.path, os.O_RDWR)
+        return self.content
+
+    def make_sparse(self, size_bytes: int) -> None:
+        self.path.write_bytes(b"")
+        os.truncate(self.path, size_bytes)
+        self.fd = os.open(self.path, os.O_RDWR)
+
+    def make_cold(self) -> None:
+        """Drop the file from the page cache, or skip the test where that cannot be done or seen."""
+        if not hasattr(os, "RWF_NOWAIT") or not hasattr(os, "posix_fadvise"):
+            pytest.skip("this system does not tell what is cached")
+        os.fsync(self.fd)
+        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        if is_cached(self.fd, 0, os.fstat(self.fd).st_size):
+            pytest.skip("this file system does not tell what is cached")
+
+    def region(self, position: int, size_bytes: int) -> Stretch:
+        return Stretch(self.fd, position, size_bytes)
+
+    def run(self, work: Callable[[], None]) -> Awaitable[None]:
+        self.worker_calls += 1
+        return asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    disk = Disk(tmp_path / "00000000000000000000.log")
+    yield disk
+    disk.close()
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("size", [0, 1, 1000, SMALL_REGION, SMALL_REGION + 1, MIB, 20 * MIB + 17])
+async def test_a_region_arrives_as_it_stands_in_the_file(disk: Disk, sender: Any, size: int) -> None:
+    content = disk.write(size + 200)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [disk.region(100, size)]
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1, b"before"), frame(REGIONS, 2), frame(ECHO, 3, b"after"))
+        assert await peer.answer() == (1, b"before")
+        assert await peer.answer() == (2, content[100 : 100 + size])
+        assert await peer.answer() == (3, b"after")
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_bytes_and_regions_of_one_answer_keep_their_order(disk: Disk, sender: Any) -> None:
+    content = disk.write(4 * MIB)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [
+            b"head",
+            disk.region(0, 10),
+            bytearray(b"middle"),
+            disk.region(1000, MIB),
+            disk.region(5, 0),
+            disk.region(2000, 2 * MIB),
+            memoryview(b"tail"),
+        ]
+        expected = b"".join(
+            [b"head", content[:10], b"middle", content[1000 : 1000 + MIB], content[2000 : 2000 + 2 * MIB], b"tail"]
+        )
+        peer = await server.connect()
+        for number in range(5):
+            peer.send(frame(REGIONS, number), frame(REGIONS, 100 + number))
+            assert await peer.answer() == (number, expected)
+            assert await peer.answer() == (100 + number, expected)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any) -> None:
+    size = 64 * MIB
+    disk.make_sparse(size)
+    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
+        server.handler.regions = [disk.region(0, size)]
+        peer = await server.connect(receive_buffer_bytes=4096)
+        peer.send(frame(REGIONS, 1), frame(REGIONS, 2))
+        await until(lambda: bool(server.listeners.connections()))
+        (connection,) = server.listeners.connections()
+        await until(lambda: Hold.WRITING in connection.held)
+        await server.settle()
+        assert connection._writer.region_bytes < 4 * MIB
+        assert connection._transport.get_write_buffer_size() <= 256 * 1024
+        assert server.handler.started == [1]  # and no further request is begun meanwhile
+        for _ in range(2):
+            assert (await peer.reader.readexactly(8))[3:] is not None
+            assert await read_hash(peer, size) == hashlib.sha256(bytes(size)).hexdigest()
+        await until(lambda: connection.held == Hold(0))
+
+
+async def read_hash(peer: Peer, size: int) -> str:
+    digest = hashlib.sha256()
+    while size:
+        data = await peer.reader.read(min(size, MIB))
+        assert data
+        digest.update(data)
+        size -= len(data)
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_others_are_served_while_a_region_is_sent(disk: Disk, sender: Any) -> None:
+    content = disk.write(16 * MIB)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [disk.region(0, len(content))]
+        slow, other = await server.connect(receive_buffer_bytes=4096), await server.connect()
+        slow.send(frame(REGIONS, 1))
+        await server.handler.has_started(1)
+        other.send(frame(ECHO, 2))
+        assert await other.answers(1) == [2]
+        assert await slow.answer() == (1, content)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(
+    disk: Disk, sender: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    size = 32 * MIB
+    disk.make_sparse(size)
+    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
+        server.handler.regions = [disk.region(0, size)]
+        peer = await server.connect(receive_buffer_bytes=4096)
+        peer.send(frame(REGIONS, 1))
+        await until(lambda: bool(server.listeners.connections()))
+        (connection,) = server.listeners.connections()
+        await until(lambda: Hold.WRITING in connection.held)
+        os.truncate(disk.path, 1000)
+        received = await read_to_the_end(peer)
+        assert received < size
+        (line,) = warnings(caplog.records)
+        assert "in the middle of an answer: the file ends at" in line
+
+
+async def read_to_the_end(peer: Peer) -> int:
+    received = 0
+    try:
+        while data := await peer.reader.read(MIB):
+            received += len(data)
+    except ConnectionError:
+        pass
+    return received
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("size", [1000, 10 * MIB])
+async def test_a_file_that_was_cut_before_ends_the_connection(
+    disk: Disk, sender: Any, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk.write(500)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [disk.region(100, size)]
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1), frame(REGIONS, 2), frame(ECHO, 3))
+        await peer.reader.read()
+        await until(lambda: server.listeners.connection_count == 0)
+        (line,) = warnings(caplog.records)
+        assert "the file ends at" in line
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_file_that_cannot_be_read_ends_the_connection(
+    disk: Disk, sender: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk.write(10)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [Stretch(1_000_000, 0, 10 * MIB)]
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        await peer.reader.read()
+        assert len(warnings(caplog.records)) == 1
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("size", [1000, 12 * MIB])
+async def test_cold_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size: int) -> None:
+    content = disk.write(size)
+    disk.make_cold()
+    async with serving(new_sender=sender, run_in_worker=disk.run) as server:
+        server.handler.regions = [disk.region(0, size)]
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        assert await peer.answer() == (1, content)
+        assert disk.worker_calls >= (size > MIB)  # asking for so few bytes may have brought them in already
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_cold_hole_in_a_file_is_sent(disk: Disk, sender: Any) -> None:
+    disk.make_sparse(12 * MIB)
+    os.pwrite(disk.fd, b"island", 5 * MIB)
+    disk.make_cold()
+    async with serving(new_sender=sender, run_in_worker=disk.run) as server:
+        server.handler.regions = [disk.region(0, 12 * MIB)]
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        _, body = await peer.answer()
+        assert body == bytes(5 * MIB) + b"island" + bytes(7 * MIB - 6)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_the_loop_goes_on_while_a_worker_reads(disk: Disk, sender: Any) -> None:
+    disk.write(MIB)
+    disk.make_cold()
+    gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def when_the_gate_opens(work: Callable[[], None]) -> None:
+        await gate
+        work()
+
+    async with serving(new_sender=sender, run_in_worker=when_the_gate_opens) as server:
+        server.handler.regions = [disk.region(0, MIB)]
+        peer, other = await server.connect(), await server.connect()
+        peer.send(frame(REGIONS, 1))
+        await server.handler.has_started(1)
+        other.send(frame(ECHO, 2))
+        assert await other.answers(1) == [2]
+        gate.set_result(None)
+        assert await peer.answer() == (1, disk.content)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_client_that_leaves_while_a_worker_reads_harms_nobody(disk: Disk, sender: Any) -> None:
+    disk.write(MIB)
+    disk.make_cold()
+    gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def when_the_gate_opens(work: Callable[[], None]) -> None:
+        await gate
+        work()
+
+    async with serving(new_sender=sender, run_in_worker=when_the_gate_opens) as server:
+        server.handler.regions = [disk.region(0, MIB)]
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        await server.handler.has_started(1)
+        await peer.close()
+        (connection,) = server.listeners.connections()
+        connection.abort()
+        await until(lambda: server.listeners.connection_count == 0)
+        gate.set_result(None)
+        await server.settle()
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_descriptors_are_given_back(disk: Disk, sender: Any) -> None:
+    disk.write(2 * MIB)
+    async with serving(new_sender=sender) as server:
+        server.handler.regions = [disk.region(0, 2 * MIB)]
+        await server.settle()
+        before = open_descriptors()
+        for hang_up_early in (False, True) * 5:
+            peer = await server.connect(receive_buffer_bytes=4096)
+            peer.send(frame(REGIONS, 1))
+            if not hang_up_early:
+                await peer.answer()
+            await peer.close()
+            await until(lambda: server.listeners.connection_count == 0)
+        assert open_descriptors() == before
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
+
+
+def test_reading_ahead_makes_cold_bytes_warm(disk: Disk) -> None:
+    content = disk.write(3 * MIB)
+    disk.make_cold()
+    assert not is_cached(disk.fd, MIB, MIB)
+    assert read_if_cached(disk.fd, MIB, 1000) is None
+    read_ahead(disk.fd, 0, 3 * MIB)
+    assert is_cached(disk.fd, 0, 3 * MIB)
+    assert read_if_cached(disk.fd, MIB, 1000) == content[MIB : MIB + 1000]
+
+
+def test_at_the_end_of_a_file_there_is_less_to_read(disk: Disk) -> None:
+    disk.write(1000)
+    assert read_if_cached(disk.fd, 900, 500) == disk.content[900:]
+    assert read_if_cached(disk.fd, 2000, 500) == b""
+    assert is_cached(disk.fd, 900, 500)
+    read_ahead(disk.fd, 0, 10 * MIB)

@@ -1,0 +1,52 @@
+"""Who is no Kafka client, and how often that is said."""
+
+import logging
+
+import pytest
+from pybroker.broker.network.strangers import OffenderLog, recognise
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01", "TLS"),
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"POST /x HTTP/1.1", "HTTP"),
+        (b"PRI * HTTP/2.0", "HTTP"),
+    ],
+)
+def test_strangers_are_known_by_their_first_bytes(start: bytes, words: str) -> None:
+    stranger = recognise(start)
+    assert stranger is not None
+    assert words in stranger.description
+
+
+@pytest.mark.parametrize("start", [b"", b"\x00\x00\x00\x20\x00\x12\x00\x03", b"GETX", b"\x15\x03\x01"])
+def test_others_are_not(start: bytes) -> None:
+    assert recognise(start) is None
+
+
+class Clock:
+    now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_one_host_gets_one_line_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
+    for _ in range(5000):
+        log.warn("10.0.0.1", "nonsense")
+    log.warn("10.0.0.2", "other nonsense")
+    assert caplog.messages == ["nonsense", "other nonsense"]
+    clock.now_s += 30
+    log.warn("10.0.0.1", "nonsense")
+    assert caplog.messages[2:] == ["nonsense (4999 more from 10.0.0.1 since the last such line)"]
+
+
+def test_memory_of_offenders_is_bounded() -> None:
+    log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
+    for number in range(5000):
+        log.warn(f"10.0.{number // 256}.{number % 256}", "nonsense")
+    assert log.host_count <= 1024
