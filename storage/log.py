@@ -377,18 +377,18 @@ class Log:
 
     def _index_aborted(self, active: Segment, group: Sequence[PreparedAppend]) -> int | None:
         """Note aborted transactions in the index, before their markers are written; return the first one's marker."""
-        first: int | None = None
-        for prepared in group:
-            for update in prepared.producers:
-                if isinstance(update, EndMarker) and update.is_abort:
-                    transaction = self.producer_state.completed_by(update)
-                    if transaction is None:
-                        continue
-                    try:
-                        active.transaction_index.append(transaction)
-                    except OSError as error:
-                        self._undo_write(active, first, error)
-                    first = update.offset if first is None else first
+        updates = [update for prepared in group for update in prepared.producers]
+        if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
+            return None
+        aborted = self.producer_state.aborted_by(updates)
+        if not aborted:
+            return None
+        first = aborted[0].last_offset
+        try:
+            for transaction in aborted:
+                active.transaction_index.append(transaction)
+        except OSError as error:
+            self._undo_write(active, first, error)
         return first
 
     def _undo_write(self, active: Segment, aborted_from: int | None, error: OSError) -> NoReturn:

@@ -276,8 +276,7 @@ class _Loader:
                 if batch.magic >= 2:
                     if batch.partition_leader_epoch > self.epochs.latest_epoch:
                         self.epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-                    aborted = apply_batch(state, batch)
-                    if aborted is not None:
+                    for aborted in apply_batch(state, batch):
                         segment.transaction_index.append(aborted)
                 valid_bytes = position + batch.size_bytes
         except (CorruptRecordError, InvalidRecordError) as error:

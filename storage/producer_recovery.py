@@ -13,15 +13,14 @@ from .segment import Segment
 from .transaction_index import AbortedTransaction
 
 
-def apply_batch(state: ProducerState, batch: RecordBatch) -> AbortedTransaction | None:
-    """Note a batch of the log in the state; return the transaction it aborts, if it does."""
-    aborted = None
+def apply_batch(state: ProducerState, batch: RecordBatch) -> list[AbortedTransaction]:
+    """Note a batch of the log in the state; return the transaction it aborts, if it does, in a list."""
+    aborted: list[AbortedTransaction] = []
     if batch.producer_id >= 0:
         update = producer_update(batch, batch.base_offset)
         if isinstance(update, EndMarker):
-            completed = state.completed_by(update)
+            aborted = state.aborted_by((update,))
             state.apply_marker(update)
-            aborted = completed if update.is_abort else None
         elif update is not None:
             state.apply_batch(update)
     state.end_offset = batch.last_offset + 1

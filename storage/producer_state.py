@@ -217,17 +217,25 @@ class ProducerState:
             self._open[batch.first_offset] = batch.producer_id
             self._publish()
 
-    def completed_by(self, marker: EndMarker) -> AbortedTransaction | None:
-        """The transaction that `marker` ends, with the last stable offset once it has; None when none is open."""
-        entry = self.producers.get(marker.producer_id)
-        if entry is None or entry.current_txn_first_offset < 0:
-            return None
-        stable = marker.offset + 1
-        for first_offset, producer_id in self._open.items():
-            if producer_id != marker.producer_id:
-                stable = first_offset
-                break
-        return AbortedTransaction(marker.producer_id, entry.current_txn_first_offset, marker.offset, stable)
+    def aborted_by(self, updates: Iterable[DataBatch | EndMarker]) -> list[AbortedTransaction]:
+        """The transactions that these updates, applied in order, abort, each with the last stable offset then."""
+        still_open = dict(self._open)
+        first_offsets = {producer_id: first_offset for first_offset, producer_id in still_open.items()}
+        aborted = []
+        for update in updates:
+            if isinstance(update, DataBatch):
+                if update.is_transactional and update.producer_id not in first_offsets:
+                    first_offsets[update.producer_id] = update.first_offset
+                    still_open[update.first_offset] = update.producer_id
+                continue
+            first_offset = first_offsets.pop(update.producer_id, None)
+            if first_offset is None:
+                continue
+            del still_open[first_offset]
+            if update.is_abort:
+                stable = next(iter(still_open), update.offset + 1)
+                aborted.append(AbortedTransaction(update.producer_id, first_offset, update.offset, stable))
+        return aborted
 
     def apply_marker(self, marker: EndMarker) -> None:
         """Note a marker that is in the log."""

@@ -1,0 +1,279 @@
+"""What a leader takes, refuses and changes."""
+
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    KafkaError,
+    NotLeaderOrFollowerError,
+    RecordBatchTooLargeError,
+    RecordTooLargeError,
+)
+from pybroker.protocol.records.batch import RecordBatch, TimestampType, iter_batches
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.record import Record, read_records
+from pybroker.storage.errors import (
+    InvalidRecordsError,
+    InvalidTimestampsError,
+    OffsetsOutOfOrderError,
+    UnexpectedAppendOffsetError,
+    record_errors_of,
+)
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producer_state import AppendOrigin
+from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
+
+
+def stored(log: Log, number: int = 0) -> RecordBatch:
+    region = log.read(log.log_start_offset, 1 << 20, log.log_end_offset, min_one_batch=True).region
+    assert region is not None
+    return list(iter_batches(region.read()))[number]
+
+
+def test_a_batch_is_stored_as_it_came_but_for_offset_and_leader_epoch(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    sent = batch_of("a", "b", codec=Codec.ZSTD)
+    original = bytes(sent)
+    log.append_as_leader(batch_of("first"), 3, NOW_MS)
+    info = log.append_as_leader(sent, 4, NOW_MS)
+    assert (info.first_offset, info.last_offset, info.log_append_time_ms) == (1, 2, -1)
+    batch = stored(log, 1)
+    assert (batch.base_offset, batch.partition_leader_epoch) == (1, 4)
+    assert bytes(batch.view())[16:] == original[16:]
+    assert batch.is_valid_crc()
+    assert [tuple(entry) for entry in log.leader_epochs.entries] == [(3, 0), (4, 1)]
+
+
+def test_a_read_only_buffer_is_not_written_to(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("a"), 0, NOW_MS)
+    sent = bytes(batch_of("b"))
+    log.append_as_leader(memoryview(sent), 0, NOW_MS)
+    assert sent == bytes(batch_of("b"))
+    assert records_from(log) == [(0, b"a"), (1, b"b")]
+
+
+def patched(position: int, data: bytes, *, fix_crc: bool = True) -> bytearray:
+    batch = batch_of("a", "b")
+    batch[position : position + len(data)] = data
+    if fix_crc:
+        batch[17:21] = RecordBatch(batch, 0).compute_crc().to_bytes(4, "big")
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
+        (patched(0, (5).to_bytes(8, "big")), InvalidRecordError),
+        (patched(30, b"\x7f", fix_crc=False), CorruptRecordError),
+        (patched(57, (0).to_bytes(4, "big")), InvalidRecordError),
+        (patched(57, (3).to_bytes(4, "big")), InvalidRecordError),
+        (patched(23, (-2).to_bytes(4, "big", signed=True)), InvalidRecordError),
+        (patched(21, (0x20).to_bytes(2, "big")), InvalidRecordError),
+        (patched(43, (9).to_bytes(8, "big")), InvalidRecordError),
+        (patched(21, (7).to_bytes(2, "big")), KafkaError),
+        (patched(16, b"\x03", fix_crc=False), CorruptRecordError),
+        (patched(8, (3).to_bytes(4, "big"), fix_crc=False), CorruptRecordError),
+        (batch_of("a") + batch_of("b"), InvalidRecordError),
+        (batch_of("x" * 2000), RecordTooLargeError),
+    ],
+    ids=[
+        "base offset",
+        "crc",
+        "no records",
+        "count",
+        "negative delta",
+        "control",
+        "producer without sequence",
+        "codec",
+        "magic",
+        "length",
+        "two batches",
+        "too large",
+    ],
+)
+def test_a_bad_batch_is_refused_and_leaves_nothing(records: bytearray, error: type[KafkaError], tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(max_message_bytes=1000))
+    with pytest.raises(error):
+        log.append_as_leader(records, 0, NOW_MS)
+    assert (log.log_end_offset, log.size_bytes) == (0, 0)
+    log.append_as_leader(batch_of("good"), 0, NOW_MS)
+
+
+@pytest.mark.parametrize("cut", [0, 5, 12, 40, 61, 65])
+def test_an_empty_or_torn_set_appends_nothing(cut: int, tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    info = log.append_as_leader(batch_of("abc")[:cut], 0, NOW_MS)
+    assert (info.first_offset, info.last_offset, info.size_bytes) == (-1, -1, 0)
+    assert log.log_end_offset == 0
+
+
+def test_a_torn_tail_behind_a_batch_is_dropped(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    whole = batch_of("abc")
+    log.append_as_leader(whole + batch_of("torn")[:30], 0, NOW_MS)
+    assert log.size_bytes == len(whole)
+
+
+def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(message_timestamp_type="LogAppendTime"))
+    info = log.append_as_leader(batch_of("a", "b"), 0, NOW_MS + 77)
+    batch = stored(log)
+    assert info.log_append_time_ms == info.max_timestamp == batch.max_timestamp == NOW_MS + 77
+    assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert batch.is_valid_crc()
+    assert {record.timestamp_ms for record in read_records(batch)} == {NOW_MS + 77}
+
+
+def test_a_producer_may_not_claim_log_append_time(tmp_path: Path) -> None:
+    for kind in ("LogAppendTime",):
+        log = open_log(tmp_path / kind, LogConfig(message_timestamp_type=kind))
+        with pytest.raises(InvalidTimestampsError):
+            log.append_as_leader(batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
+    log = open_log(tmp_path / "create")  # with CreateTime Kafka takes the timestamps and sets the type back
+    log.append_as_leader(batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
+    assert stored(log).timestamp_type is TimestampType.CREATE_TIME
+    assert stored(log).is_valid_crc()
+
+
+@pytest.mark.parametrize("validate_every_record", [False, True])
+@pytest.mark.parametrize(
+    ("timestamp_ms", "bad"), [(NOW_MS, []), (NOW_MS - 1002, [0, 1]), (NOW_MS - 1001, [0]), (NOW_MS + 998, [3])]
+)
+def test_timestamps_out_of_bounds_are_named(
+    timestamp_ms: int, bad: list[int], validate_every_record: bool, tmp_path: Path
+) -> None:
+    config = LogConfig(
+        message_timestamp_before_max_ms=1000,
+        message_timestamp_after_max_ms=1000,
+        validate_every_record=validate_every_record,
+    )
+    log = open_log(tmp_path, config)
+    records = batch_of("a", "b", "c", "d", timestamp_ms=timestamp_ms)
+    if not bad:
+        log.append_as_leader(records, 0, NOW_MS)
+        return
+    with pytest.raises(InvalidTimestampsError) as caught:
+        log.append_as_leader(records, 0, NOW_MS)
+    assert [error.batch_index for error in record_errors_of(caught.value)] == bad
+
+
+def test_a_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(cleanup_policy=("compact",)))
+    with pytest.raises(InvalidRecordsError) as caught:
+        log.append_as_leader(batch_of("a", "b", key=None), 0, NOW_MS)
+    assert [error.batch_index for error in caught.value.record_errors] == [0, 1]
+    log.append_as_leader(batch_of("a"), 0, NOW_MS)
+
+
+@pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("source", list(Codec))
+def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, target: str, tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(compression_type=target))
+    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    producer = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3, "is_transactional": True}
+    log.append_as_leader(batch_of("a", "b" * 100, codec=source, **producer), 6, NOW_MS)
+    batch = stored(log, 1)
+    assert batch.compression is (Codec.NONE if target == "uncompressed" else Codec[target.upper()])
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (5, 1, 3)
+    assert batch.is_transactional
+    assert batch.partition_leader_epoch == 6
+    assert records_from(log)[1:] == [(1, b"a"), (2, b"b" * 100)]
+    assert log.producer_state.producers[5].last_sequence == 4
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_producers_become_one_batch(magic: int, codec: Codec, tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    records = [Record(number, NOW_MS + number, b"k", f"old {number}".encode()) for number in range(3)]
+    info = log.append_as_leader(bytearray(build_message_set(records, magic, codec)), 2, NOW_MS)
+    assert (info.first_offset, info.last_offset) == (1, 3)
+    batch = stored(log, 1)
+    assert (batch.magic, batch.compression, batch.record_count) == (2, codec, 3)
+    timestamps = [record.timestamp_ms for record in read_records(batch)]
+    assert timestamps == ([-1, -1, -1] if magic == 0 else [NOW_MS, NOW_MS + 1, NOW_MS + 2])
+    assert records_from(log)[1:] == [(1, b"old 0"), (2, b"old 1"), (3, b"old 2")]
+
+
+def test_a_corrupt_old_message_is_refused(tmp_path: Path) -> None:
+    records = [Record(0, NOW_MS, b"k", b"value"), Record(1, NOW_MS, b"k", b"value")]
+    messages = bytearray(build_message_set(records, 1))
+    messages[-1] ^= 1
+    with pytest.raises(CorruptRecordError):
+        open_log(tmp_path).append_as_leader(messages, 0, NOW_MS)
+
+
+def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordBatchTooLargeError):
+        open_log(tmp_path, LogConfig(segment_bytes=100)).append_as_leader(batch_of("x" * 200), 0, NOW_MS)
+
+
+def test_a_fence_refuses_older_leader_epochs(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("a"), 4, NOW_MS)
+    log.fence(5)
+    with pytest.raises(NotLeaderOrFollowerError):
+        log.append_as_leader(batch_of("b"), 4, NOW_MS)
+    with pytest.raises(NotLeaderOrFollowerError):
+        log.append_as_follower(batch_of("b"), NOW_MS, leader_epoch=4)
+    log.append_as_leader(batch_of("b"), 5, NOW_MS)
+
+
+def test_a_coordinator_may_write_what_a_client_may_not(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    records = patched(0, (5).to_bytes(8, "big"))
+    assert log.append_as_leader(records, 0, NOW_MS, AppendOrigin.COORDINATOR).first_offset == 0
+
+
+class TestFollower:
+    def batch_at(self, offset: int, *values: str, epoch: int = 0) -> bytearray:
+        batch = batch_of(*values, partition_leader_epoch=epoch)
+        batch[:8] = offset.to_bytes(8, "big")
+        return batch
+
+    def test_several_batches_are_taken_as_they_are(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path)
+        records = self.batch_at(0, "a", "b") + self.batch_at(5, "c", epoch=3)
+        info = log.append_as_follower(records, NOW_MS)
+        assert (info.first_offset, info.last_offset) == (0, 5)
+        assert records_from(log) == [(0, b"a"), (1, b"b"), (5, b"c")]
+        assert [tuple(entry) for entry in log.leader_epochs.entries] == [(0, 0), (3, 5)]
+        found = log.read(3, 1000, 6, min_one_batch=True)
+        assert found.region is not None
+        assert next(iter_batches(found.region.read())).base_offset == 5
+
+    def test_a_torn_last_batch_is_left_out(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path)
+        log.append_as_follower(self.batch_at(0, "a") + self.batch_at(1, "torn")[:-3], NOW_MS)
+        assert log.log_end_offset == 1
+
+    def test_offsets_must_rise_and_continue(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path)
+        with pytest.raises(OffsetsOutOfOrderError):
+            log.append_as_follower(self.batch_at(3, "a") + self.batch_at(3, "b"), NOW_MS)
+        log.append_as_follower(self.batch_at(3, "a", "b"), NOW_MS)
+        with pytest.raises(UnexpectedAppendOffsetError) as caught:
+            log.append_as_follower(self.batch_at(4, "b"), NOW_MS)
+        assert caught.value.first_offset == 4
+        corrupt = self.batch_at(9, "c")
+        corrupt[-1] ^= 1
+        with pytest.raises(CorruptRecordError):
+            log.append_as_follower(corrupt, NOW_MS)
+
+    @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+    def test_old_formats_are_replicated_as_they_are(self, codec: Codec, tmp_path: Path) -> None:
+        log = open_log(tmp_path)
+        log.append_as_follower(self.batch_at(0, "a", epoch=1), NOW_MS)
+        records = [Record(number, NOW_MS, b"k", f"old {number}".encode()) for number in range(1, 4)]
+        data = build_message_set(records, 1, codec)
+        log.append_as_follower(data, NOW_MS)
+        assert records_from(log) == [(0, b"a"), (1, b"old 1"), (2, b"old 2"), (3, b"old 3")]
+        assert log.leader_epochs.entries == ()
+        for offset in range(1, 4):
+            assert log.read(offset, 1, 4, min_one_batch=True).region is not None, str(TP)

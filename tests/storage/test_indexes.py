@@ -1,0 +1,83 @@
+"""Look-ups in the indexes, in memory and in the file, against a plain search."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.storage.files import Files
+from pybroker.storage.offset_index import OffsetIndex
+from pybroker.storage.time_index import TimeIndex
+
+BASE = 1000
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("indexes")
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5000)), max_size=1500).filter(lambda s: len(s) != 1499),
+    closed=st.booleans(),
+    data=st.data(),
+)
+def test_offset_index_finds_what_a_plain_search_finds(
+    directory: Path, steps: list[tuple[int, int]], closed: bool, data: st.DataObject
+) -> None:
+    index = OffsetIndex(Files(100), str(directory / "x.index"), BASE, 1 << 20)
+    index.create()
+    entries: list[tuple[int, int]] = []
+    offset, position = BASE, 0
+    for more, further in steps:
+        offset, position = offset + more, position + further
+        index.append(offset, position)
+        entries.append((offset, position))
+    if closed:
+        index.deactivate()
+        assert (directory / "x.index").stat().st_size == 8 * len(entries)
+    for wanted in data.draw(st.lists(st.integers(BASE - 5, offset + 5), min_size=1, max_size=10)):
+        below = [entry for entry in entries if entry[0] <= wanted]
+        assert index.lookup(wanted) == (below[-1] if below else (BASE, 0))
+    wanted = data.draw(st.integers(0, position + 5))
+    assert index.upper_bound(wanted) == next((entry for entry in entries if entry[1] >= wanted), None)
+    assert index.last() == (entries[-1] if entries else (BASE, 0))
+    cut = data.draw(st.integers(BASE, offset + 5))
+    index.truncate_to(cut)
+    assert [index.lookup(entry[0]) for entry in entries if entry[0] < cut] == [e for e in entries if e[0] < cut]
+    assert len(index) == len([entry for entry in entries if entry[0] < cut])
+    index.append(offset + 10, position + 10)
+    index.deactivate()
+    assert index.last() == (offset + 10, position + 10)
+    index.close()
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 5), st.integers(-5, 9)), max_size=800), closed=st.booleans(), data=st.data()
+)
+def test_time_index_keeps_only_growing_timestamps(
+    directory: Path, steps: list[tuple[int, int]], closed: bool, data: st.DataObject
+) -> None:
+    index = TimeIndex(Files(100), str(directory / "x.timeindex"), BASE, 1 << 20)
+    index.create()
+    entries: list[tuple[int, int]] = []
+    offset, timestamp = BASE, 0
+    for more, later in steps:
+        offset += more
+        timestamp = max(timestamp, timestamp + later)
+        added = index.maybe_append(timestamp, offset)
+        assert added == (timestamp > (entries[-1][0] if entries else -1))
+        if added:
+            entries.append((timestamp, offset))
+    if closed:
+        index.deactivate()
+    wanted = data.draw(st.integers(-1, timestamp + 3))
+    below = [entry for entry in entries if entry[0] <= wanted]
+    assert index.lookup(wanted) == (below[-1] if below else (-1, BASE))
+    assert index.last() == (entries[-1] if entries else (-1, BASE))
+    cut = data.draw(st.integers(BASE, offset + 5))
+    index.truncate_to(cut)
+    kept = [entry for entry in entries if entry[1] < cut]
+    assert len(index) == len(kept)
+    assert index.last() == (kept[-1] if kept else (-1, BASE))
+    index.close()

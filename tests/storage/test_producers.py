@@ -1,0 +1,244 @@
+"""Idempotent producers and transactions, as a log sees them."""
+
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import (
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    KafkaError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
+from pybroker.storage.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
+from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log, records_from
+
+MAX_SEQUENCE = (1 << 31) - 1
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return open_log(tmp_path)
+
+
+def send(
+    log: Log, sequence: int, count: int = 1, *, epoch: int = 0, producer_id: int = 1, transactional: bool = False
+) -> LogAppendInfo:
+    records = batch_of(
+        *(f"{sequence + number}" for number in range(count)),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=transactional,
+    )
+    return log.append_as_leader(records, 0, NOW_MS)
+
+
+def end(log: Log, *, commit: bool, producer_id: int = 1, epoch: int = 0, coordinator_epoch: int = 0) -> LogAppendInfo:
+    marker = build_marker_batch(
+        EndTransactionMarker(commit, coordinator_epoch),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        timestamp_ms=NOW_MS,
+    )
+    return log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
+
+
+class TestSequences:
+    def test_a_repeat_of_one_of_the_last_five_is_answered_and_not_appended(self, log: Log) -> None:
+        infos = [send(log, sequence, 2) for sequence in range(0, 14, 2)]
+        for sequence, info in list(zip(range(0, 14, 2), infos, strict=True))[-5:]:
+            repeat = send(log, sequence, 2)
+            assert repeat.duplicate
+            assert (repeat.first_offset, repeat.last_offset) == (info.first_offset, info.last_offset)
+        assert log.log_end_offset == 14
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, 2, 2)
+
+    def test_a_repeat_of_another_length_is_no_duplicate(self, log: Log) -> None:
+        send(log, 0, 3)
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, 0, 2)
+
+    @pytest.mark.parametrize("sequence", [0, 2, 4, 100])
+    def test_a_gap_or_a_step_back_is_out_of_order(self, sequence: int, log: Log) -> None:
+        send(log, 0, 3)
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, sequence)
+        send(log, 3)
+
+    def test_a_producer_without_state_may_start_anywhere(self, log: Log) -> None:
+        assert send(log, 42).first_offset == 0
+        assert send(log, 43).first_offset == 1
+
+    def test_sequences_wrap_around(self, log: Log) -> None:
+        send(log, MAX_SEQUENCE - 1, 2)
+        send(log, 0)
+        assert send(log, MAX_SEQUENCE - 1, 2).duplicate
+
+    def test_a_batch_may_span_the_wrap(self, log: Log) -> None:
+        send(log, MAX_SEQUENCE, 3)
+        assert log.producer_state.producers[1].last_sequence == 1
+        send(log, 2)
+        assert send(log, MAX_SEQUENCE, 3).duplicate
+
+    def test_a_new_epoch_starts_at_zero(self, log: Log) -> None:
+        send(log, 0, 3)
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, 3, epoch=1)
+        assert not send(log, 0, 3, epoch=1).duplicate
+        with pytest.raises(InvalidProducerEpochError):
+            send(log, 3, epoch=0)
+
+    def test_a_refused_write_leaves_no_state(self, log: Log) -> None:
+        send(log, 0)
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, 7)
+        assert log.producer_state.producers[1].last_sequence == 0
+
+    def test_a_group_sees_what_comes_before_in_it(self, log: Log) -> None:
+        def append(sequence: int) -> LeaderAppend:
+            return LeaderAppend(batch_of("x", producer_id=1, producer_epoch=0, base_sequence=sequence), 0, NOW_MS)
+
+        results = log.append_many([append(0), append(1), append(1), append(5), append(2)])
+        assert [result.first_offset for result in results if isinstance(result, LogAppendInfo)] == [0, 1, 1, 2]
+        assert isinstance(results[2], LogAppendInfo)
+        assert results[2].duplicate
+        assert isinstance(results[3], KafkaError)
+        assert log.log_end_offset == 3
+
+    @pytest.mark.parametrize("stop", ["clean", "crash"])
+    def test_state_survives_a_restart(self, stop: str, log: Log, tmp_path: Path) -> None:
+        for sequence in range(8):
+            send(log, sequence)
+            if sequence == 3:
+                log.roll(NOW_MS)
+        if stop == "clean":
+            log = open_log(tmp_path, start=close_cleanly(log))
+        else:
+            log.close_files()
+            log = open_log(tmp_path, start=CRASHED)
+        assert send(log, 7).duplicate
+        with pytest.raises(OutOfOrderSequenceError):
+            send(log, 12)
+        send(log, 8)
+        # Only the last batch is in a snapshot; those behind the snapshot are read again.
+        assert [batch.last_sequence for batch in log.producer_state.producers[1].batches][-2:] == [7, 8]
+
+    def test_idle_producers_expire_but_for_open_transactions(self, log: Log) -> None:
+        send(log, 0)
+        send(log, 0, producer_id=2, transactional=True)
+        log.remove_expired_producers(NOW_MS + DAY_MS)
+        assert list(log.producer_state.producers) == [2]
+        send(log, 55)
+
+    def test_expired_producers_are_not_loaded(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0)
+        start = close_cleanly(log)
+        assert not open_log(tmp_path, start=start, now_ms=NOW_MS + DAY_MS).producer_state.producers
+
+    def test_an_unreadable_snapshot_is_dropped_and_the_log_read(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0)
+        send(log, 1)
+        start = close_cleanly(log)
+        [snapshot] = Path(log.directory).glob("*.snapshot")
+        snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"!")
+        later = open_log(tmp_path, start=start)
+        assert later.log_end_offset == 2
+        log = open_log(tmp_path, start=CRASHED)
+        assert log.log_end_offset == 2
+
+
+class TestTransactions:
+    def test_the_last_stable_offset_waits_for_the_marker_and_its_replication(self, log: Log) -> None:
+        send(log, 0, 2, transactional=True)
+        send(log, 0, 3, producer_id=2)
+        assert log.last_stable_offset(5) == 0
+        end(log, commit=True)
+        assert log.last_stable_offset(5) == 0
+        assert log.last_stable_offset(6) == 6
+
+    def test_aborted_ones_are_indexed_with_the_stable_offset(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0, 2, transactional=True)
+        send(log, 0, 1, producer_id=2, transactional=True)
+        end(log, commit=False)
+        end(log, commit=False, producer_id=2)
+        found = log.aborted_transactions(0, 5)
+        assert [tuple(entry) for entry in found] == [(1, 0, 3, 2), (2, 2, 4, 5)]
+        assert (Path(log.directory) / f"{0:020d}.txnindex").stat().st_size == 2 * 34
+        again = open_log(tmp_path, start=CRASHED)
+        assert again.aborted_transactions(0, 5) == found
+        again.truncate_to(4, NOW_MS)
+        assert again.aborted_transactions(0, 5) == found[:1]
+        assert again.last_stable_offset(4) == 2
+
+    def test_a_marker_without_a_transaction_changes_nothing(self, log: Log) -> None:
+        end(log, commit=False)
+        assert log.aborted_transactions(0, 1) == []
+        assert log.last_stable_offset(1) == 1
+
+    def test_a_batch_outside_of_the_open_transaction_is_refused(self, log: Log) -> None:
+        send(log, 0, transactional=True)
+        with pytest.raises(InvalidTxnStateError):
+            send(log, 1)
+
+    def test_zombie_coordinators_and_producers_are_fenced(self, log: Log) -> None:
+        send(log, 0, transactional=True, epoch=1)
+        end(log, commit=True, epoch=1, coordinator_epoch=5)
+        with pytest.raises(TransactionCoordinatorFencedError):
+            end(log, commit=True, epoch=1, coordinator_epoch=4)
+        with pytest.raises(InvalidProducerEpochError):
+            end(log, commit=True, epoch=0, coordinator_epoch=5)
+
+    def test_a_follower_comes_to_the_same_state(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0, 2, transactional=True)
+        send(log, 0, producer_id=2, transactional=True)
+        end(log, commit=False)
+        follower = open_log(tmp_path / "follower")
+        region = log.read(0, 1 << 20, log.log_end_offset, min_one_batch=True).region
+        assert region is not None
+        follower.append_as_follower(region.read(), NOW_MS)
+        assert follower.producer_state.producers == log.producer_state.producers
+        assert follower.aborted_transactions(0, 9) == log.aborted_transactions(0, 9)
+        assert follower.last_stable_offset(4) == log.last_stable_offset(4) == 0
+
+    def test_an_open_transaction_is_still_open_after_a_restart(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0, transactional=True)
+        send(log, 0, producer_id=2)
+        log = open_log(tmp_path, start=close_cleanly(log))
+        assert log.last_stable_offset(2) == 0
+        end(log, commit=True)
+        assert log.last_stable_offset(3) == 3
+        assert records_from(log)[0] == (0, b"0")
+
+
+class TestSnapshot:
+    def test_is_read_back(self) -> None:
+        entries = [ProducerEntry(5, 3, 2, NOW_MS, 17), ProducerEntry(6, 0, -1, NOW_MS, -1)]
+        entries[0].batches.append(BatchMetadata(9, 20, 3, NOW_MS))
+        assert decode_snapshot(encode_snapshot(entries)) == entries
+
+    def test_keeps_the_last_batch_alone(self) -> None:
+        entry = ProducerEntry(5, 3)
+        for sequence in range(5):
+            entry.batches.append(BatchMetadata(sequence, sequence, 0, -1))
+        [read] = decode_snapshot(encode_snapshot([entry]))
+        assert [batch.last_sequence for batch in read.batches] == [4]
+
+    def test_nonsense_has_one_outcome(self) -> None:
+        whole = encode_snapshot([ProducerEntry(5, 3, 2, NOW_MS, 17)])
+        for size in range(len(whole)):
+            with pytest.raises(CorruptSnapshotError):
+                decode_snapshot(whole[:size])
+        for position in range(len(whole)):
+            with pytest.raises(CorruptSnapshotError):
+                decode_snapshot(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+
+
+def test_config_names_the_expiration() -> None:
+    assert LogConfig().producer_id_expiration_ms == DAY_MS

@@ -1,0 +1,191 @@
+"""When segments end, and when they go."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pybroker.storage import retention
+from pybroker.storage.files import Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_host import LoneHost
+from pybroker.storage.retention import SegmentFacts
+from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def bases(log: Log) -> list[int]:
+    return [segment.base_offset for segment in log.segments]
+
+
+def append(log: Log, count: int = 1, timestamp_ms: int = NOW_MS, now_ms: int = NOW_MS) -> None:
+    for _ in range(count):
+        log.append_as_leader(batch_of("x" * 31, timestamp_ms=timestamp_ms), 0, now_ms)
+
+
+def test_a_segment_is_never_larger_than_segment_bytes(tmp_path: Path) -> None:
+    size = len(batch_of("x" * 31))
+    log = open_log(tmp_path, LogConfig(segment_bytes=3 * size))
+    append(log, 8)
+    assert bases(log) == [0, 3, 6]
+    assert [segment.size_bytes for segment in log.segments] == [3 * size, 3 * size, 2 * size]
+
+
+def test_a_segment_ends_when_its_first_record_is_older_than_segment_ms(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(segment_ms=1000))
+    append(log, timestamp_ms=NOW_MS)
+    append(log, timestamp_ms=NOW_MS + 1000)
+    assert bases(log) == [0]
+    append(log, timestamp_ms=NOW_MS + 1001)
+    assert bases(log) == [0, 2]
+
+
+def test_jitter_ends_it_earlier(tmp_path: Path) -> None:
+    class Jitter(LoneHost):
+        def roll_jitter_ms(self, bound_ms: int) -> int:
+            assert bound_ms == 400
+            return 399
+
+    log = open_log(tmp_path, LogConfig(segment_ms=1000, segment_jitter_ms=400), host=Jitter(Files()))
+    append(log, timestamp_ms=NOW_MS)
+    append(log, timestamp_ms=NOW_MS + 602)
+    assert bases(log) == [0, 1]
+
+
+def test_without_timestamps_the_clock_counts(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(segment_ms=1000))
+    append(log, timestamp_ms=-1, now_ms=NOW_MS)
+    append(log, timestamp_ms=-1, now_ms=NOW_MS + 1000)
+    assert bases(log) == [0]
+    append(log, timestamp_ms=-1, now_ms=NOW_MS + 1001)
+    assert bases(log) == [0, 2]
+
+
+def test_a_full_index_ends_a_segment(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(segment_index_bytes=36, index_interval_bytes=0))
+    append(log, 12)
+    assert len(log.segments) > 1
+    assert all(len(segment.offset_index) <= 4 for segment in log.segments)
+    assert [offset for offset, _ in records_from(log)] == list(range(12))
+
+
+def test_an_offset_too_far_from_the_base_ends_a_segment(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    append(log)
+    far = batch_of("far")
+    far[:8] = (1 << 31).to_bytes(8, "big")
+    log.append_as_follower(far, NOW_MS)
+    assert bases(log) == [0, 1 << 31]
+    assert records_from(log)[1] == (1 << 31, b"far")
+    again = open_log(tmp_path, start=close_cleanly(log))
+    assert again.log_end_offset == (1 << 31) + 1
+
+
+def test_flush_messages_syncs_as_they_come(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(flush_messages=3))
+    append(log, 2)
+    assert log.recovery_point == 0
+    append(log)
+    assert log.recovery_point == 3
+
+
+class TestRetention:
+    def segments(self, log: Log) -> None:
+        """Five segments of one record, a day apart, the last one active."""
+        for day in range(5):
+            append(log, timestamp_ms=NOW_MS + day * DAY_MS)
+            if day < 4:
+                log.roll(NOW_MS)
+
+    def test_by_time(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
+        self.segments(log)
+        assert log.apply_retention(NOW_MS + 4 * DAY_MS, log.log_end_offset) == [0, 1]
+        assert (log.log_start_offset, bases(log)) == (2, [2, 3, 4])
+        assert records_from(log)[0][0] == 2
+
+    def test_of_everything_leaves_an_empty_segment_at_the_end(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=1))
+        self.segments(log)
+        log.apply_retention(NOW_MS + 9 * DAY_MS, log.log_end_offset)
+        assert (log.log_start_offset, log.log_end_offset, bases(log), log.size_bytes) == (5, 5, [5], 0)
+        assert log.apply_retention(NOW_MS + 99 * DAY_MS, 5) == []
+        append(log)
+        assert log.log_end_offset == 6
+
+    def test_never_reaches_the_high_watermark(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=1))
+        self.segments(log)
+        assert log.apply_retention(NOW_MS + 9 * DAY_MS, 2) == [0, 1]
+
+    def test_by_size(self, tmp_path: Path) -> None:
+        size = len(batch_of("x" * 31))
+        log = open_log(tmp_path, LogConfig(retention_bytes=3 * size - 1, retention_ms=-1))
+        self.segments(log)
+        assert log.apply_retention(NOW_MS, log.log_end_offset) == [0, 1]
+
+    def test_a_compacted_topic_loses_only_what_is_before_its_start(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=1, retention_bytes=1, cleanup_policy=("compact",)))
+        self.segments(log)
+        log.increment_log_start_offset(2)
+        assert log.apply_retention(NOW_MS + 99 * DAY_MS, log.log_end_offset) == [0, 1]
+
+    def test_files_are_renamed_first_and_readers_go_on(self, tmp_path: Path) -> None:
+        class Patient(LoneHost):
+            paths: list[str] = []  # noqa: RUF012
+
+            def delete_later(self, paths: list[str], delay_ms: int) -> None:
+                assert delay_ms == 60_000
+                self.paths.extend(paths)
+
+        files = Files()
+        host = Patient(files)
+        log = open_log(tmp_path, LogConfig(retention_ms=1), files=files, host=host)
+        self.segments(log)
+        view = log.view
+        region = log.read(0, 1000, 5, min_one_batch=True).region
+        assert region is not None
+        data = region.read()
+        log.apply_retention(NOW_MS + 9 * DAY_MS, 3)
+        names = sorted(os.path.basename(path) for path in host.paths)
+        assert names[:3] == [f"{0:020d}{suffix}.deleted" for suffix in (".index", ".log", ".timeindex")]
+        assert all(os.path.exists(path) for path in host.paths)
+        assert region.read() == data
+        assert view.read(1, 1000, 5, True, False).region is not None
+        for path in host.paths:
+            files.delete(path)
+        assert region.read() == data
+
+    def test_choice_is_of_leading_segments_only(self) -> None:
+        segments = [
+            SegmentFacts(0, 10, 100, 5000, False),
+            SegmentFacts(10, 20, 100, 100, False),
+            SegmentFacts(20, 30, 100, 9000, True),
+        ]
+        assert retention.beyond_time(segments, 30, 1000, 6500) == 2
+        assert retention.beyond_time(segments, 30, 1000, 5500) == 0
+        assert retention.beyond_time(segments, 30, -1, 99999) == 0
+        assert retention.beyond_size(segments, 30, 150) == 1
+        assert retention.beyond_size(segments, 30, 0) == 3
+        assert retention.beyond_size(segments, 30, -1) == 0
+        assert retention.before_log_start(segments, 30, 19) == 1
+        assert retention.before_log_start(segments, 30, 30) == 2
+
+
+@pytest.mark.parametrize("share", [0, 3, 7, 10])
+def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(segment_bytes=400))
+    for number in range(10):
+        log.append_as_leader(
+            batch_of("x" * 31, producer_id=1, producer_epoch=0, base_sequence=number), number // 4, NOW_MS
+        )
+    log.truncate_to(share, NOW_MS)
+    assert log.log_end_offset == share
+    assert all(entry.start_offset < share for entry in log.leader_epochs.entries)
+    producer = log.producer_state.producers.get(1)
+    assert (producer.last_sequence if producer else -1) == share - 1
+    log.append_as_leader(batch_of("y", producer_id=1, producer_epoch=0, base_sequence=share), 9, NOW_MS)
+    again = open_log(tmp_path, LogConfig(segment_bytes=400), close_cleanly(log))
+    assert [offset for offset, _ in records_from(again)] == list(range(share + 1))
+    assert again.producer_state.producers[1].last_sequence == share
