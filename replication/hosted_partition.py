@@ -1,5 +1,9 @@
 """A partition that has its log on this broker, with all who wait for it."""
 
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from ..storage.log import Log
 from ..storage.log_config import LogConfig
 from ..storage.strand import Strand
@@ -9,6 +13,8 @@ from .partition import Partition
 from .purgatory import DelayedAppend, FetchWatchers
 
 __all__ = ["HostedPartition"]
+
+T = TypeVar("T")
 
 
 class HostedPartition:
@@ -22,6 +28,7 @@ class HostedPartition:
         "topic_partition",
         "waiting_appends",
         "waiting_consumers",
+        "waiting_deletions",
         "waiting_followers",
     )
 
@@ -32,9 +39,25 @@ class HostedPartition:
         self.strand = strand
         self.allows_down_conversion = True
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
+        self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves
         self.waiting_consumers: FetchWatchers = {}  # wake when the high watermark moves
         self.waiting_followers: FetchWatchers = {}  # wake when the log grows
 
     @property
     def log_config(self) -> LogConfig:
         return self.log.config
+
+    def run(self, step: Callable[[Log], T]) -> "asyncio.Future[T]":
+        """Run a step behind what is queued on the log. The future has what it returned or raised."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Any) -> None:
+            if future.done():  # who waited may be gone
+                return
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+        self.strand.submit(step, done)
+        return future

@@ -412,6 +412,7 @@ class PartitionSet:
                 self._propose_isr(partition, progress.isr_change)
             if progress.high_watermark_moved:
                 self.wakeups.high_watermark_moved(hosted)
+            self.wakeups.low_watermark_moved(hosted)
         return result
 
     async def read_all(self, topic_partition: TopicPartition) -> AsyncIterator[memoryview]:

@@ -13,12 +13,14 @@ __all__ = ["Wakeups"]
 
 
 class Wakeups:
-    """A grown log concerns followers; a moved high watermark concerns consumers, and produces with acks=-1."""
+    """A grown log concerns followers; a moved high watermark concerns consumers, and produces with acks=-1; a moved low
+    watermark concerns those who have records deleted."""
 
-    __slots__ = ("appends", "fetches")
+    __slots__ = ("appends", "deletions", "fetches")
 
     def __init__(self, loop: TimerLoop) -> None:
         self.appends = AppendPurgatory(loop)
+        self.deletions = AppendPurgatory(loop)
         self.fetches = FetchPurgatory(loop)
 
     def log_grew(self, hosted: HostedPartition) -> None:
@@ -32,9 +34,16 @@ class Wakeups:
         if hosted.waiting_consumers:
             self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
 
+    def low_watermark_moved(self, hosted: HostedPartition) -> None:
+        """It may have: a follower told its log start offset."""
+        if len(hosted.waiting_deletions):
+            low_watermark = hosted.partition.low_watermark()
+            self.deletions.advance(hosted.waiting_deletions, low_watermark, lambda _: ErrorCode.NONE)
+
     def leadership_lost(self, hosted: HostedPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
         """Nobody waits for this partition any longer: produces fail with ``error``, fetches find out by reading."""
         self.appends.fail_all(hosted.waiting_appends, error)
+        self.deletions.fail_all(hosted.waiting_deletions, error)
         self.fetches.complete_all(hosted.waiting_followers)
         self.fetches.complete_all(hosted.waiting_consumers)
 
@@ -45,6 +54,7 @@ class Wakeups:
 
     def close(self) -> None:
         self.appends.close()
+        self.deletions.close()
         self.fetches.close()
 
 
