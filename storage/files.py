@@ -40,6 +40,13 @@ class Entry(NamedTuple):
     size_bytes: int
 
 
+class DiskSpace(NamedTuple):
+    """How large a file system is, and how much of it is free."""
+
+    total_bytes: int
+    usable_bytes: int
+
+
 class File:
     """An open descriptor. It closes itself when the last reference goes."""
 
@@ -305,6 +312,11 @@ class Files:
                 raise
         finally:
             os.close(fd)
+
+    def disk_space(self, path: str) -> DiskSpace:
+        """Of the file system that `path` is on, as its owner may use it."""
+        found = os.statvfs(path)
+        return DiskSpace(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
 
     def lock_directory(self, path: str) -> DirectoryLock:
         """Take `<path>/.lock` as Kafka does (a POSIX record lock); raises DirectoryLockedError."""

@@ -128,10 +128,9 @@ class Pair:
     async def delete(self, offset: int, timeout_ms: int = 60_000) -> "asyncio.Task[Deleted]":
         """A deletion that waits for the follower, if it has to."""
         task = asyncio.create_task(self.deletion.delete(TP, offset, timeout_ms))
-        while self.replicas.hosted().log.log_start_offset < offset:
-            await asyncio.sleep(0)
         for _ in range(5):
             await asyncio.sleep(0)
+        assert self.replicas.hosted().log.log_start_offset == offset
         return task
 
 
