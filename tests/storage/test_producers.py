@@ -205,7 +205,8 @@ class TestTransactions:
         follower.append_as_follower(region.read(), NOW_MS)
         assert follower.producer_state.producers == log.producer_state.producers
         assert follower.aborted_transactions(0, 9) == log.aborted_transactions(0, 9)
-        assert follower.last_stable_offset(4) == log.last_stable_offset(4) == 0
+        assert follower.last_stable_offset(4) == log.last_stable_offset(4) == 2
+        assert follower.last_stable_offset(3) == log.last_stable_offset(3) == 0
 
     def test_an_open_transaction_is_still_open_after_a_restart(self, log: Log, tmp_path: Path) -> None:
         send(log, 0, transactional=True)

@@ -1,0 +1,353 @@
+"""Log directories: whose they are, what is in them, and what becomes of them."""
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.files import DirectoryLockedError, Files
+from pybroker.storage.log import Log, LogAppendInfo
+from pybroker.storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
+from pybroker.storage.meta_properties import MetaPropertiesError
+from pybroker.storage.store_schedule import StoreSchedule
+from pybroker.storage.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
+from pybroker.storage.worker_pool import InlinePool, WorkerPool
+from support.storage_faults import FaultyFiles
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+TP = TopicPartition("topic", 0)
+
+
+def config(*directories: Path, **settings: object) -> Config:
+    overrides = {name.replace("_", "."): str(value) for name, value in settings.items()}
+    return Config.load(f"log.dirs={','.join(map(str, directories))}\n", overrides)
+
+
+def open_store(*directories: Path, files: Files | None = None, **settings: object) -> LogStore:
+    return LogStore.open(
+        config(*directories, **settings),
+        files or Files(),
+        InlinePool(),
+        lambda: NOW_MS,
+        broker_id=1,
+        cluster_id="cluster",
+    )
+
+
+def append(log: Log, value: str = "x") -> LogAppendInfo:
+    return log.append_as_leader(batch_of(value), 0, NOW_MS)
+
+
+class TestStart:
+    def test_what_was_written_is_there_after_a_clean_stop(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
+        append(log)
+        log.increment_log_start_offset(1)
+        append(log, "y")
+        store.close()
+        assert (tmp_path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":-1}'
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
+        assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\ntopic 0 1\n"
+        again = open_store(tmp_path)
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+        log_again = again.get(TP)
+        assert log_again is not None
+        assert log_again.topic_id == uuid.UUID(int=5)
+        assert (log_again.log_start_offset, records_from(log_again)) == (1, [(1, b"y")])
+        assert log_again.recovery_point == 2
+        again.release()
+
+    def test_what_was_written_is_there_after_a_kill(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        log = store.get_or_create(TP, is_new=True)
+        for number in range(10):
+            append(log, str(number))
+        store.release()
+        again = open_store(tmp_path).get(TP)
+        assert again is not None
+        assert len(records_from(again)) == 10
+        assert again.recovery_point == 0
+
+    def test_a_directory_in_use_is_refused(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        with pytest.raises(DirectoryLockedError, match=r"\.lock"):
+            open_store(tmp_path)
+        code = "import fcntl,sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        command = [sys.executable, "-c", code, str(tmp_path / ".lock")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+        store.close()
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+        open_store(tmp_path).release()
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("broker.id=2\nversion=0\ncluster.id=cluster\n", "broker 2"),
+            ("broker.id=1\nversion=0\ncluster.id=other\n", "cluster other"),
+            ("broker.id=1\ncluster.id=cluster\n", "corrupt"),
+            ("broker.id=x\nversion=0\n", "corrupt"),
+            ("node.id=1\nversion=1\ncluster.id=cluster\n", "KRaft"),
+        ],
+    )
+    def test_directories_of_others_are_refused_in_one_line(self, text: str, says: str, tmp_path: Path) -> None:
+        (tmp_path / "meta.properties").write_text(text)
+        with pytest.raises(MetaPropertiesError, match=says) as caught:
+            open_store(tmp_path)
+        assert "\n" not in str(caught.value)
+        open_store_lock = Files().lock_directory(str(tmp_path))
+        open_store_lock.release()
+
+    def test_meta_properties_is_written_once_and_read_before(self, tmp_path: Path) -> None:
+        assert peek_meta_properties(Files(), config(tmp_path)) is None
+        open_store(tmp_path / "a").release()
+        before = (tmp_path / "a" / "meta.properties").stat().st_mtime_ns
+        open_store(tmp_path / "a", tmp_path / "b").release()
+        assert (tmp_path / "a" / "meta.properties").stat().st_mtime_ns == before
+        meta = peek_meta_properties(Files(), config(tmp_path / "a", tmp_path / "b"))
+        assert meta is not None
+        assert (meta.broker_id, meta.cluster_id) == (1, "cluster")
+        (tmp_path / "b" / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=cluster\n")
+        with pytest.raises(MetaPropertiesError):
+            peek_meta_properties(Files(), config(tmp_path / "a", tmp_path / "b"))
+
+    def test_other_files_and_directories_are_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "lost+found").mkdir()
+        (tmp_path / "__pybroker_metadata.db").write_bytes(b"sqlite")
+        (tmp_path / f"gone-0.{'a' * 32}-stray").mkdir()
+        store = open_store(tmp_path)
+        assert store.all_logs() == []
+        store.close()
+        assert (tmp_path / "lost+found").is_dir()
+        assert (tmp_path / f"gone-0.{'a' * 32}-stray").is_dir()
+
+    def test_an_unreadable_checkpoint_means_recovery_from_the_start(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        append(store.get_or_create(TP, is_new=True))
+        store.close()
+        (tmp_path / ".kafka_cleanshutdown").unlink()
+        (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n9\nnonsense")
+        log = open_store(tmp_path).get(TP)
+        assert log is not None
+        assert log.log_end_offset == 1
+
+
+class TestSeveralDirectories:
+    def test_a_new_log_goes_where_the_fewest_are(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path / "a", tmp_path / "b", tmp_path / "c")
+        for partition in range(7):
+            store.get_or_create(TopicPartition("t", partition), is_new=True)
+        assert sorted(directory.partition_count for directory in store.directories) == [2, 2, 3]
+        store.close()
+        again = open_store(tmp_path / "a", tmp_path / "b", tmp_path / "c")
+        assert len(again.all_logs()) == 7
+        again.release()
+
+    def test_a_partition_in_two_of_them_stops_the_start(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            (tmp_path / name / "topic-0").mkdir(parents=True)
+        with pytest.raises(LogDirectoriesError, match="topic-0 is in two"):
+            open_store(tmp_path / "a", tmp_path / "b")
+
+    def test_one_named_twice_stops_the_start(self, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "b").symlink_to(tmp_path / "a")
+        settings = Config.unchecked(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\n")
+        with pytest.raises(LogDirectoriesError, match="twice"):
+            LogStore.open(settings, Files(), InlinePool(), lambda: NOW_MS)
+
+    def test_one_that_cannot_be_used_leaves_the_others(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("no directory")
+        store = open_store(tmp_path / "file", tmp_path / "b")
+        assert store.offline_directories() == [str(tmp_path / "file")]
+        with pytest.raises(KafkaStorageError):
+            store.get_or_create(TP, is_new=False)
+        assert store.get_or_create(TP, is_new=True).directory == str(tmp_path / "b" / "topic-0")
+        store.release()
+        with pytest.raises(LogDirectoriesError):
+            open_store(tmp_path / "file")
+
+    def test_a_failure_takes_its_own_logs_offline_and_no_others(self, tmp_path: Path) -> None:
+        files = FaultyFiles()
+        store = open_store(tmp_path / "a", tmp_path / "b", files=files)
+        told: list[Any] = []
+        store.on_directory_failure = lambda path, partitions: told.append((path, partitions))
+        first = store.get_or_create(TopicPartition("t", 0), is_new=True)
+        second = store.get_or_create(TopicPartition("t", 1), is_new=True)
+        files.fault, files.operations = errno.EIO, ("write",)
+        with pytest.raises(KafkaStorageError):
+            append(first)
+        files.fault = None
+        path = os.path.dirname(first.directory)
+        assert told == [(path, [first.topic_partition])]
+        assert store.offline_directories() == [path]
+        assert not store.is_online(first.topic_partition)
+        append(second)
+        store.close()
+        assert not os.path.exists(os.path.join(path, ".kafka_cleanshutdown"))
+        assert os.path.exists(os.path.join(os.path.dirname(second.directory), ".kafka_cleanshutdown"))
+
+
+class TestDeletion:
+    def test_the_directory_is_renamed_and_then_goes(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        later: list[Any] = []
+        store.run_later = lambda delay_ms, step: later.append((delay_ms, step))
+        log = store.get_or_create(TP, is_new=True)
+        append(log)
+        store.async_delete(TP)
+        assert store.get(TP) is None
+        [name] = [name for name in os.listdir(tmp_path) if name.startswith("topic-0")]
+        parsed = parse_directory_name(name)
+        assert parsed is not None
+        assert (parsed.topic_partition, parsed.suffix) == (TP, "-delete")
+        assert later[0][0] == 60_000
+        fresh = store.get_or_create(TP, is_new=True)
+        assert fresh.log_end_offset == 0
+        later[0][1]()
+        assert sorted(name for name in os.listdir(tmp_path) if name.startswith("topic-0")) == ["topic-0"]
+        store.release()
+
+    def test_what_a_stop_left_to_delete_goes_at_the_next_start(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        store.run_later = lambda delay_ms, step: None
+        append(store.get_or_create(TP, is_new=True))
+        store.async_delete(TP)
+        store.close()
+        again = open_store(tmp_path)
+        assert again.all_logs() == []
+        again.delete_leftovers()
+        assert not [name for name in os.listdir(tmp_path) if name.endswith("-delete")]
+        again.release()
+
+    def test_a_new_log_of_the_same_name_inherits_no_checkpoint(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        log = store.get_or_create(TP, is_new=True)
+        for _ in range(5):
+            append(log)
+        log.increment_log_start_offset(4)
+        log.flush(NOW_MS)
+        store.checkpoint_recovery_points()
+        store.checkpoint_log_starts()
+        store.async_delete(TP)
+        append(store.get_or_create(TP, is_new=True), "new")
+        store.release()
+        again = open_store(tmp_path).get(TP)
+        assert again is not None
+        assert records_from(again) == [(0, b"new")]
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("topic-0", (("topic", 0), None)),
+            ("a-b.c_d-12", (("a-b.c_d", 12), None)),
+            ("x-delete-0", (("x-delete", 0), None)),
+            (f"topic-3.{'0' * 32}-delete", (("topic", 3), "-delete")),
+            (f"topic-3.{'0' * 32}-future", (("topic", 3), "-future")),
+            ("topic", None),
+            ("topic-", None),
+            ("-1", None),
+            ("topic-x", None),
+            ("topic-1x", None),
+            ("topic-delete", None),
+        ],
+    )
+    def test_directory_names(self, name: str, expected: Any) -> None:
+        assert parse_directory_name(name) == expected
+
+    def test_a_long_name_is_cut_to_what_a_file_system_takes(self) -> None:
+        tp = TopicPartition("t" * 249, 12)
+        name = deleted_directory_name(tp, uuid.UUID(int=1))
+        assert len(name) == 255
+        assert parse_directory_name(name) is not None
+
+
+class TestCheckpoints:
+    def test_high_watermarks_go_to_the_directory_of_their_log(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path / "a", tmp_path / "b")
+        tps = [TopicPartition("t", partition) for partition in range(3)]
+        for tp in tps:
+            store.get_or_create(tp, is_new=True)
+        written = {tp: number * 10 for number, tp in enumerate(tps)}
+        store.checkpoint_high_watermarks(written)
+        assert store.read_high_watermarks() == written
+        assert (tmp_path / "a" / "replication-offset-checkpoint").read_text().count("t ") in (1, 2)
+        store.release()
+
+    def test_a_full_disk_keeps_the_old_checkpoint(self, tmp_path: Path) -> None:
+        files = FaultyFiles()
+        store = open_store(tmp_path, files=files)
+        log = store.get_or_create(TP, is_new=True)
+        append(log)
+        log.flush(NOW_MS)
+        store.checkpoint_recovery_points()
+        append(log)
+        log.flush(NOW_MS)
+        files.fault, files.operations = errno.ENOSPC, ("write",)
+        store.checkpoint_recovery_points()
+        files.fault = None
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 1\n"
+        assert store.offline_directories() == []
+        store.checkpoint_recovery_points()
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
+        store.release()
+
+    def test_truncation_takes_the_checkpointed_recovery_point_back(self, tmp_path: Path) -> None:
+        store = open_store(tmp_path)
+        log = store.get_or_create(TP, is_new=True)
+        for _ in range(5):
+            append(log)
+        log.flush(NOW_MS)
+        store.checkpoint_recovery_points()
+        log.truncate_to(2, NOW_MS)
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
+        store.release()
+
+
+def test_changed_settings_reach_the_logs(tmp_path: Path) -> None:
+    overrides = {"topic": {"max.message.bytes": "500"}}
+    store = LogStore.open(
+        config(tmp_path), Files(), InlinePool(), lambda: NOW_MS, topic_overrides=lambda topic: overrides.get(topic, {})
+    )
+    log = store.get_or_create(TP, is_new=True)
+    assert log.config.max_message_bytes == 500
+    overrides["topic"] = {"max.message.bytes": "900", "retention.ms": "5"}
+    store.update_topic_config("topic")
+    assert (log.config.max_message_bytes, log.config.retention_ms) == (900, 5)
+    store.update_config(config(tmp_path, producer_id_expiration_ms=77))
+    assert log.config.producer_id_expiration_ms == 77
+    store.release()
+
+
+async def test_the_schedule_flushes_what_was_rolled_and_deletes_what_is_due(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    pool, background = WorkerPool(loop, 2), WorkerPool(loop, 1, "background")
+    settings = config(
+        tmp_path, log_initial_task_delay_ms=0, log_retention_check_interval_ms=1, log_segment_delete_delay_ms=1
+    )
+    store = LogStore.open(settings, Files(), pool, lambda: NOW_MS + 30 * 24 * 3600 * 1000)
+    schedule = StoreSchedule(store, loop, background, lambda log: log.log_end_offset)
+    log = store.get_or_create(TP, is_new=True)
+    strand = store.strand(TP)
+    assert strand is not None
+    schedule.start()
+    done = loop.create_future()
+    strand.submit(lambda log: (append(log), log.roll(NOW_MS), append(log)), done.set_result)
+    await done
+    deleted: list[str] = [""]
+    while log.log_start_offset < 2 or deleted:
+        await asyncio.sleep(0)
+        deleted = [name for name in os.listdir(log.directory) if name.endswith(".deleted")]
+    assert log.recovery_point >= 1
+    schedule.stop()
+    pool.close()
+    background.close()
+    store.close()
+    assert sorted(os.listdir(log.directory))[0] == f"{2:020d}.index"

@@ -1,0 +1,276 @@
+"""The order of a log's steps, and what runs on the loop."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.protocol.errors import CorruptRecordError, NotLeaderOrFollowerError
+from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.strand import SMALL_APPEND_BYTES, InlineBudget, Strand
+from pybroker.storage.worker_pool import WorkerPool
+from support.storage_logs import NOW_MS, batch_of, open_log, records_from
+
+
+class HeldPool:
+    """Steps wait until they are let go; posted callbacks run when asked for."""
+
+    def __init__(self) -> None:
+        self.steps: list[Callable[[], None]] = []
+        self.posted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+
+    def submit(self, step: Callable[[], None]) -> None:
+        self.steps.append(step)
+
+    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        self.posted.append((callback, arguments))
+
+    def run(self) -> None:
+        while self.steps or self.posted:
+            while self.steps:
+                self.steps.pop(0)()
+            posted, self.posted = self.posted, []
+            for callback, arguments in posted:
+                callback(*arguments)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.step = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+BIG = "x" * (SMALL_APPEND_BYTES + 1)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return open_log(tmp_path)
+
+
+@pytest.fixture
+def pool() -> HeldPool:
+    return HeldPool()
+
+
+def append(value: str, leader_epoch: int = 0) -> LeaderAppend:
+    return LeaderAppend(batch_of(value), leader_epoch, NOW_MS)
+
+
+def test_a_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: HeldPool) -> None:
+    results: list[Any] = []
+    Strand(log, pool).append(append("a"), results.append)
+    assert isinstance(results[0], LogAppendInfo)
+    assert not pool.steps
+
+
+def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: HeldPool) -> None:
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    for value in (BIG, "b", "c"):
+        strand.append(append(value), results.append)
+    assert results == []
+    assert not strand.is_idle
+    pool.run()
+    assert [result.first_offset for result in results] == [0, 1, 2]
+    assert strand.is_idle
+    assert [value for _, value in records_from(log)][1:] == [b"b", b"c"]
+
+
+def test_steps_keep_their_order_among_appends(log: Log, pool: HeldPool) -> None:
+    order: list[Any] = []
+    strand = Strand(log, pool)
+    strand.append(append(BIG), lambda result: order.append(result.first_offset))
+    strand.submit(lambda log: log.log_end_offset, lambda end: order.append(("end", end)))
+    strand.append(append("b"), lambda result: order.append(result.first_offset))
+    strand.submit(lambda log: log.log_end_offset, lambda end: order.append(("end", end)))
+    pool.run()
+    assert order == [0, ("end", 1), 1, ("end", 2)]
+
+
+def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: HeldPool) -> None:
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    strand.append(append(BIG, 1), results.append)
+    strand.fence(2)
+    strand.append(append("late", 1), results.append)
+    strand.append(append("new", 2), results.append)
+    pool.run()
+    assert isinstance(results[0], LogAppendInfo)
+    assert isinstance(results[1], NotLeaderOrFollowerError)
+    assert isinstance(results[2], LogAppendInfo)
+    strand.fence(3)
+    strand.append(append("late", 2), results.append)
+    assert isinstance(results[3], NotLeaderOrFollowerError)
+
+
+def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    broken = append("b")
+    broken.records[30] ^= 1  # type: ignore[index]
+    for item in (append(BIG), broken, append("c")):
+        strand.append(item, results.append)
+    pool.run()
+    assert isinstance(results[1], CorruptRecordError)
+    assert (results[0].first_offset, results[2].first_offset) == (0, 1)
+
+
+def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: HeldPool, caplog: pytest.LogCaptureFixture) -> None:
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    strand.submit(lambda log: 1 // 0, results.append)
+    pool.run()
+    assert isinstance(results[0], ZeroDivisionError)
+    assert "a step failed" in caplog.text
+    strand.append(append("a"), results.append)
+    assert isinstance(results[1], LogAppendInfo)
+
+
+def test_a_slow_disk_sends_appends_to_the_pool_for_a_while(log: Log, pool: HeldPool) -> None:
+    clock = Clock()
+    budget = InlineBudget(clock)
+    strand = Strand(log, pool, budget)
+    results: list[Any] = []
+    strand.append(append("fast"), results.append)
+    assert len(results) == 1
+    be_slow(budget, clock)
+    strand.append(append("pool"), results.append)
+    assert len(results) == 1
+    pool.run()
+    assert len(results) == 2
+    clock.now += 60
+    strand.append(append("again"), results.append)
+    assert len(results) == 3
+
+
+def be_slow(budget: InlineBudget, clock: Clock) -> None:
+    for _ in range(2):
+        budget.spent(clock.now, clock.now + 0.01)
+
+
+def pause_of(budget: InlineBudget, clock: Clock) -> float:
+    """How long appends are kept off the loop from now on, to the ms."""
+    return next(ms for ms in range(100_000) if budget.allows(clock.now + ms / 1000)) / 1000
+
+
+def test_slow_ones_in_a_row_make_the_while_longer_up_to_a_bound_and_fast_ones_forget() -> None:
+    clock = Clock()
+    budget = InlineBudget(clock)
+    pauses = []
+    for _ in range(15):
+        be_slow(budget, clock)
+        pauses.append(pause_of(budget, clock))
+    assert pauses[0] > 0
+    assert pauses[1] > 1.5 * pauses[0]
+    assert max(pauses) < 31
+    clock.now += 200
+    budget.spent(clock.now, clock.now + 0.0001)
+    assert pause_of(budget, clock) == 0
+    be_slow(budget, clock)
+    assert pause_of(budget, clock) == pytest.approx(pauses[0], abs=0.002)
+
+
+def test_an_append_asked_for_by_a_callback_is_no_nested_step(log: Log, pool: HeldPool) -> None:
+    results: list[Any] = []
+    strand = Strand(log, pool)
+
+    def again(result: Any) -> None:
+        results.append(result.first_offset)
+        if len(results) < 3:
+            strand.append(append("more"), again)
+
+    strand.append(append("first"), again)
+    assert results == [0, 1, 2]
+
+
+class TestWithThreads:
+    @pytest.fixture
+    async def pool(self) -> AsyncIterator[WorkerPool]:
+        pool = WorkerPool(asyncio.get_running_loop(), 3)
+        yield pool
+        pool.close()
+
+    async def test_many_appends_to_many_logs_all_arrive_in_order(self, pool: WorkerPool, tmp_path: Path) -> None:
+        loop_thread = threading.get_ident()
+        logs = [open_log(tmp_path / str(number)) for number in range(4)]
+        strands = [Strand(log, pool) for log in logs]
+        results: list[list[int]] = [[] for _ in logs]
+        done = asyncio.get_running_loop().create_future()
+        left = 4 * 200
+
+        def came(number: int, result: Any) -> None:
+            nonlocal left
+            assert threading.get_ident() == loop_thread
+            results[number].append(result.first_offset)
+            left -= 1
+            if left == 0:
+                done.set_result(None)
+
+        for count in range(200):
+            for number, strand in enumerate(strands):
+                value = BIG if count % 3 == 0 else f"{count}"
+                strand.append(append(value), lambda result, number=number: came(number, result))
+            if count % 20 == 0:
+                await asyncio.sleep(0)
+        await done
+        assert all(offsets == list(range(200)) for offsets in results)
+        for log in logs:
+            assert [offset for offset, _ in records_from(log)] == list(range(200))
+
+    async def test_reads_go_on_while_the_log_changes(self, pool: WorkerPool, log: Log) -> None:
+        """Every answer is whole batches with the offsets that were asked for, whatever the strand does meanwhile."""
+        strand = Strand(log, pool)
+        done = asyncio.get_running_loop().create_future()
+        strand.append(append(BIG), lambda result: None)
+        for _ in range(300):
+            strand.append(append("y" * 500), lambda result: None)
+            strand.submit(lambda log: log.roll(NOW_MS) if log.log_end_offset % 40 == 0 else None)
+        strand.submit(lambda log: None, done.set_result)
+        reads = 0
+        while not done.done():
+            end = log.log_end_offset
+            if end > 0:
+                result = log.read(end - 1, 1 << 20, end, min_one_batch=True)
+                assert result.region is not None
+                assert int.from_bytes(result.region.read()[:8], "big") == end - 1
+                reads += 1
+            await asyncio.sleep(0)
+        assert reads > 0
+        assert log.log_end_offset == 301
+
+    async def test_resizing_and_closing(self, pool: WorkerPool) -> None:
+        pool.resize(1)
+        pool.resize(4)
+        assert pool.thread_count == 4
+        ran: list[int] = []
+        for number in range(20):
+            pool.submit(lambda number=number: ran.append(number))
+        pool.close()
+        assert sorted(ran) == list(range(20))
+        with pytest.raises(RuntimeError):
+            pool.submit(lambda: None)
+
+    async def test_posted_callbacks_come_in_order_and_one_that_fails_stops_no_other(self, pool: WorkerPool) -> None:
+        loop = asyncio.get_running_loop()
+        failures: list[dict[str, Any]] = []
+        loop.set_exception_handler(lambda loop, context: failures.append(context))
+        came: list[int] = []
+        done = loop.create_future()
+
+        def work() -> None:
+            for number in range(5):
+                pool.post(came.append, number)
+                pool.post(came.__getitem__, 99)
+            pool.post(done.set_result, None)
+
+        pool.submit(work)
+        await done
+        assert came == [0, 1, 2, 3, 4]
+        assert len(failures) == 5
