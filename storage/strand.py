@@ -26,31 +26,36 @@ StepCallback = Callable[[Any], None]
 
 SMALL_APPEND_BYTES = 16 * 1024
 _SLOW_SECONDS = 0.001
-_FIRST_PAUSE_SECONDS = 0.5
+_FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 30.0
 _MAX_GROUP = 256
 
 
 class InlineBudget:
-    """Whether appends to a log directory may run on the loop: not for a while after one took over 1 ms.
+    """Whether appends to a log directory may run on the loop: not for a while after two in a row took over 1 ms.
 
-    Each slow one in a row doubles the pause. `now` is a monotonic clock in seconds.
+    One alone says little: on a busy machine the loop's thread loses its processor now and then, and an append through
+    the pool costs more than twice as much. A disk that stalls stalls the next one too. Each further slow one doubles the
+    pause. `now` is a monotonic clock in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self.now = now
         self._paused_until = float("-inf")
         self._pause = _FIRST_PAUSE_SECONDS
+        self._last_was_slow = False
 
     def allows(self, now: float) -> bool:
         return now >= self._paused_until
 
     def spent(self, started: float, ended: float) -> None:
         """Note how long an append on the loop took."""
-        if ended - started > _SLOW_SECONDS:
+        is_slow = ended - started > _SLOW_SECONDS
+        was_slow, self._last_was_slow = self._last_was_slow, is_slow
+        if is_slow and was_slow:
             self._paused_until = ended + self._pause
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
-        elif ended - self._paused_until > self._pause:
+        elif not is_slow and ended - self._paused_until > self._pause:
             self._pause = _FIRST_PAUSE_SECONDS
 
 

@@ -16,6 +16,7 @@ value that the version cannot carry instead of refusing the message. Python name
 
 import dataclasses
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform, overload, runtime_checkable
 from uuid import UUID
 
@@ -69,6 +70,8 @@ class Struct:
     """
 
     SCHEMA: ClassVar[StructSchema]
+    VALUES: ClassVar[Callable[["Struct"], Any]]
+    """All of an object's values at once, for comparisons: encoders compare tagged fields with their defaults."""
 
     unknown_tags: dict[int, bytes] | None = None
 
@@ -81,7 +84,8 @@ class Struct:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, field.name) == getattr(other, field.name) for field in dataclasses.fields(self))
+        values = type(self).VALUES
+        return bool(values(self) == values(other))
 
     __hash__ = None  # type: ignore[assignment]  # it can change
 
@@ -388,6 +392,7 @@ def struct(declaration: type[StructT]) -> type[StructT]:
         if (partial := field.metadata.get(_METADATA_KEY)) is not None
     ]
     made.SCHEMA = StructSchema(made.__name__, tuple(fields))
+    made.VALUES = attrgetter("unknown_tags", *(field.name for field in fields))
     return made
 
 
