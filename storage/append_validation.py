@@ -128,7 +128,7 @@ def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: Lo
         raise InvalidRecordError(f"{topic_partition}: base offset of an appended batch is {batch.base_offset}, not 0")
     if batch.batch_length + 12 > config.max_message_bytes:
         raise RecordTooLargeError(
-            f"{topic_partition}: record batch of {batch.size_bytes} bytes, at most {config.max_message_bytes} are allowed"
+            f"{topic_partition}: record batch of {batch.size_bytes} bytes, {config.max_message_bytes} are allowed"
         )
     if not batch.is_valid_crc():
         raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")

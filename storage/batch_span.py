@@ -14,7 +14,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class BatchSpan(NamedTuple):
-    """One batch in a file: `base_offset` is the last offset too for magic 0 and 1, whose header does not tell the first."""
+    """One batch in a file. For magic 0 and 1 `base_offset` is the last offset: their header does not tell the first."""
 
     position: int
     size_bytes: int

@@ -1,7 +1,7 @@
 """The only place that opens, writes, syncs, renames or deletes files.
 
-A `Files` is passed to whatever stores something, so that a test or a simulation can pass one that fails, tears writes or
-forgets what was not synced. All methods are synchronous and raise OSError.
+A `Files` is passed to whatever stores something, so that a test or a simulation can pass one that fails, tears writes
+or forgets what was not synced. All methods are synchronous and raise OSError.
 
 A log file is named by a `FileRef`, which opens it on first use and may lose its descriptor again to the limit on open
 files; who works with the descriptor holds the `File`, and a `File` closes itself when nobody holds it any more. So a
@@ -237,7 +237,7 @@ class Files:
             file.close()
 
     def write_atomically(self, path: str, data: Buffer) -> None:
-        """Replace a file so that a crash leaves the old or the new one: temporary file, fsync, rename, fsync of the directory."""
+        """Replace a file; a crash leaves the old or the new one (write aside, fsync, rename, fsync the directory)."""
         temporary = path + ".tmp"
         self.write_bytes(temporary, data)
         self.rename(temporary, path)

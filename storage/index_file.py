@@ -19,7 +19,7 @@ _WRITE_AFTER_ENTRIES = 32
 
 
 class IndexFile:
-    """Entries (key, value), both never falling. The subclass gives their layout; numbers are kept as they are stored."""
+    """Entries (key, value), both never falling. The subclass gives their layout; numbers are kept as stored."""
 
     layout: struct.Struct
     value_is_relative = False

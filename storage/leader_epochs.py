@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset of a log (KIP-101, `leader-epoch-checkpoint`). Pure: the log writes the file."""
+"""Which leader epoch began at which offset of a log (KIP-101). Pure: the log writes `leader-epoch-checkpoint`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """Entries with growing epochs and growing start offsets.
 
-    `entries` is replaced, never changed: any thread may read it. The methods that change it return whether they did, for
-    the caller to write the file.
+    `entries` is replaced, never changed: any thread may read it. The methods that change it return whether they did,
+    for the caller to write the file.
     """
 
     __slots__ = ("entries", "latest_epoch")
@@ -36,7 +36,7 @@ class LeaderEpochs:
         return True
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that `epoch` begins at `start_offset`; entries that contradict it are dropped. Raises ValueError below 0."""
+        """Note that `epoch` begins at `start_offset`; entries that contradict it go. Raises ValueError below 0."""
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} cannot begin at offset {start_offset}")
         entries = self.entries

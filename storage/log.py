@@ -161,10 +161,10 @@ class Log:
         min_one_batch: bool,
         with_aborted_transactions: bool = False,
     ) -> LogReadResult:
-        """The batches from the one with `start_offset` on, as a region of at most `max_bytes`, ended before `max_offset`.
+        """The batches from the one with `start_offset` on, as a region of at most `max_bytes`, before `max_offset`.
 
-        With `min_one_batch` the first batch is there whole, whatever its size. The region may end inside a batch and may
-        begin with one that also holds records before `start_offset`. From any thread. Raises OffsetOutOfRangeError
+        With `min_one_batch` the first batch is there whole, whatever its size. The region may end inside a batch and
+        may begin with one that also holds records before `start_offset`. From any thread. Raises OffsetOutOfRangeError
         outside [log start, log end], KafkaStorageError when the files cannot be read.
         """
         return self._look_up(
@@ -302,7 +302,8 @@ class Log:
         """Note new leader epochs, and roll when the active segment is not to take this append."""
         if prepared.size_bytes > self.config.segment_bytes:
             raise RecordBatchTooLargeError(
-                f"{self.topic_partition}: {prepared.size_bytes} bytes do not fit in a segment of {self.config.segment_bytes}"
+                f"{self.topic_partition}: {prepared.size_bytes} bytes are too many for a segment of "
+                f"{self.config.segment_bytes}"
             )
         latest_epoch = self.leader_epochs.latest_epoch
         for batch in prepared.batches:

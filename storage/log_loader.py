@@ -1,7 +1,7 @@
-"""Opening a partition's directory: leftovers of what a crash interrupted, segments, recovery, producers (Kafka's LogLoader).
+"""Opening a partition's directory: leftovers of a crash, segments, recovery, producers (Kafka's LogLoader).
 
 After a clean stop the files are taken as they are. Otherwise every segment that reaches past the recovery point is read
-batch by batch, cut at the first one that is broken, and its indexes are written anew; what came behind a cut is deleted.
+batch by batch, cut at the first one that is broken, and its indexes are written anew; what came behind a cut goes.
 """
 
 from __future__ import annotations

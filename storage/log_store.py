@@ -12,8 +12,9 @@ import os
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
@@ -81,7 +82,7 @@ class LogStore:
         self.run_later: LaterCallback | None = None
         """Set by the schedule; without it what is due later is done at once."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
-        """Set by the schedule: runs a blocking step on the background pool; without it nothing is flushed after a roll."""
+        """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class LogStore:
             other = self._logs.get(tp)
             if other is not None:
                 raise LogDirectoriesError(
-                    f"{tp} is in two log directories: {other.directory} and {log.directory}; delete the one that is not "
+                    f"{tp} is in two log directories: {other.directory} and {log.directory}; delete the one not "
                     "wanted (of a failed directory, the one in it)"
                 )
             self._logs[tp] = log
@@ -278,11 +279,12 @@ class LogStore:
             return log
         raise KafkaStorageError(f"{tp}: no log directory is online")
 
-    def async_delete(self, tp: TopicPartition) -> None:
+    def async_delete(self, tp: TopicPartition, renamed: Callable[[Any], None] | None = None) -> None:
         """Forget the log and rename its directory to `-delete`; its files go after `file.delete.delay.ms`.
 
-        The rename runs on the strand, behind what is queued. Raises KafkaStorageError when the log may be in an offline
-        directory. A partition without a log is fine.
+        The rename runs on the strand, behind what is queued; `renamed` is then called on the loop, with an error or
+        None. Before that the partition must not be made anew: it would find the old directory. Raises KafkaStorageError
+        when the log may be in an offline directory. A partition without a log is fine.
         """
         with self._lock:
             log = self._logs.get(tp)
@@ -291,6 +293,8 @@ class LogStore:
                 offline = self.offline_directories()
                 if offline:
                     raise KafkaStorageError(f"{tp}: it may be in the offline log directories {', '.join(offline)}")
+                if renamed is not None:
+                    renamed(None)
                 return
             directory = self._directory_of[tp]
             self._forget(tp)
@@ -306,7 +310,7 @@ class LogStore:
             logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
             self._later(delay_ms, lambda: self._delete_tree(directory, new_path))
 
-        strand.submit(rename)
+        strand.submit(rename, renamed)
 
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
@@ -382,7 +386,7 @@ class LogStore:
                 self.flush_in_background(log)
 
     def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
-        """Sync a log while it goes on taking appends: only the plan and the new recovery point go through the strand."""
+        """Sync a log while it takes appends: only the plan and the new recovery point go through the strand."""
         strand = self._strands.get(log.topic_partition)
         run = self.in_background
         if strand is None or strand.log is not log or run is None:

@@ -103,7 +103,7 @@ class ProducerSnapshots:
         return path
 
     def load_latest(self, state: ProducerState, log_start_offset: int, now_ms: int) -> None:
-        """Load the latest readable one into `state`; unreadable ones are deleted. Without any, an empty state at log start."""
+        """Load the latest readable one into `state`, an empty state at log start without any; unreadable ones go."""
         while self.offsets:
             offset = self.offsets[-1]
             try:
@@ -135,7 +135,7 @@ class ProducerSnapshots:
                 self.delete(offset)
 
     def remove_stray(self, segment_offsets: Iterable[int]) -> None:
-        """Delete those that belong to no segment, but not the one a clean stop leaves behind the last segment's base."""
+        """Delete those that belong to no segment, but not the one that a clean stop leaves at the log's end."""
         known = set(segment_offsets)
         stray = [offset for offset in self.offsets if offset not in known]
         last_base = max(known, default=-1)

@@ -1,8 +1,8 @@
 """What a log knows of its idempotent and transactional producers (KIP-98): sequences, epochs, open transactions.
 
-Pure: `ProducerSnapshots` reads and writes the files. A batch is first checked against the state, then written to the log,
-then applied; so a refused or failed write leaves nothing behind. A producer without state may start at any sequence: its
-state may have expired or been deleted with the records.
+Pure: `ProducerSnapshots` reads and writes the files. A batch is first checked against the state, then written to the
+log, then applied; so a refused or failed write leaves nothing behind. A producer without state may start at any
+sequence: its state may have expired or been deleted with the records.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class ProducerState:
             self._check_sequence(entry, batch)
         if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
             raise InvalidTxnStateError(
-                f"{self.topic_partition}: producer {batch.producer_id} has a transaction open, and sent a batch outside of it"
+                f"{self.topic_partition}: producer {batch.producer_id} sent a batch outside of its open transaction"
             )
 
     def check_marker(self, marker: EndMarker) -> None:
@@ -197,8 +197,8 @@ class ProducerState:
                 return
             expected = last + 1
         raise OutOfOrderSequenceError(
-            f"{self.topic_partition}: producer {batch.producer_id} (epoch {batch.producer_epoch}) sent sequence {first} "
-            f"at offset {batch.first_offset}, expected {expected}"
+            f"{self.topic_partition}: producer {batch.producer_id} (epoch {batch.producer_epoch}) sent sequence "
+            f"{first} at offset {batch.first_offset}, expected {expected}"
         )
 
     # --- changes, after the bytes are in the log ----------------------------------------------------------------
@@ -250,7 +250,7 @@ class ProducerState:
         if first_offset >= 0:
             invariant(
                 self._open.pop(first_offset, None) == marker.producer_id,
-                f"{self.topic_partition}: the transaction of producer {marker.producer_id} from {first_offset} is not open",
+                f"{self.topic_partition}: producer {marker.producer_id} has no transaction from {first_offset}",
             )
             self._completed = (*self._completed, CompletedTransaction(first_offset, marker.offset))
             self._publish()

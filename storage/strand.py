@@ -35,8 +35,8 @@ class InlineBudget:
     """Whether appends to a log directory may run on the loop: not for a while after two in a row took over 1 ms.
 
     One alone says little: on a busy machine the loop's thread loses its processor now and then, and an append through
-    the pool costs more than twice as much. A disk that stalls stalls the next one too. Each further slow one doubles the
-    pause. `now` is a monotonic clock in seconds.
+    the pool costs more than twice as much. A disk that stalls stalls the next one too. Each further slow one doubles
+    the pause. `now` is a monotonic clock in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
@@ -60,7 +60,7 @@ class InlineBudget:
 
 
 class Strand:
-    """The strand of `log`. Callbacks run on the loop; that of an append which ran inline runs before `append` returns."""
+    """The strand of `log`. Callbacks run on the loop; that of an append done inline runs before `append` returns."""
 
     __slots__ = ("_budget", "_busy", "_pool", "_queue", "log")
 

@@ -175,8 +175,10 @@ def test_a_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
 def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, target: str, tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(compression_type=target))
     log.append_as_leader(batch_of("first"), 0, NOW_MS)
-    producer = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3, "is_transactional": True}
-    log.append_as_leader(batch_of("a", "b" * 100, codec=source, **producer), 6, NOW_MS)
+    sent = batch_of(
+        "a", "b" * 100, codec=source, producer_id=5, producer_epoch=1, base_sequence=3, is_transactional=True
+    )
+    log.append_as_leader(sent, 6, NOW_MS)
     batch = stored(log, 1)
     assert batch.compression is (Codec.NONE if target == "uncompressed" else Codec[target.upper()])
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (5, 1, 3)

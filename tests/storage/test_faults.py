@@ -1,6 +1,7 @@
 """Disks that are full, and disks that fail."""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,10 @@ def test_a_full_disk_refuses_the_append_and_leaves_the_file_as_it_was(
         with pytest.raises(KafkaStorageError, match="no space"):
             log.append_as_leader(batch_of("lost"), 0, NOW_MS)
     assert log.segments[-1].log_ref.file().size() == size == log.size_bytes
-    assert log.is_full
-    assert records_from(log) == before
+    assert (log.is_full, records_from(log)) == (True, before)
     files.fault = None
     assert log.append_as_leader(batch_of("found"), 0, NOW_MS).first_offset == 5
-    assert not log.is_full
+    assert (log.is_full, log.is_offline) == (False, False)
     assert records_from(log) == [*before, (5, b"found")]
     assert host.failures == []
 
@@ -94,10 +94,10 @@ def test_a_group_that_finds_no_space_fails_as_a_whole_and_the_next_is_right(log:
 )
 def test_any_other_failure_takes_the_directory_offline(
     operation: str,
-    step,
+    step: Callable[[Log], object],
     log: Log,
     files: FaultyFiles,
-    host: RecordingHost,  # type: ignore[no-untyped-def]
+    host: RecordingHost,
 ) -> None:
     files.fault, files.operations = errno.EIO, (operation,)
     with pytest.raises(KafkaStorageError):

@@ -27,13 +27,13 @@ def test_truncation() -> None:
     known = epochs((2, 10), (5, 20), (7, 30))
     assert not known.truncate_from_end(31)
     assert known.truncate_from_end(30)
-    assert known.entries == ((2, 10), (5, 20))
+    assert list(known.entries) == [(2, 10), (5, 20)]
     assert known.latest_epoch == 5
     assert not known.truncate_from_start(10)
     assert known.truncate_from_start(15)
-    assert known.entries == ((2, 15), (5, 20))
+    assert list(known.entries) == [(2, 15), (5, 20)]
     assert known.truncate_from_start(25)
-    assert known.entries == ((5, 25),)
+    assert list(known.entries) == [(5, 25)]
     assert known.clear()
     assert not known.clear()
     assert known.latest_epoch == -1

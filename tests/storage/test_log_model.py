@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import Phase, settings
@@ -106,7 +107,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(share=st.floats(0, 1), keep=st.integers(0, 6000))
     def retain(self, share: float, keep: int) -> None:
         high_watermark = max(int(self.end * share), self.start)
-        self.log.update_config(LogConfig(**{**config_fields(self.config), "retention_bytes": keep}))
+        self.log.update_config(replace(self.config, retention_bytes=keep))
         self.log.apply_retention(self.now_ms, high_watermark)
         assert self.log.log_start_offset <= max(high_watermark, self.start)
         self.start = self.log.log_start_offset
@@ -168,10 +169,6 @@ class LogMachine(RuleBasedStateMachine):
         if hasattr(self, "log"):
             self.log.close_files()
         shutil.rmtree(self.root)
-
-
-def config_fields(config: LogConfig) -> dict[str, object]:
-    return {name: getattr(config, name) for name in LogConfig.__slots__}
 
 
 # Every step reads files: shrinking a failure would take minutes, and a short run of steps reads well as it is.

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ def pool() -> HeldPool:
     return HeldPool()
 
 
+def offset_of(result: LogAppendInfo | Exception) -> int:
+    assert isinstance(result, LogAppendInfo)
+    return result.first_offset
+
+
 def append(value: str, leader_epoch: int = 0) -> LeaderAppend:
     return LeaderAppend(batch_of(value), leader_epoch, NOW_MS)
 
@@ -75,20 +81,18 @@ def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool
     strand = Strand(log, pool)
     for value in (BIG, "b", "c"):
         strand.append(append(value), results.append)
-    assert results == []
-    assert not strand.is_idle
+    assert (results, strand.is_idle) == ([], False)
     pool.run()
-    assert [result.first_offset for result in results] == [0, 1, 2]
-    assert strand.is_idle
+    assert ([result.first_offset for result in results], strand.is_idle) == ([0, 1, 2], True)
     assert [value for _, value in records_from(log)][1:] == [b"b", b"c"]
 
 
 def test_steps_keep_their_order_among_appends(log: Log, pool: HeldPool) -> None:
     order: list[Any] = []
     strand = Strand(log, pool)
-    strand.append(append(BIG), lambda result: order.append(result.first_offset))
+    strand.append(append(BIG), lambda result: order.append(offset_of(result)))
     strand.submit(lambda log: log.log_end_offset, lambda end: order.append(("end", end)))
-    strand.append(append("b"), lambda result: order.append(result.first_offset))
+    strand.append(append("b"), lambda result: order.append(offset_of(result)))
     strand.submit(lambda log: log.log_end_offset, lambda end: order.append(("end", end)))
     pool.run()
     assert order == [0, ("end", 1), 1, ("end", 2)]
@@ -216,7 +220,7 @@ class TestWithThreads:
         for count in range(200):
             for number, strand in enumerate(strands):
                 value = BIG if count % 3 == 0 else f"{count}"
-                strand.append(append(value), lambda result, number=number: came(number, result))
+                strand.append(append(value), partial(came, number))
             if count % 20 == 0:
                 await asyncio.sleep(0)
         await done
@@ -251,7 +255,7 @@ class TestWithThreads:
         assert pool.thread_count == 4
         ran: list[int] = []
         for number in range(20):
-            pool.submit(lambda number=number: ran.append(number))
+            pool.submit(partial(ran.append, number))
         pool.close()
         assert sorted(ran) == list(range(20))
         with pytest.raises(RuntimeError):
@@ -264,10 +268,13 @@ class TestWithThreads:
         came: list[int] = []
         done = loop.create_future()
 
+        def fail() -> None:
+            raise ValueError("on purpose")
+
         def work() -> None:
             for number in range(5):
                 pool.post(came.append, number)
-                pool.post(came.__getitem__, 99)
+                pool.post(fail)
             pool.post(done.set_result, None)
 
         pool.submit(work)
