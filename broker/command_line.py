@@ -1,4 +1,4 @@
-"""The command ``pybroker``.
+"""The command ``pybroker``: runs a broker, or does what a first argument says that names a command.
 
 Exit codes: 0 after a clean stop, 1 when the broker could not start or had to stop, 2 for bad input on the command line
 or in the file of settings. Either way one line on standard error says what was wrong.
@@ -8,15 +8,16 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.notices import notices
 from ..config.printed_config import printed_config
 from ..config.table import BROKER_SETTINGS
+from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .log_lines import log_to_stderr
 from .start_error import StartError
 
@@ -24,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 Run = Callable[[Config], int]
 
-_STOPPED, _FAILED, _BAD_INPUT, _INTERRUPTED = 0, 1, 2, 130
+_STOPPED, _INTERRUPTED = 0, 130
 _LEVELS = ("debug", "info", "warning", "error")
 _SHOWN_SETTINGS = (
     "listeners",
@@ -42,13 +43,29 @@ _SHOWN_SETTINGS = (
 )
 
 
-class _UsageError(Exception):
-    """Bad input on the command line, in one line."""
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A first argument that stands for other work than running a broker.
+
+    Attributes:
+        summary: what it does, for the help.
+        run: takes the arguments behind the command's name, returns the exit code; raises CommandError, ConfigError.
+    """
+
+    summary: str
+    run: Callable[[Sequence[str]], int]
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{message} (pybroker --help tells more)")
+def _healthcheck(arguments: Sequence[str]) -> int:
+    from .healthcheck import healthcheck
+
+    return healthcheck(arguments)
+
+
+# Each imports what it needs when it is run.
+_COMMANDS: Mapping[str, _Command] = {
+    "healthcheck": _Command("say whether a broker answers, by the exit code and in one line", _healthcheck),
+}
 
 
 def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
@@ -58,12 +75,17 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
         argv: the arguments without the command's name; None takes the process's.
         run: runs a broker until it is told to stop; None takes ``broker.server.run``.
     """
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        return _main(_parser().parse_args(argv), run)
-    except (_UsageError, ConfigError) as error:
-        return _fail(error, _BAD_INPUT)
+        if arguments and arguments[0] in _COMMANDS:
+            return _COMMANDS[arguments[0]].run(arguments[1:])
+        return _main(_parser().parse_args(arguments), run)
+    except CommandError as error:
+        return _fail(error, error.exit_code)
+    except ConfigError as error:
+        return _fail(error, BAD_INPUT)
     except StartError as error:
-        return _fail(error, _FAILED)
+        return _fail(error, FAILED)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except SystemExit as leave:  # argparse leaves this way behind --help and --version
@@ -85,14 +107,12 @@ def _main(arguments: argparse.Namespace, run: Run | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="pybroker",
-        usage="pybroker [--config FILE] [--override NAME=VALUE]... [options]",
-        description="A Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data under "
+    parser = CommandParser(
+        "pybroker",
+        "A Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data under "
         "./pybroker-data.",
+        usage="pybroker [--config FILE] [--override NAME=VALUE]... [options]\n       pybroker COMMAND [options]",
         epilog=_epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="settings in the format of Kafka's server.properties"
@@ -134,8 +154,11 @@ class _Stray(argparse.Action):
     """``pybroker server.properties`` is what users of Kafka's script type."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: object, values: object, _: object = None) -> None:
-        if isinstance(values, list) and values:
-            parser.error(f"{values[0]}: not understood; a file of settings is given as --config {values[0]}")
+        if not isinstance(values, list) or not values:
+            return
+        if values[0] in _COMMANDS:
+            parser.error(f"{values[0]}: a command comes first, before all options")
+        parser.error(f"{values[0]}: not understood; a file of settings is given as --config {values[0]}")
 
 
 def _level(text: str) -> str:
@@ -145,7 +168,9 @@ def _level(text: str) -> str:
 
 
 def _epilog() -> str:
-    lines = ["settings to begin with (all of them: docs/settings.md, or --print-config):"]
+    lines = ["commands (pybroker COMMAND --help tells more):"]
+    lines += [f"  {name:<12} {command.summary}" for name, command in _COMMANDS.items()]
+    lines += ["", "settings to begin with (all of them: docs/settings.md, or --print-config):"]
     for name in _SHOWN_SETTINGS:
         setting = BROKER_SETTINGS[name]
         default = setting.default_text(embedded_store=True)
@@ -159,7 +184,7 @@ def _overrides(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise _UsageError(f"--override {pair}: must be NAME=VALUE")
+            raise CommandError(f"--override {pair}: must be NAME=VALUE", BAD_INPUT)
         overrides[name.strip()] = value
     return overrides
 
