@@ -219,6 +219,7 @@ class Broker:
         )
         table = handlers(
             config=config,
+            logs=self._logs,
             partitions=self._partitions,
             cache=self._cache,
             metadata=self._metadata,

@@ -20,6 +20,25 @@ from ...protocol.messages import (
     offset_for_leader_epoch,
     produce,
 )
+from .admin_failures import (
+    add_partitions_to_txn_failure,
+    alter_client_quotas_failure,
+    alter_replica_log_dirs_failure,
+    alter_user_scram_credentials_failure,
+    consumer_group_describe_failure,
+    create_acls_failure,
+    create_partitions_failure,
+    delete_acls_failure,
+    delete_groups_failure,
+    delete_records_failure,
+    describe_groups_failure,
+    describe_log_dirs_failure,
+    describe_producers_failure,
+    describe_topic_partitions_failure,
+    describe_transactions_failure,
+    elect_leaders_failure,
+    txn_offset_commit_failure,
+)
 
 __all__ = ["failure_answer"]
 
@@ -204,4 +223,21 @@ SHAPES: Mapping[ApiKey, Callable[[int, Any, KafkaError], Any]] = {
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch_failure,
     ApiKey.CREATE_TOPICS: create_topics_failure,
     ApiKey.DELETE_TOPICS: delete_topics_failure,
+    ApiKey.CREATE_PARTITIONS: create_partitions_failure,
+    ApiKey.DELETE_RECORDS: delete_records_failure,
+    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_failure,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: alter_replica_log_dirs_failure,
+    ApiKey.ELECT_LEADERS: elect_leaders_failure,
+    ApiKey.DESCRIBE_PRODUCERS: describe_producers_failure,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_failure,
+    ApiKey.DESCRIBE_GROUPS: describe_groups_failure,
+    ApiKey.DELETE_GROUPS: delete_groups_failure,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe_failure,
+    ApiKey.CREATE_ACLS: create_acls_failure,
+    ApiKey.DELETE_ACLS: delete_acls_failure,
+    ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas_failure,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials_failure,
+    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions_failure,
+    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn_failure,
+    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit_failure,
 }

@@ -9,18 +9,44 @@ from ...protocol.apis import ApiKey
 from ...replication.fetch_session import FetchSessions
 from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
+from ...replication.record_deletion import RecordDeletion
+from ...storage.log_store import LogStore
 from ..advertised_address import AdvertisedAddresses
 from ..coordinator.group.coordinator import GroupCoordinator
 from ..metadata_cache import MetadataCache
 from ..offsets_topic import CoordinatorPlaces
 from ..topic_waiters import TopicWaiters
 from ..tree_offsets import TreeOffsets
+from .add_offsets_to_txn import add_offsets_to_txn
+from .add_partitions_to_txn import add_partitions_to_txn
+from .alter_client_quotas import alter_client_quotas
+from .alter_partition_reassignments import AlterPartitionReassignments
+from .alter_replica_log_dirs import AlterReplicaLogDirs
+from .alter_user_scram_credentials import alter_user_scram_credentials
+from .consumer_group_describe import consumer_group_describe
+from .consumer_group_heartbeat import consumer_group_heartbeat
 from .context import Handler
+from .create_acls import create_acls
+from .create_delegation_token import create_delegation_token
+from .create_partitions import CreatePartitions
 from .create_topics import CreateTopics
+from .delete_acls import delete_acls
 from .delete_groups import DeleteGroups
+from .delete_records import DeleteRecords
 from .delete_topics import DeleteTopics
+from .describe_acls import describe_acls
+from .describe_client_quotas import describe_client_quotas
 from .describe_cluster import DescribeCluster
+from .describe_delegation_token import describe_delegation_token
 from .describe_groups import DescribeGroups
+from .describe_log_dirs import DescribeLogDirs
+from .describe_producers import DescribeProducers
+from .describe_topic_partitions import DescribeTopicPartitions
+from .describe_transactions import describe_transactions
+from .describe_user_scram_credentials import describe_user_scram_credentials
+from .elect_leaders import ElectLeaders
+from .end_txn import end_txn
+from .expire_delegation_token import expire_delegation_token
 from .fetch import Fetch
 from .find_coordinator import CoordinatorDirectory, FindCoordinator
 from .heartbeat import Heartbeat
@@ -29,14 +55,21 @@ from .join_group import JoinGroup
 from .leave_group import LeaveGroup
 from .list_groups import ListGroups
 from .list_offsets import ListOffsets
+from .list_partition_reassignments import ListPartitionReassignments
+from .list_transactions import list_transactions
 from .metadata import Metadata
 from .offset_commit import OffsetCommit
 from .offset_delete import OffsetDelete
 from .offset_fetch import OffsetFetch
 from .offset_for_leader_epoch import OffsetForLeaderEpoch
 from .produce import Produce
+from .renew_delegation_token import renew_delegation_token
+from .sasl_authenticate import sasl_authenticate
+from .sasl_handshake import sasl_handshake
 from .sync_group import SyncGroup
 from .topic_config_entries import TopicConfigEntries
+from .txn_offset_commit import txn_offset_commit
+from .update_features import UpdateFeatures
 
 __all__ = ["handlers"]
 
@@ -44,6 +77,7 @@ __all__ = ["handlers"]
 def handlers(
     *,
     config: Config,
+    logs: LogStore,
     partitions: PartitionSet,
     cache: MetadataCache,
     metadata: MetadataPlane,
@@ -77,15 +111,48 @@ def handlers(
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),
         ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
-        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
+        ApiKey.SASL_HANDSHAKE: sasl_handshake,
         ApiKey.CREATE_TOPICS: CreateTopics(
             metadata.topics, lambda: metadata.controller.is_active, cache, waiters, TopicConfigEntries(config)
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics, metadata.controller, cache, waiters, lambda: config.boolean("delete.topic.enable")
         ),
+        ApiKey.DELETE_RECORDS: DeleteRecords(RecordDeletion(partitions)),
         ApiKey.INIT_PRODUCER_ID: InitProducerId(metadata.producer_ids),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpoch(partitions),
+        ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn,
+        ApiKey.ADD_OFFSETS_TO_TXN: add_offsets_to_txn,
+        ApiKey.END_TXN: end_txn,
+        ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit,
+        ApiKey.DESCRIBE_ACLS: describe_acls,
+        ApiKey.CREATE_ACLS: create_acls,
+        ApiKey.DELETE_ACLS: delete_acls,
+        ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(logs, partitions),
+        ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirs(logs, partitions, offload),
+        ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
+        ApiKey.CREATE_PARTITIONS: CreatePartitions(metadata.growth, metadata.controller, cache, waiters),
+        ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
+        ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token,
+        ApiKey.EXPIRE_DELEGATION_TOKEN: expire_delegation_token,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token,
+        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
+        ApiKey.ELECT_LEADERS: ElectLeaders(metadata.controller, cache, waiters),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: AlterPartitionReassignments(metadata.controller),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignments(metadata.controller),
         ApiKey.OFFSET_DELETE: OffsetDelete(groups.administration, cache.has_partition),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
+        ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+        ApiKey.UPDATE_FEATURES: UpdateFeatures(lambda: metadata.controller.is_active),
         ApiKey.DESCRIBE_CLUSTER: DescribeCluster(cache, addresses, cluster_id),
+        ApiKey.DESCRIBE_PRODUCERS: DescribeProducers(partitions, cache),
+        ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions,
+        ApiKey.LIST_TRANSACTIONS: list_transactions,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_group_heartbeat,
+        ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: DescribeTopicPartitions(
+            cache, config.int("max.request.partition.size.limit")
+        ),
     }

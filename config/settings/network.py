@@ -3,7 +3,7 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, LOW, MEDIUM, PER_BROKER, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import INT, LONG, STRING
-from .parts import NETWORK_THREADS, REPLICATION, TOPIC_PARTITIONS
+from .parts import NETWORK_THREADS, REPLICATION
 
 QUEUED_MAX_REQUEST_BYTES = OwnDefault(
     "268435456",
@@ -40,7 +40,7 @@ SETTINGS = (
             "Connections for particular addresses or host names, as host:number pairs."),
     Setting("max.incremental.fetch.session.cache.slots", INT, "1000", at_least(0), MEDIUM, READ_ONLY, ACTED_ON,
             "Incremental fetch sessions kept at a time (KIP-227)."),
-    Setting("max.request.partition.size.limit", INT, "2000", at_least(1), MEDIUM, READ_ONLY, TOPIC_PARTITIONS,
+    Setting("max.request.partition.size.limit", INT, "2000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Most partitions that one answer to DescribeTopicPartitions describes."),
     Setting("num.network.threads", INT, "3", at_least(1), HIGH, CLUSTER_WIDE, NETWORK_THREADS,
             "Threads that read requests from sockets and write answers to them."),

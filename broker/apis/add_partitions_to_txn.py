@@ -1,0 +1,52 @@
+"""AddPartitionsToTxn (KIP-98): refused for good.
+
+Transactions are not served, and a producer that asks for them is to stop at once, with this code: on a retriable one it
+would go on for its whole time-out.
+
+Up to v3 clients send it for one transaction; from v4 on brokers do, for several (KIP-890).
+"""
+
+from collections.abc import Iterable
+
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+from .context import RequestContext
+
+__all__ = ["add_partitions_to_txn"]
+
+_FIRST_BATCHED_VERSION = 4
+
+
+def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    if context.api_version < _FIRST_BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_refusals(request.v3_and_below_topics))
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(
+                transactional_id=transaction.transactional_id, topic_results=_refusals(transaction.topics)
+            )
+            for transaction in request.transactions
+        ]
+    )
+
+
+def _refusals(topics: Iterable[AddPartitionsToTxnTopic]) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index, partition_error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

@@ -1,0 +1,65 @@
+"""DeleteRecords: the records before an offset go (KIP-107); −1 stands for the high watermark.
+
+v1 throttling happens after the response (KIP-219) · v2 flexible.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Protocol
+
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from ...replication.record_deletion import NO_LOW_WATERMARK, Deleted
+from ...storage.topic_partition import TopicPartition
+from .context import RequestContext
+from .partitions_by_topic import partitions_by_topic
+
+__all__ = ["DeleteRecords", "RecordDeleter"]
+
+
+class RecordDeleter(Protocol):
+    """`RecordDeletion`, as far as this handler needs it."""
+
+    def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Awaitable[Deleted]: ...
+
+
+class DeleteRecords:
+    """Handler."""
+
+    def __init__(self, deletion: RecordDeleter) -> None:
+        self._deletion = deletion
+
+    async def __call__(self, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+        """Of a partition that is named twice, the last offset counts."""
+        offsets = {
+            TopicPartition(topic.name, partition.partition_index): partition.offset
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        deletions = (self._delete(*wanted, request.timeout_ms) for wanted in offsets.items())
+        results = dict(zip(offsets, await asyncio.gather(*deletions), strict=True))
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsPartitionResult(
+                            partition_index=index, low_watermark=deleted.low_watermark, error_code=deleted.error
+                        )
+                        for index, deleted in partitions
+                    ],
+                )
+                for topic, partitions in partitions_by_topic(results).items()
+            ]
+        )
+
+    async def _delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Deleted:
+        try:
+            return await self._deletion.delete(topic_partition, offset, timeout_ms)
+        except KafkaError as error:
+            return Deleted(ErrorCode(error.code), NO_LOW_WATERMARK)

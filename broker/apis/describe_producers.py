@@ -1,0 +1,69 @@
+"""DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
+
+import asyncio
+
+from ...controller.topic_names import check_topic_name
+from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
+from ...protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicRequest,
+    TopicResponse,
+)
+from ...replication.partition_set import PartitionSet
+from ...storage.log import Log
+from ...storage.topic_partition import TopicPartition
+from ..metadata_cache import MetadataCache
+from .context import RequestContext
+
+__all__ = ["DescribeProducers"]
+
+
+class DescribeProducers:
+    """Handler. Any replica answers, not only the leader."""
+
+    def __init__(self, partitions: PartitionSet, cache: MetadataCache) -> None:
+        self._partitions = partitions
+        self._cache = cache
+
+    async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+        return DescribeProducersResponse(topics=list(await asyncio.gather(*map(self._topic, request.topics))))
+
+    async def _topic(self, topic: TopicRequest) -> TopicResponse:
+        try:
+            check_topic_name(topic.name)
+            if not self._cache.has_topic(topic.name):
+                raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
+        except KafkaError as error:
+            failed = [
+                PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
+                for index in topic.partition_indexes
+            ]
+            return TopicResponse(name=topic.name, partitions=failed)
+        described = (self._partition(TopicPartition(topic.name, index)) for index in topic.partition_indexes)
+        return TopicResponse(name=topic.name, partitions=list(await asyncio.gather(*described)))
+
+    async def _partition(self, topic_partition: TopicPartition) -> PartitionResponse:
+        index = topic_partition.partition
+        try:
+            # On the strand, where nobody changes it meanwhile.
+            producers = await self._partitions.require(topic_partition).run(_producers_of)
+        except KafkaError as error:
+            return PartitionResponse(partition_index=index, error_code=error.code)
+        return PartitionResponse(partition_index=index, active_producers=producers)
+
+
+def _producers_of(log: Log) -> list[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=entry.producer_id,
+            producer_epoch=entry.producer_epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.current_txn_first_offset,
+        )
+        for entry in log.producer_state.producers.values()
+    ]
