@@ -9,7 +9,8 @@ logs' strands; roles change on the loop, all at once for each partition:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -88,7 +89,7 @@ class StateChanges:
         self._offload = offload
         self._one_at_a_time = asyncio.Lock()
         self._listeners: list[LeadershipListener] = []
-        self._checkpointed: Mapping[TopicPartition, int] = {}
+        self._checkpointed: dict[TopicPartition, int] = {}
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
@@ -97,7 +98,7 @@ class StateChanges:
 
     async def load_high_watermarks(self) -> None:
         """Read the checkpoints of the last run: before the first order."""
-        self._checkpointed = await self._offload(self._logs.read_high_watermarks)
+        self._checkpointed = dict(await self._offload(self._logs.read_high_watermarks))
 
     # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
 
@@ -235,16 +236,7 @@ class StateChanges:
     def _on_strand(self, hosted: HostedPartition, step: Callable[[Log], Any]) -> "asyncio.Future[Any]":
         """Run a step behind what is queued on the log. The future raises what it raised."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-        def done(outcome: Any) -> None:
-            if future.done():
-                return
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        hosted.strand.submit(step, done)
+        hosted.strand.submit(step, partial(_settle, future))
         return future
 
     # -- StopReplica --------------------------------------------------------------------------------------------------
@@ -259,18 +251,30 @@ class StateChanges:
         async with self._one_at_a_time:
             self._check_controller(controller_epoch)
             resigned: list[Leadership] = []
-            codes = {}
-            for stop in stops:
-                try:
-                    self._stop(stop, resigned)
-                    codes[stop.topic_partition] = ErrorCode.NONE
-                except KafkaError as error:
-                    logger.warning("%s: not stopped: %s", stop.topic_partition, error)
-                    codes[stop.topic_partition] = error.code
+            outcomes = await asyncio.gather(*(self._stop(stop, resigned) for stop in stops))
             self._tell([], resigned)
-            return codes
+            return {stop.topic_partition: code for stop, code in zip(stops, outcomes, strict=True)}
 
-    def _stop(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
+    async def _stop(self, stop: ReplicaStop, resigned: list[Leadership]) -> ErrorCode:
+        topic_partition = stop.topic_partition
+        try:
+            self._resign(stop, resigned)
+            if stop.delete:
+                # Also when nothing is hosted: the topic may have been deleted while this broker was down.
+                await self._delete_log(topic_partition)
+        except KafkaError as error:
+            logger.warning("%s: not stopped: %s", topic_partition, error)
+            return error.code
+        return ErrorCode.NONE
+
+    async def _delete_log(self, topic_partition: TopicPartition) -> None:
+        """Returns when the log's directory has its name no more, so that a new log can be made under it."""
+        renamed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._checkpointed.pop(topic_partition, None)
+        self._logs.async_delete(topic_partition, partial(_settle, renamed))
+        await renamed
+
+    def _resign(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
         topic_partition = stop.topic_partition
         if self._partitions.is_offline(topic_partition):
             raise KafkaStorageError("its log directory is offline")
@@ -285,9 +289,6 @@ class StateChanges:
             else:
                 hosted.partition.resign()
                 self._partitions.wakeups.leadership_lost(hosted)
-        if stop.delete:
-            # Also when nothing is hosted: the topic may have been deleted while this broker was down.
-            self._logs.async_delete(topic_partition)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 
@@ -319,6 +320,16 @@ class StateChanges:
         if elected or resigned:
             for listener in self._listeners:
                 listener(elected, resigned)
+
+
+def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
+    """Of what a step on a strand returned or raised."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 def _agree(first: UUID | None, second: UUID | None) -> bool:

@@ -76,7 +76,8 @@ class LogStore:
         self._strands: dict[TopicPartition, Strand] = {}
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
         self.directories: list[LogDirectory] = []
-        self._deleted: list[tuple[str, int]] = []
+        self._deleted: list[str] = []
+        self._renames: dict[TopicPartition, Callable[[], None]] = {}
         self.on_directory_failure: DirectoryFailureCallback | None = None
         """Called on the loop with the directory's path and the partitions that were in it."""
         self.run_later: LaterCallback | None = None
@@ -163,7 +164,7 @@ class LogStore:
             if parsed is None:
                 logger.warning("%s: %s is no partition's directory; it is left alone", directory.path, name)
             elif parsed.suffix == DELETE_SUFFIX:
-                self._deleted.append((os.path.join(directory.path, name), self._clock()))
+                self._deleted.append(os.path.join(directory.path, name))
             elif parsed.suffix is not None:
                 kind = "stray" if parsed.suffix == STRAY_SUFFIX else "an unfinished move between log directories"
                 logger.warning("%s: %s is %s; it is left alone", directory.path, name, kind)
@@ -253,6 +254,8 @@ class LogStore:
         Not made when it is not new and a directory is offline: it may lie there. Blocks. Raises KafkaStorageError,
         ValueError when the log has another topic id.
         """
+        while (rename := self._renames.get(tp)) is not None:
+            rename()  # a log of that name is being deleted: its directory has to be out of the way
         with self._lock:
             log = self._logs.get(tp)
             if log is None:
@@ -302,15 +305,25 @@ class LogStore:
         delay_ms = log.config.file_delete_delay_ms
 
         def rename(log: Log) -> None:
-            # First the checkpoints: a log of the same name that is made later must not find this one's offsets there.
-            self._write_recovery_points(directory)
-            self._write_log_starts(directory)
-            log.rename_directory(new_path)
-            log.close_files()
+            if self._renames.get(tp) is not rename_now:
+                return  # who wants the name again was faster
+            try:
+                # First the checkpoints: a log of the same name that is made later must not find this one's offsets there.
+                self._write_recovery_points(directory)
+                self._write_log_starts(directory)
+                log.rename_directory(new_path)
+                log.mark_offline()  # what is still queued must not touch the name
+                log.close_files()
+            finally:
+                self._renames.pop(tp, None)
             logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
             self._later(delay_ms, lambda: self._delete_tree(directory, new_path))
 
-        strand.submit(rename, renamed)
+        def rename_now() -> None:
+            strand.run_now(rename)
+
+        self._renames[tp] = rename_now
+        strand.submit(rename)
 
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
@@ -362,7 +375,7 @@ class LogStore:
     def delete_leftovers(self) -> None:
         """Delete the `-delete` directories that the last stop left behind. Blocks."""
         leftovers, self._deleted = self._deleted, []
-        for path, _ in leftovers:
+        for path in leftovers:
             for directory in self.online_directories():
                 if os.path.dirname(path) == directory.path:
                     self._delete_tree(directory, path)

@@ -175,6 +175,25 @@ async def test_a_deleted_replica_leaves_nothing_behind(replicas: Replicas, tmp_p
     assert replicas.hosted().log.log_end_offset == 0
 
 
+async def test_a_deletion_is_answered_only_when_the_logs_name_is_free(tmp_path: Path) -> None:
+    """Else a topic made anew under that name would find the old directory."""
+    pool = WorkerPool(asyncio.get_running_loop(), 2)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order()
+    go_on = threading.Event()
+    replicas.hosted().strand.submit(lambda log: go_on.wait())
+    stopping = asyncio.create_task(stop(replicas, 0, delete=True))
+    await asyncio.sleep(0)
+    assert not stopping.done()
+    assert (tmp_path / "orders-0").exists()
+    go_on.set()
+    assert await stopping is ErrorCode.NONE
+    assert not (tmp_path / "orders-0").exists()
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
 async def test_a_stop_of_an_older_epoch_is_fenced(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=5)
     assert await stop(replicas, 4, delete=True) is ErrorCode.FENCED_LEADER_EPOCH
