@@ -323,7 +323,7 @@ class LogStore:
             strand.run_now(rename)
 
         self._renames[tp] = rename_now
-        strand.submit(rename)
+        strand.submit(rename, renamed)
 
     def _new_uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
