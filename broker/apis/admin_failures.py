@@ -1,4 +1,4 @@
-"""How the administrative APIs without an error code at the top of their answers say that the whole request failed."""
+"""How the administrative APIs without an error code at the top of their answers, or with more than that, say that the whole request failed."""
 
 from ...protocol.errors import KafkaError
 from ...protocol.messages import (
@@ -12,6 +12,7 @@ from ...protocol.messages import (
     delete_acls,
     delete_groups,
     delete_records,
+    describe_client_quotas,
     describe_groups,
     describe_log_dirs,
     describe_producers,
@@ -32,6 +33,7 @@ __all__ = [
     "delete_acls_failure",
     "delete_groups_failure",
     "delete_records_failure",
+    "describe_client_quotas_failure",
     "describe_groups_failure",
     "describe_log_dirs_failure",
     "describe_producers_failure",
@@ -191,6 +193,15 @@ def delete_acls_failure(
 ) -> delete_acls.DeleteAclsResponse:
     result = delete_acls.DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
     return delete_acls.DeleteAclsResponse(filter_results=[result] * len(request.filters))
+
+
+def describe_client_quotas_failure(
+    version: int, request: describe_client_quotas.DescribeClientQuotasRequest, error: KafkaError
+) -> describe_client_quotas.DescribeClientQuotasResponse:
+    """Null, as against an empty list of quotas."""
+    return describe_client_quotas.DescribeClientQuotasResponse(
+        error_code=error.code, error_message=error.message, entries=None
+    )
 
 
 def alter_client_quotas_failure(

@@ -1,0 +1,60 @@
+"""The table of what a broker serves, without a broker behind it."""
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+
+from pybroker.broker.apis.table import handlers
+from pybroker.config.config import Config
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Struct
+from pybroker.protocol.codec.schema import Array, Nested, Text
+
+__all__ = ["Anything", "error_codes", "served_apis", "with_one_of_each"]
+
+
+class Anything:
+    """Stands for each part of a broker where nobody asks it: whatever is wanted of it is there."""
+
+    def __getattr__(self, name: str) -> "Anything":
+        return self
+
+    def __call__(self, *arguments: Any, **named: Any) -> "Anything":
+        return self
+
+
+def served_apis() -> list[ApiKey]:
+    """The table's keys, and ApiVersions, which is derived from it."""
+    parts: dict[str, Any] = {name: Anything() for name in signature(handlers).parameters}
+    parts["config"] = Config.load("")
+    return sorted([*handlers(**parts), ApiKey.API_VERSIONS])
+
+
+def with_one_of_each(struct_type: type[Struct], version: int) -> Any:
+    """A message with one element in each array that this version has, however deep; all else has its default."""
+    fields: dict[str, Any] = {}
+    for field in struct_type.SCHEMA.fields:
+        if version in field.versions and isinstance(field.type, Array):
+            match field.type.element:
+                case Nested(struct):
+                    element: Any = with_one_of_each(struct, version)
+                case Text():
+                    element = "name"
+                case _:
+                    element = 0
+            fields[field.name] = [element]
+    return struct_type(**fields)
+
+
+def error_codes(struct: Struct, version: int) -> Iterator[int]:
+    """All error codes that a message has in this version, the top one first, but for that of a topic's settings in
+    CreateTopics: it only says that they could not be shown."""
+    for field in struct.SCHEMA.fields:
+        if version not in field.versions:
+            continue
+        value = getattr(struct, field.name)
+        if field.name.endswith("error_code") and field.name != "topic_config_error_code":
+            yield value
+        for element in value if isinstance(value, list) else [value]:
+            if isinstance(element, Struct):
+                yield from error_codes(element, version)
