@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from .config_error import ConfigError
 from .consistency import check_consistency
+from .dynamic_layers import NO_DYNAMIC_SETTINGS, DynamicLayers, overlaid
 from .listeners import Listener, parse_listeners, parse_protocol_map
 from .properties import parse_properties, read_properties
 from .refusals import check_refusals
@@ -40,6 +41,10 @@ class Source(Enum):
     DEFAULT = "default"
     FILE = "file"
     OVERRIDE = "override"
+    CLUSTER_WIDE = "cluster-wide"
+    """Set while the brokers run, for all of them."""
+    PER_BROKER = "per-broker"
+    """Set while the broker runs, for it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +63,27 @@ class Config(TypedValues):
     together. Building one checks everything: a Config that exists may be started with.
     """
 
-    __slots__ = ("_given", "_listener_given", "unknown", "uses_embedded_store")
+    __slots__ = ("_given", "_listener_given", "_static", "dynamic", "file", "unknown", "uses_embedded_store")
 
+    dynamic: DynamicLayers
+    """What was set while the broker runs."""
+    file: Path | None
+    """The file that ``load`` read, if it was one."""
     uses_embedded_store: bool
     """No ``zookeeper.connect``: one broker, its metadata in a file of its own."""
     unknown: Mapping[str, Given]
     """What was set under names that are in no table."""
 
-    def __init__(self, given: Mapping[str, Given]) -> None:
+    def __init__(
+        self, static: Mapping[str, Given], dynamic: DynamicLayers = NO_DYNAMIC_SETTINGS, file: Path | None = None
+    ) -> None:
+        given = overlaid(overlaid(static, _given_cluster_wide(dynamic)), _given_per_broker(dynamic))
+        self._static = MappingProxyType(dict(static))
+        self.dynamic = dynamic
+        self.file = file
         known = {name: value for name, value in given.items() if name in BROKER_SETTINGS}
         rest = {name: value for name, value in given.items() if name not in BROKER_SETTINGS}
-        self._given = MappingProxyType(dict(given))
+        self._given = MappingProxyType(given)
         self._listener_given = {name: value for name, value in rest.items() if base_setting(name) is not None}
         self.unknown = MappingProxyType({name: rest[name] for name in rest if name not in self._listener_given})
         self.uses_embedded_store = "zookeeper.connect" not in known or trim(known["zookeeper.connect"].text) == ""
@@ -108,7 +123,7 @@ class Config(TypedValues):
             lines, source = parse_properties(properties), "settings"
         given = {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
         given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in (overrides or {}).items()})
-        return cls(given)
+        return cls(given, file=properties if isinstance(properties, Path) else None)
 
     def with_overrides(self, overrides: Mapping[str, str]) -> "Config":
         """These settings with others above them.
@@ -116,9 +131,36 @@ class Config(TypedValues):
         Raises:
             ConfigError: as ``load``.
         """
-        given = dict(self._given)
+        given = dict(self._static)
         given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in overrides.items()})
-        return Config(given)._checked()
+        return Config(given, self.dynamic, self.file)._checked()
+
+    def with_dynamic(self, dynamic: DynamicLayers) -> "Config":
+        """These settings with what was set while the broker runs, in place of what was so before.
+
+        Raises:
+            ConfigError: as ``load``.
+        """
+        return Config(self._static, dynamic, self.file)._checked()
+
+    def with_static(self, static: Mapping[str, Given]) -> "Config":
+        """What was set while the broker runs, above other settings than the present ones.
+
+        Raises:
+            ConfigError: as ``load``.
+        """
+        return Config(static, self.dynamic, self.file)._checked()
+
+    def reread(self) -> "Config":
+        """What ``load`` would give now; overrides are kept. A Config that came from no file gives itself.
+
+        Raises:
+            ConfigError: as ``load``.
+        """
+        if self.file is None:
+            return self
+        overrides = {name: given.text for name, given in self._static.items() if given.source is Source.OVERRIDE}
+        return Config.load(self.file, overrides)
 
     def _checked(self) -> "Config":
         check_refusals(self)
@@ -138,8 +180,18 @@ class Config(TypedValues):
 
     @property
     def given(self) -> Mapping[str, Given]:
-        """What was set, by name, known or not."""
+        """What was set, by name, known or not; of several layers the uppermost."""
         return self._given
+
+    @property
+    def static(self) -> Mapping[str, Given]:
+        """What was set at the start: in the file and beside it."""
+        return self._static
+
+    @property
+    def layers(self) -> tuple[Mapping[str, Given], ...]:
+        """What was set, layer by layer: for this broker while it runs, for all of them, at the start."""
+        return _given_per_broker(self.dynamic), _given_cluster_wide(self.dynamic), self._static
 
     def is_given(self, name: str) -> bool:
         """Whether somebody set it."""
@@ -263,6 +315,16 @@ def base_setting(name: str) -> Setting | None:
     if base not in BROKER_SETTINGS:
         base = next((suffix for suffix in _BASES_BEHIND_A_MECHANISM if base.endswith("." + suffix)), base)
     return BROKER_SETTINGS.get(base)
+
+
+def _given_cluster_wide(dynamic: DynamicLayers) -> dict[str, Given]:
+    place = "set cluster-wide while running"
+    return {name: Given(text, Source.CLUSTER_WIDE, place) for name, text in dynamic.cluster_wide.items()}
+
+
+def _given_per_broker(dynamic: DynamicLayers) -> dict[str, Given]:
+    place = "set for this broker while running"
+    return {name: Given(text, Source.PER_BROKER, place) for name, text in dynamic.per_broker.items()}
 
 
 def _parse(setting: Setting, name: str, given: Given) -> Value:

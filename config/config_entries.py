@@ -1,12 +1,12 @@
 """Settings as DescribeConfigs shows them (KIP-133, KIP-226 synonyms, KIP-569 types and documentation)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
 from .config import Config
+from .dynamic_layers import same_thing
 from .setting import Scope, Setting
-from .table import BROKER_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from .topic_config import TopicConfig
 from .values import ValueType, format_value
 
@@ -62,15 +62,14 @@ class ConfigEntry:
     synonyms: tuple[ConfigSynonym, ...]
 
 
-# Broker settings that say one thing in several units or by several names, first found first.
-_SAME_THING = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+# The layers of a Config, uppermost first.
+_LAYER_SOURCES = (
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+    ConfigSource.STATIC_BROKER_CONFIG,
 )
-_SYNONYMS: dict[str, tuple[str, ...]] = {name: names for names in _SAME_THING for name in names}
 # The scheduler's interval is the other's default, but not the other way round.
-_SYNONYMS["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+_FLUSH_INTERVAL = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 
 def broker_entries(config: Config) -> list[ConfigEntry]:
@@ -79,28 +78,49 @@ def broker_entries(config: Config) -> list[ConfigEntry]:
     return [_broker_entry(config, name) for name in dict.fromkeys([*names, *config.given])]
 
 
+def cluster_entries(config: Config) -> list[ConfigEntry]:
+    """What was set for all brokers while they run, each with that layer alone."""
+    return [_cluster_entry(config, name) for name in config.dynamic.cluster_wide]
+
+
 def topic_entries(config: Config, topic: TopicConfig) -> list[ConfigEntry]:
     """Every setting of a topic on this broker."""
     return [_topic_entry(config, topic, setting) for setting in TOPIC_SETTINGS.values()]
 
 
 def _broker_entry(config: Config, name: str) -> ConfigEntry:
-    setting = config.setting(name)
-    if setting is None:
-        return ConfigEntry(name, None, ConfigSource.STATIC_BROKER_CONFIG, True, True, ConfigType.UNKNOWN, None, ())
-    hidden = setting.is_secret
+    setting = _setting(config, name)
     value = format_value(config.value(name)) if name in BROKER_SETTINGS else config.given[name].text
-    # A setting for one listener falls back to the common one.
-    names = _SYNONYMS.get(name, (name,)) if name == setting.name else (name, setting.name)
-    synonyms = _broker_synonyms(config, name, names, hidden)
+    return _entry(name, setting, value, _broker_synonyms(config, name, _is_hidden(setting)))
+
+
+def _cluster_entry(config: Config, name: str) -> ConfigEntry:
+    setting = _setting(config, name)
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    synonyms = [one for one in _broker_synonyms(config, name, _is_hidden(setting)) if one.source is source]
+    return _entry(name, setting, config.dynamic.cluster_wide[name], tuple(synonyms))
+
+
+def _setting(config: Config, name: str) -> Setting | None:
+    return config.setting(name) or DYNAMIC_ONLY_SETTINGS.get(name)
+
+
+def _is_hidden(setting: Setting | None) -> bool:
+    """What is of no known type may be a secret."""
+    return setting is None or setting.is_secret
+
+
+def _entry(name: str, setting: Setting | None, value: str | None, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    in_table = BROKER_SETTINGS.get(name)
     return ConfigEntry(
         name,
-        None if hidden else value,
+        None if _is_hidden(setting) else value,
         synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
-        hidden,
-        setting.scope is Scope.READ_ONLY,
-        _type(setting.type),
-        setting.doc,
+        _is_hidden(setting),
+        # Like Kafka's: by the very name, so that a single listener's settings seem read-only.
+        in_table is None or in_table.scope is Scope.READ_ONLY,
+        ConfigType.UNKNOWN if setting is None else _type(setting.type),
+        None if setting is None else setting.doc,
         synonyms,
     )
 
@@ -110,23 +130,24 @@ def _topic_entry(config: Config, topic: TopicConfig, setting: Setting) -> Config
     value = format_value(topic.value(name))
     synonyms: tuple[ConfigSynonym, ...] = ()
     if setting.synonyms:
-        first = setting.synonyms[0]
-        synonyms = _broker_synonyms(config, first, _SYNONYMS.get(first, (first,)), hidden=False)
+        synonyms = _broker_synonyms(config, setting.synonyms[0], hidden=False)
     if name in topic.overrides:
         synonyms = (ConfigSynonym(name, value, ConfigSource.TOPIC_CONFIG), *synonyms)
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
     return ConfigEntry(name, value, source, False, False, _type(setting.type), setting.doc, synonyms)
 
 
-def _broker_synonyms(config: Config, name: str, names: Iterable[str], hidden: bool) -> tuple[ConfigSynonym, ...]:
-    """What was given under the names, then their defaults; like Kafka's, the list begins at ``name`` itself.
+def _broker_synonyms(config: Config, name: str, hidden: bool) -> tuple[ConfigSynonym, ...]:
+    """What was given, layer by layer, then the defaults; like Kafka's, the list begins at ``name`` itself.
 
     So a topic whose retention comes from ``log.retention.hours`` shows no synonyms and the source "default".
     """
+    names = _names_of(config, name)
     found = [
-        ConfigSynonym(other, None if hidden else config.given[other].text, ConfigSource.STATIC_BROKER_CONFIG)
+        ConfigSynonym(other, None if hidden else layer[other].text, source)
+        for layer, source in zip(config.layers, _LAYER_SOURCES, strict=True)
         for other in names
-        if other in config.given
+        if other in layer
     ]
     for other in names:
         setting = BROKER_SETTINGS.get(other)
@@ -135,6 +156,16 @@ def _broker_synonyms(config: Config, name: str, names: Iterable[str], hidden: bo
             found.append(ConfigSynonym(other, None if hidden else default, ConfigSource.DEFAULT_CONFIG))
     start = next((index for index, synonym in enumerate(found) if synonym.name == name), len(found))
     return tuple(found[start:])
+
+
+def _names_of(config: Config, name: str) -> tuple[str, ...]:
+    """The names under which Kafka looks for a setting's value."""
+    if name == _FLUSH_INTERVAL[0]:
+        return _FLUSH_INTERVAL
+    setting = config.setting(name)
+    if setting is not None and setting.name != name:
+        return name, setting.name  # one listener's falls back to the common one
+    return same_thing(name)
 
 
 def _type(value_type: ValueType) -> ConfigType:

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .former_names import DYNAMIC_ONLY_NAMES, FORMER_NAMES
+from .former_names import FORMER_NAMES
 from .setting import Scope, Setting, SupportKind
-from .table import BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SECTIONS, BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 
 SETTINGS_PAGE = "settings.md"
 DEVIATIONS_PAGE = "deviations.md"
@@ -32,8 +32,11 @@ The column *here* says what pybroker does about a setting that somebody set:
 - **refused**: it asks for protection or for another mode of Kafka, which are not there; any value but Kafka's default
   stops the start with one line.
 
-*Changes* says where Kafka lets a setting be changed while brokers run: per broker, or cluster-wide. A setting for one
-listener only is written `listener.name.<listener>.<setting>`.
+*Changes* says which settings can be changed while brokers run, by `kafka-configs` or an admin client: for single
+brokers (per-broker), or for single brokers and for all (cluster-wide). What is set for one broker stands above what is
+set for all, and both stand above the file. These settings are also read again from the file when the process gets
+SIGHUP; changes of others are named in the log and need a restart. A setting for one listener only is written
+`listener.name.<listener>.<setting>`.
 """
 
 _HERE = {
@@ -55,6 +58,10 @@ def settings_page() -> str:
         "## Topics\n\nSet on a topic, by `kafka-topics` or `kafka-configs`; without it the broker's setting in the "
         "third column holds, the first of several that is set.\n\n"
         + _table(tuple(TOPIC_SETTINGS.values()), ("Broker's setting", _synonyms))
+    )
+    parts.append(
+        "## Set while brokers run only\n\nSet by `kafka-configs`, for a broker or for all; in the file they are "
+        "ignored.\n\n" + _table(tuple(DYNAMIC_ONLY_SETTINGS.values()), ("Changes", _changes))
     )
     parts.append(
         "## Names of the past\n\nThese are ignored, and one line in the log says what stands for them.\n\n" + _former()
@@ -138,7 +145,6 @@ def _here(setting: Setting) -> str:
 def _former() -> str:
     lines = ["| Name | |", "| --- | --- |"]
     lines += [f"| `{name}` | {instead} |" for name, instead in sorted(FORMER_NAMES.items())]
-    lines += [f"| `{name}` | set while the broker runs, by kafka-configs |" for name in sorted(DYNAMIC_ONLY_NAMES)]
     return "\n".join(lines) + "\n"
 
 

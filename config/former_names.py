@@ -52,12 +52,3 @@ FORMER_NAMES: dict[str, str] = {
     "zk.sessiontimeout.ms": "use zookeeper.session.timeout.ms",
     "zk.synctime.ms": "nothing stands for it, it had no effect",
 }
-
-# Kafka takes these while it runs (``DynamicConfig.Broker``), never from its file.
-DYNAMIC_ONLY_NAMES = frozenset(
-    {
-        "follower.replication.throttled.rate",
-        "leader.replication.throttled.rate",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
-)

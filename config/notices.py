@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from .former_names import DYNAMIC_ONLY_NAMES, FORMER_NAMES
+from .former_names import FORMER_NAMES
 from .setting import Setting, SupportKind
-from .table import BROKER_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 
 if TYPE_CHECKING:
     from .config import Config
@@ -25,10 +25,7 @@ _ACTED_ON_BY_LISTENER = frozenset({"max.connections"})
 
 def notices(config: "Config") -> list[str]:
     """What to tell whoever starts the broker, one line each, in the order the settings were given."""
-    lines = []
-    for name in config.given:
-        setting = config.setting(name)
-        lines += _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
+    lines = [line for name in config.given for line in notices_of(config, name)]
     if config.uses_embedded_store:
         lines += [
             f"{name}={config.int(name)} with a single broker: {consequence}"
@@ -36,6 +33,14 @@ def notices(config: "Config") -> list[str]:
             if config.int(name) > 1
         ]
     return lines
+
+
+def notices_of(config: "Config", name: str) -> list[str]:
+    """What to tell of one setting that was given: nothing, or one line."""
+    setting = config.setting(name)
+    if setting is None and name in config.dynamic:
+        setting = DYNAMIC_ONLY_SETTINGS.get(name)
+    return _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
 
 
 def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
@@ -57,7 +62,7 @@ def _of_unknown(config: "Config", name: str) -> str:
     where = f"{name} ({config.given[name].place})"
     if name in FORMER_NAMES:
         return f"{where} is ignored, Kafka took it away long ago: {FORMER_NAMES[name]}"
-    if name in DYNAMIC_ONLY_NAMES:
+    if name in DYNAMIC_ONLY_SETTINGS:
         return f"{where} is ignored: it is set while the broker runs, by kafka-configs"
     if name in TOPIC_SETTINGS:
         synonyms = TOPIC_SETTINGS[name].synonyms

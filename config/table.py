@@ -45,5 +45,8 @@ BROKER_SECTIONS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
 BROKER_SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {setting.name: setting for _, rows in BROKER_SECTIONS for setting in rows}
 )
+DYNAMIC_ONLY_SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {setting.name: setting for setting in quotas.DYNAMIC_ONLY}
+)
 TOPIC_SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in topic.SETTINGS})
 OWN_NAMES: frozenset[str] = frozenset(setting.name for setting in own.SETTINGS)

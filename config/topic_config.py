@@ -37,13 +37,23 @@ class TopicConfig(TypedValues):
         Raises:
             ConfigError: an unknown name, or a value that is not allowed; one plain line.
         """
-        overrides = overrides or {}
+        topic = cls.in_force(config, overrides or {})
+        _check_together(topic)
+        return topic
+
+    @classmethod
+    def in_force(cls, config: Config, overrides: Mapping[str, str]) -> "TopicConfig":
+        """The settings that a topic which is there goes by: ``defaults`` without the checks that look at several.
+
+        What was right when the topic's own settings were made may not fit the broker's any more.
+
+        Raises:
+            ConfigError: as ``defaults``.
+        """
         values = broker_defaults(config)
         for name, text in overrides.items():
             values[name] = _parse(name, text)
-        topic = cls(values, overrides)
-        _check_together(topic)
-        return topic
+        return cls(values, overrides)
 
     @property
     def timestamp_before_max_ms(self) -> int:
@@ -84,6 +94,23 @@ def broker_defaults(config: Config) -> dict[str, Value | None]:
     return values
 
 
+def usable_overrides(overrides: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Of a topic's stored settings those that can be acted on, and one line for each of the others.
+
+    Another broker of the cluster, or a newer one, may have stored what this one would refuse.
+    """
+    good: dict[str, str] = {}
+    problems: list[str] = []
+    for name, text in overrides.items():
+        try:
+            _parse(name, text)
+        except ConfigError as error:
+            problems.append(str(error))
+        else:
+            good[name] = text
+    return good, problems
+
+
 def _parse(name: str, text: str) -> Value:
     setting = TOPIC_SETTINGS.get(name)
     if setting is None:
@@ -98,3 +125,5 @@ def _check_together(topic: TopicConfig) -> None:
     least, most = topic.int("min.compaction.lag.ms"), topic.int("max.compaction.lag.ms")
     if least > most:
         raise ConfigError(f"min.compaction.lag.ms={least}: must not exceed max.compaction.lag.ms={most}")
+    if topic.boolean("remote.storage.enable"):
+        raise ConfigError("remote.storage.enable=true: tiered storage is not there")

@@ -333,18 +333,54 @@ class ClusterTree:
         reads = await _all_found({name: self.store.get(znodes.config_path(entity_type, name)) for name in names})
         return {name: dict(ConfigEntity.decode(entity_type, name, data).settings) for name, (data, _) in reads.items()}
 
-    async def set_config(self, entity: ConfigEntity) -> None:
-        """Write settings and notify every broker of the change."""
-        controller = await self.controller()
-        guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller[1])] if controller else []
-        exists = await self.store.exists(entity.path) is not None
-        write: Operation = SetData(entity.path, entity.encode()) if exists else Create(entity.path, entity.encode())
-        notification = Create(
-            znodes.CONFIG_CHANGE_PREFIX,
-            znodes.encode_config_change(f"{entity.entity_type}/{entity.name}"),
-            sequential=True,
-        )
-        await self.store.multi([*guard, write, notification])
+    async def change_config(
+        self, entity_type: str, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> Mapping[str, str]:
+        """Replace the settings of an entity by what ``change`` makes of them, and notify every broker of it.
+
+        Gives what was written. ``change`` is called again when somebody else was faster; what it raises is passed on.
+        """
+        path = znodes.config_path(entity_type, name)
+        while True:
+            controller = await self.controller()
+            guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller[1])] if controller else []
+            try:
+                data, stat = await self.store.get(path)
+            except NoNodeError:
+                entity = ConfigEntity(entity_type, name, change({}))
+                write: Operation = Create(path, entity.encode())
+            else:
+                entity = ConfigEntity(entity_type, name, change(ConfigEntity.decode(entity_type, name, data).settings))
+                write = SetData(path, entity.encode(), stat.version)
+            notification = znodes.encode_config_change(f"{entity_type}/{name}")
+            operations = [*guard, write, Create(znodes.CONFIG_CHANGE_PREFIX, notification, sequential=True)]
+            try:
+                await self.store.multi(operations)
+            except (BadVersionError, NodeExistsError, NoNodeError) as error:
+                assert error.operation_index is not None
+                if isinstance(error, NoNodeError) and isinstance(operations[error.operation_index], Create):
+                    raise  # the skeleton of the tree is missing
+                continue
+            return entity.settings
+
+    async def config_changes(self, watch: Watch | None = None) -> list[str]:
+        """The names of the notifications that are there, oldest first."""
+        return await self.store.children(znodes.CONFIG_CHANGES_PATH, watch)
+
+    async def config_change(self, notification: str) -> tuple[bytes, int] | None:
+        """What a notification holds (`znodes.decode_config_change`), and when it was made, in ms; None: it is gone."""
+        try:
+            data, stat = await self.store.get(znodes.config_change_path(notification))
+        except NoNodeError:
+            return None
+        return data, stat.ctime_ms
+
+    async def forget_config_change(self, notification: str) -> None:
+        """Delete a notification; another broker may have been faster."""
+        try:
+            await self.store.delete(znodes.config_change_path(notification))
+        except NoNodeError:
+            return
 
     async def _controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
         try:

@@ -77,6 +77,10 @@ class TopicAdmin:
         self._live_brokers = live_brokers
         self._random = random
 
+    def update_config(self, config: Config) -> None:
+        """The broker's own (dynamic) settings have changed."""
+        self._config = config
+
     async def create(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
         """Write a new topic into the tree. It has leaders a little later.
 

@@ -353,6 +353,18 @@ def config_path(entity_type: str, name: str) -> str:
     return f"/config/{entity_type}/{name}"
 
 
+def config_change_path(notification: str) -> str:
+    return f"{CONFIG_CHANGES_PATH}/{notification}"
+
+
+def config_change_number(notification: str) -> int:
+    """The number that the tree gave a notification; they rise. ZnodeDecodeError."""
+    digits = config_change_path(notification).removeprefix(CONFIG_CHANGE_PREFIX)
+    if not digits.isdecimal():
+        raise ZnodeDecodeError(config_change_path(notification), "this is no name of a notification")
+    return int(digits)
+
+
 def encode_config_change(entity_path: str) -> bytes:
     """``entity_path`` without ``/config/``: ``topics/orders``."""
     return encode_json({"version": 2, "entity_path": entity_path})

@@ -1,9 +1,9 @@
 """Settings of quotas."""
 
 from ..checks import at_least
-from ..setting import LOW, READ_ONLY, Setting
-from ..values import CLASS, INT
-from .parts import QUOTAS
+from ..setting import CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
+from ..values import CLASS, INT, LONG
+from .parts import DIRECTORY_MOVES, QUOTAS, THROTTLES
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
@@ -26,5 +26,17 @@ SETTINGS = (
             "Windows of time kept for measuring replication."),
     Setting("replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
             "Length of a window for measuring replication."),
+)
+# Kafka takes these while it runs (``QuotaConfigs.brokerQuotaConfigs``), never from its file.
+DYNAMIC_ONLY = (
+    Setting("follower.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
+            THROTTLES,
+            "Bytes a second that throttled replicas of this broker take from their leaders."),
+    Setting("leader.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
+            THROTTLES,
+            "Bytes a second that this broker sends to throttled replicas of what it leads."),
+    Setting("replica.alter.log.dirs.io.max.bytes.per.second", LONG, "9223372036854775807", at_least(0), MEDIUM,
+            CLUSTER_WIDE, DIRECTORY_MOVES,
+            "Bytes a second that moves between log directories of this broker take."),
 )
 # fmt: on

@@ -1,0 +1,140 @@
+"""What may be set while brokers run, and what is wrong with a wish (Kafka's DynamicBrokerConfig)."""
+
+from collections.abc import Mapping
+
+from .config import Config, base_setting
+from .config_error import ConfigError
+from .setting import Scope, Setting
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
+from .values import BadValueError, trim
+
+__all__ = ["changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
+
+# These take another process here: sockets are bound once, at the start.
+_FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map"})
+# Kafka lets these be set for one listener, never for all (``SslConfigs.RECONFIGURABLE_CONFIGS``).
+_PER_LISTENER_ONLY = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+# A listener's own value of these may be set for all brokers.
+_CLUSTER_WIDE_FOR_A_LISTENER = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
+# At most doubled and at least halved at a time.
+_THREAD_COUNTS = (
+    "background.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
+# Kafka's table allows 0 in the file; while it runs it does not take it.
+_AT_LEAST_ONE = ("max.connection.creation.rate", "max.connections")
+
+
+def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:
+    """Check names and single values, as they are asked for or stored.
+
+    Args:
+        per_broker: for one broker; else for all of them.
+
+    Raises:
+        ConfigError: one line that names every setting with the first fault found.
+    """
+    _refuse([name for name in settings if not _is_dynamic(name)], "cannot be changed while the broker runs")
+    _refuse([name for name in settings if name in _FIXED_HERE], "cannot be changed while pybroker runs")
+    _refuse([name for name in settings if name in _PER_LISTENER_ONLY], "can be changed for single listeners only")
+    for name, text in settings.items():
+        _check_value(name, text)
+    if not per_broker:
+        names = [name for name in settings if _is_per_broker(name)]
+        _refuse(names, "can be changed for single brokers only, not for all of them at once")
+
+
+def usable(settings: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, str], list[str]]:
+    """Of stored settings those that can be acted on, and one line for each of the others.
+
+    Another broker of the cluster, or a newer one, may have stored what this one would refuse.
+    """
+    good: dict[str, str] = {}
+    problems: list[str] = []
+    for name, text in settings.items():
+        try:
+            check_dynamic({name: text}, per_broker=per_broker)
+        except ConfigError as error:
+            problems.append(str(error))
+        else:
+            good[name] = text
+    return good, problems
+
+
+def check_change(old: Config, new: Config) -> None:
+    """Check what a broker that runs with ``old`` cannot make of ``new``.
+
+    Raises:
+        ConfigError: a number of threads changes too much at once, or a limit would let nobody in.
+    """
+    for name in _THREAD_COUNTS:
+        before, after = old.int(name), new.int(name)
+        if not before // 2 <= after <= before * 2:
+            raise ConfigError(f"{name}={after}: must be from half to twice the present {before}")
+    for name in changed_settings(old, new):
+        base = base_setting(name)
+        if (base.name if base is not None else name) in _AT_LEAST_ONE and new.value_given(name) == 0:
+            raise ConfigError(f"{name}=0: must be at least 1 while the broker runs")
+
+
+def changed_settings(old: Config, new: Config) -> list[str]:
+    """The names, also of single listeners' settings, under which ``new`` says something else."""
+    names = dict.fromkeys([*BROKER_SETTINGS, *old.given, *new.given])
+    return [name for name in names if _value_of(old, name) != _value_of(new, name)]
+
+
+def is_reloadable(name: str) -> bool:
+    """Whether a change in the file can be acted on without a restart."""
+    return _is_dynamic(name) and name not in _FIXED_HERE
+
+
+def _value_of(config: Config, name: str) -> object:
+    if name in BROKER_SETTINGS:
+        return config.value(name)
+    given = config.given.get(name)
+    return None if given is None else trim(given.text)
+
+
+def _is_dynamic(name: str) -> bool:
+    """Names of no setting at all may be meant for a plug-in: Kafka stores them."""
+    setting = BROKER_SETTINGS.get(name)
+    return setting is None or setting.scope is not Scope.READ_ONLY
+
+
+def _is_per_broker(name: str) -> bool:
+    base = base_setting(name)
+    if base is not None:
+        return base.name not in _CLUSTER_WIDE_FOR_A_LISTENER
+    return name in BROKER_SETTINGS and BROKER_SETTINGS[name].scope is Scope.PER_BROKER
+
+
+def _check_value(name: str, text: str) -> None:
+    setting: Setting | None = BROKER_SETTINGS.get(name) or DYNAMIC_ONLY_SETTINGS.get(name) or base_setting(name)
+    if setting is None:
+        return
+    try:
+        setting.parse(text)
+    except BadValueError as error:
+        shown = "[hidden]" if setting.is_secret else trim(text)
+        raise ConfigError(f"{name}={shown}: {error}") from None
+
+
+def _refuse(names: list[str], why: str) -> None:
+    if names:
+        raise ConfigError(f"{', '.join(names)}: {why}")
