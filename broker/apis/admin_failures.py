@@ -1,4 +1,4 @@
-"""How the administrative APIs without an error code at the top of their answers, or with more than that, say that the whole request failed."""
+"""How the administrative APIs whose answers have no error code at the top, or not only there, say that all failed."""
 
 from ...protocol.errors import KafkaError
 from ...protocol.messages import (

@@ -1,0 +1,100 @@
+"""Wishes to move partitions: granted when they are fulfilled, refused otherwise, never taken and then not done."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.protocol.errors import (
+    InvalidReplicaAssignmentError,
+    KafkaError,
+    NoReassignmentInProgressError,
+    NotControllerError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.control_plane import ControlPlane
+
+T0 = TopicPartition("t", 0)
+NOWHERE = TopicPartition("t", 9)
+
+
+@pytest.fixture
+async def plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
+    """Brokers 1 and 2, partition t-0 on both."""
+    started = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await started.create_topic("t", {0: (1, 2)})
+    await started.settled()
+    yield started
+    await started.stop()
+
+
+async def answer(plane: ControlPlane, partition: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
+    return (await plane.controller.reassign({partition: target}))[partition]
+
+
+async def test_replicas_that_are_there_are_a_wish_fulfilled(plane: ControlPlane) -> None:
+    assert await answer(plane, T0, (1, 2)) is None
+
+
+async def test_without_a_move_there_is_nothing_to_call_off(plane: ControlPlane) -> None:
+    assert isinstance(await answer(plane, T0, None), NoReassignmentInProgressError)
+    assert isinstance(await answer(plane, NOWHERE, None), NoReassignmentInProgressError)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ((), "Empty replica list"),
+        ((1, 1), "Duplicate replica ids"),
+        ((-1,), "Invalid broker id"),
+        ((1, 7), r"not alive\. Replica list: \[7\], live broker list: \[1, 2\]"),
+    ],
+)
+async def test_what_no_cluster_could_do_is_invalid(plane: ControlPlane, target: tuple[int, ...], message: str) -> None:
+    error = await answer(plane, T0, target)
+    assert isinstance(error, InvalidReplicaAssignmentError)
+    with pytest.raises(InvalidReplicaAssignmentError, match=message):
+        raise error
+
+
+async def test_a_replica_that_is_down_may_stay_but_not_come(plane: ControlPlane) -> None:
+    await plane.take_down(2)
+    await plane.settled()
+    assert await answer(plane, T0, (1, 2)) is None
+    await plane.create_topic("u", {0: (1,)})
+    await plane.settled()
+    assert isinstance(await answer(plane, TopicPartition("u", 0), (1, 2)), InvalidReplicaAssignmentError)
+
+
+async def test_brokers_are_looked_at_before_the_partition(plane: ControlPlane) -> None:
+    assert isinstance(await answer(plane, NOWHERE, (7,)), InvalidReplicaAssignmentError)
+    assert isinstance(await answer(plane, NOWHERE, (1,)), UnknownTopicOrPartitionError)
+
+
+@pytest.mark.parametrize("target", [(2, 1), (1,), (2,)])
+async def test_a_real_move_is_refused_and_nothing_changes(plane: ControlPlane, target: tuple[int, ...]) -> None:
+    assert isinstance(await answer(plane, T0, target), UnsupportedVersionError)
+    assert plane.controller.context.assignment(T0) == ReplicaAssignment((1, 2))
+    assert await plane.controller.reassignments(None) == {}
+
+
+async def test_moves_under_way_are_listed(plane: ControlPlane) -> None:
+    """Another controller may have left them behind."""
+    moving = ReplicaAssignment((1, 2), adding=(2,))
+    plane.controller.context.put_assignment(T0, moving)
+    plane.controller.context.partitions_being_reassigned[T0] = None
+    assert await plane.controller.reassignments(None) == {T0: moving}
+    assert await plane.controller.reassignments([T0, NOWHERE]) == {T0: moving}
+    assert await plane.controller.reassignments([NOWHERE]) == {}
+    assert isinstance(await answer(plane, T0, (1, 2)), UnsupportedVersionError)
+    assert isinstance(await answer(plane, T0, None), UnsupportedVersionError)
+
+
+async def test_only_the_controller_knows(plane: ControlPlane) -> None:
+    await plane.controller.call("resign", plane.controller._resign)
+    with pytest.raises(NotControllerError):
+        await answer(plane, T0, (1, 2))
+    with pytest.raises(NotControllerError):
+        await plane.controller.reassignments(None)

@@ -1,0 +1,154 @@
+"""Giving a topic more partitions: what is checked, what is written, what overtakes it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+from pybroker.controller import znodes
+from pybroker.controller.assignment import BrokerRack
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS
+from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
+from pybroker.controller.znodes import ControllerInfo, TopicInfo
+from pybroker.protocol.errors import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
+    KafkaError,
+    NotControllerError,
+    ReassignmentInProgressError,
+    UnknownServerError,
+    UnknownTopicOrPartitionError,
+)
+
+
+class Cluster:
+    """Brokers 1, 2 and 3, and a topic ``t`` of two partitions with two replicas each."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        self.brokers = [BrokerRack(1), BrokerRack(2), BrokerRack(3)]
+        self.growth = TopicGrowth(tree, lambda: self.brokers)
+
+    async def create(self, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> None:
+        partitions = {index: ReplicaAssignment(replicas) for index, replicas in assignment.items()}
+        await self.tree.create_topic(TopicInfo(topic, None, partitions), {})
+
+    async def replicas(self, topic: str = "t") -> dict[int, tuple[int, ...]]:
+        (info,) = await self.tree.topic_infos([topic])
+        return {index: assignment.replicas for index, assignment in info.partitions.items()}
+
+    async def grow(self, count: int, *assignments: tuple[int, ...], topic: str = "t", validate: bool = False) -> None:
+        wish = MorePartitions(topic, count, assignments if assignments else None)
+        await self.growth.grow(wish, validate_only=validate)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    await tree.elect(ControllerInfo(1, 1))
+    cluster = Cluster(tree)
+    await cluster.create("t", {0: (2, 3), 1: (3, 1)})
+    yield cluster
+    await store.close()
+
+
+async def test_new_partitions_go_on_with_the_pattern_of_the_first_ones(cluster: Cluster) -> None:
+    await cluster.grow(5)
+    assert await cluster.replicas() == {0: (2, 3), 1: (3, 1), 2: (1, 3), 3: (2, 3), 4: (3, 1)}
+
+
+async def test_chosen_brokers_are_taken(cluster: Cluster) -> None:
+    await cluster.grow(4, (1, 2), (3, 2))
+    assert await cluster.replicas() == {0: (2, 3), 1: (3, 1), 2: (1, 2), 3: (3, 2)}
+
+
+async def test_a_wish_that_is_only_checked_changes_nothing(cluster: Cluster) -> None:
+    await cluster.grow(4, (1, 2), (3, 2), validate=True)
+    with pytest.raises(InvalidPartitionsError):
+        await cluster.grow(2, validate=True)
+    assert sorted(await cluster.replicas()) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "error", "message"),
+    [
+        (2, [], InvalidPartitionsError, "already has 2"),
+        (1, [], InvalidPartitionsError, "has 2 partitions, which is higher than the requested 1"),
+        (-1, [], InvalidPartitionsError, "higher than the requested -1"),
+        (2 + MAX_NEW_PARTITIONS + 1, [], InvalidPartitionsError, "At most"),
+        (3, [(7, 1)], InvalidReplicaAssignmentError, "Unknown broker.*: 7"),
+        (3, [(-1, 1)], InvalidReplicaAssignmentError, "Unknown broker.*: -1"),
+        (4, [(1, 2)], InvalidReplicaAssignmentError, "by 2 but 1 assignments"),
+        (3, [(1, 2), (2, 1)], InvalidReplicaAssignmentError, "by 1 but 2 assignments"),
+        (3, [()], InvalidReplicaAssignmentError, "factor of 0 for partition id 2"),
+        (3, [(1, 1)], InvalidReplicaAssignmentError, "Duplicate brokers.* partition id 2"),
+        (4, [(1, 2), (1,)], InvalidReplicaAssignmentError, "Inconsistent replication factor.*\\[3\\]"),
+    ],
+)
+async def test_what_cannot_be_is_refused(
+    cluster: Cluster, count: int, assignments: list[tuple[int, ...]], error: type[KafkaError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        await cluster.grow(count, *assignments)
+    assert sorted(await cluster.replicas()) == [0, 1]
+
+
+@pytest.mark.parametrize("topic", ["other", "", ".", "..", "a/b", "t/partitions", "a b", "x\0y"])
+async def test_an_unknown_topic_does_not_grow(cluster: Cluster, topic: str) -> None:
+    with pytest.raises(UnknownTopicOrPartitionError):
+        await cluster.grow(3, topic=topic)
+
+
+async def test_too_few_brokers_are_up(cluster: Cluster) -> None:
+    cluster.brokers = [BrokerRack(1)]
+    with pytest.raises(InvalidReplicationFactorError):
+        await cluster.grow(3)
+    cluster.brokers = [BrokerRack(1, "a"), BrokerRack(2)]
+    with pytest.raises(UnknownServerError, match="rack"):
+        await cluster.grow(3)
+
+
+async def test_a_topic_whose_partitions_move_does_not_grow(cluster: Cluster) -> None:
+    moving = {0: ReplicaAssignment((1, 2, 3), adding=(3,), removing=(1,))}
+    await cluster.tree.create_topic(TopicInfo("moving", None, moving), {})
+    with pytest.raises(ReassignmentInProgressError):
+        await cluster.grow(3, topic="moving")
+
+
+async def test_a_topic_without_partition_0_is_beyond_understanding(cluster: Cluster) -> None:
+    await cluster.create("odd", {1: (1,)})
+    with pytest.raises(UnknownServerError):
+        await cluster.grow(2, topic="odd")
+
+
+async def test_of_growths_at_the_same_time_none_is_lost(cluster: Cluster) -> None:
+    """Each sees what the one before it wrote: the second to come may not write the assignment it read first."""
+    outcomes = await asyncio.gather(
+        cluster.grow(4, (1, 2), (2, 3)), cluster.grow(3, (3, 2)), cluster.grow(5), return_exceptions=True
+    )
+    written = await cluster.replicas()
+    assert written[2] == (1, 2)
+    assert written[3] == (2, 3)
+    assert sorted(written) == [0, 1, 2, 3, 4]
+    assert [type(outcome) for outcome in outcomes] == [type(None), InvalidPartitionsError, type(None)]
+
+
+async def test_a_topic_that_is_deleted_meanwhile_is_unknown(cluster: Cluster) -> None:
+    growth = asyncio.create_task(cluster.grow(3))
+    await cluster.tree.store.delete(znodes.topic_path("t"))
+    outcome = (await asyncio.gather(growth, return_exceptions=True))[0]
+    assert outcome is None or isinstance(outcome, UnknownTopicOrPartitionError)
+    with pytest.raises(UnknownTopicOrPartitionError):
+        await cluster.grow(3)
+
+
+async def test_without_a_controller_nobody_would_act(cluster: Cluster) -> None:
+    await cluster.tree.store.delete(znodes.CONTROLLER_PATH)
+    with pytest.raises(NotControllerError):
+        await cluster.grow(3)
