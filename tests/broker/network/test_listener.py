@@ -162,6 +162,20 @@ async def test_over_max_connections_a_newcomer_waits_for_a_place() -> None:
         assert await third.answers(1) == [3]
 
 
+async def test_one_that_waits_is_not_read() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
+        first, second = await server.connect(), await server.connect()
+        await until(lambda: server.listeners.connection_count == 2)
+        body = b"x" * 1_000_000
+        second.send(*[frame(ECHO, 2, body)] * 20)
+        for _ in range(50):
+            first.send(frame(ECHO, 1))
+            await first.answer()
+        assert second.writer.transport.get_write_buffer_size() > 10_000_000  # it is all still at the client's
+        await first.close()
+        assert await second.answers(20) == [2] * 20
+
+
 async def test_one_that_waited_and_left_takes_no_place() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         first, second, third = await server.connect(), await server.connect(), await server.connect()

@@ -112,7 +112,7 @@ async def test_bytes_and_regions_of_one_answer_keep_their_order(disk: Disk, send
 
 @pytest.mark.parametrize("sender", SENDERS)
 async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any) -> None:
-    size = 64 * MIB
+    size = 24 * MIB
     disk.make_sparse(size)
     async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
         server.handler.regions = [disk.region(0, size)]
