@@ -1,0 +1,75 @@
+// The commands that clients/README.md lists, by kafkajs.
+'use strict'
+
+const { CompressionTypes, Kafka, logLevel } = require('kafkajs')
+
+const [command, servers, ...rest] = process.argv.slice(2)
+const kafka = new Kafka({ clientId: 'kafkajs', brokers: servers.split(','), logLevel: logLevel.ERROR })
+const print = fact => console.log(JSON.stringify(fact))
+
+async function withAdmin(work) {
+  const admin = kafka.admin()
+  await admin.connect()
+  await work(admin)
+  await admin.disconnect()
+}
+
+const create = (topic, partitions) =>
+  withAdmin(async admin => {
+    await admin.createTopics({ topics: [{ topic, numPartitions: Number(partitions), replicationFactor: 1 }] })
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+    print({ partitions: topics[0].partitions.length })
+  })
+
+const remove = topic =>
+  withAdmin(async admin => {
+    await admin.deleteTopics({ topics: [topic] })
+    print({ left: (await admin.listTopics()).includes(topic) })
+  })
+
+const committed = group =>
+  withAdmin(async admin => {
+    const { groups } = await admin.describeGroups([group])
+    print({ state: groups[0].state })
+    for (const { partitions } of await admin.fetchOffsets({ groupId: group })) {
+      partitions.forEach(({ partition, offset }) => print({ partition, offset: Number(offset) }))
+    }
+  })
+
+async function produce(topic, first, amount) {
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 })
+  await producer.connect()
+  for (let n = Number(first); n < Number(first) + Number(amount); n++) {
+    const message = { key: `key-${n}`, value: `value-${n}`, headers: { n: `${n}` } }
+    const [sent] = await producer.send({ topic, acks: -1, compression: CompressionTypes.GZIP, messages: [message] })
+    print({ partition: sent.partition, offset: Number(sent.baseOffset) })
+  }
+  await producer.disconnect()
+}
+
+async function consume(topic, groupId, amount) {
+  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100 })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  const next = new Map()
+  let left = Number(amount)
+  await new Promise((resolve, reject) => {
+    consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+    const eachMessage = async ({ partition, message: { offset, key, value, headers } }) => {
+      if (left-- <= 0) return
+      print({ partition, offset: Number(offset), key: `${key}`, value: `${value}`, n: `${headers.n}` })
+      next.set(partition, `${BigInt(offset) + 1n}`)
+      if (left === 0) resolve()
+    }
+    consumer.run({ autoCommit: false, eachMessage }).catch(reject)
+  })
+  await consumer.commitOffsets([...next].map(([partition, offset]) => ({ topic, partition, offset })))
+  await consumer.disconnect()
+}
+
+const commands = { create, produce, consume, committed, delete: remove }
+
+commands[command](...rest).catch(error => {
+  console.error(error)
+  process.exit(1)
+})

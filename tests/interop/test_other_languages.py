@@ -1,0 +1,84 @@
+"""Java clients of Kafka 4.1, franz-go and kafkajs. What their programs do is said in clients/README.md."""
+
+import json
+import subprocess
+from collections import Counter
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+from support.foreign_clients import client_command
+
+Facts = list[dict[str, object]]
+
+
+class Client:
+    """One foreign client, by its commands."""
+
+    def __init__(self, name: str, servers: str) -> None:
+        self._command = client_command(name)
+        self._servers = servers
+
+    def run(self, command: str, *arguments: object) -> Facts:
+        """What the command printed. Fails the test with its complaints when it did not end well."""
+        line = [*self._command, command, self._servers, *map(str, arguments)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [json.loads(fact) for fact in done.stdout.splitlines()]
+
+
+@pytest.fixture(params=["java", "go", "node"])
+def client(request: pytest.FixtureRequest, servers: str) -> Client:
+    return Client(request.param, servers)
+
+
+def read_by_kafka_python(servers: str, topic: str, amount: int) -> Facts:
+    consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest")
+    records: Facts = []
+    while len(records) < amount:
+        for batch in consumer.poll(timeout_ms=1000).values():
+            for record in batch:
+                place = {"partition": record.partition, "offset": record.offset}
+                headers = {name: value.decode() for name, value in record.headers}
+                records.append({**place, "key": record.key.decode(), "value": record.value.decode(), **headers})
+    consumer.close()
+    return records
+
+
+def produce_by_kafka_python(servers: str, topic: str, amount: int) -> None:
+    producer = KafkaProducer(bootstrap_servers=servers, compression_type="gzip", linger_ms=5)
+    for n in range(amount):
+        producer.send(topic, f"value-{n}".encode(), f"key-{n}".encode(), headers=[("n", str(n).encode())])
+    producer.flush(30)
+    producer.close()
+
+
+def by_place(records: Facts) -> Facts:
+    return sorted(records, key=lambda record: (record["partition"], record["offset"]))
+
+
+def test_what_it_produces_idempotently_is_read_by_another_client(client: Client, servers: str, topic: str) -> None:
+    assert client.run("create", topic, 3) == [{"partitions": 3}]
+    acknowledged = client.run("produce", topic, 0, 50) + client.run("produce", topic, 50, 50)
+    sent = [{**place, "key": f"key-{n}", "value": f"value-{n}", "n": str(n)} for n, place in enumerate(acknowledged)]
+    for partition in range(3):
+        offsets = [place["offset"] for place in acknowledged if place["partition"] == partition]
+        assert offsets == list(range(len(offsets)))
+        assert offsets
+    assert by_place(read_by_kafka_python(servers, topic, 100)) == by_place(sent)
+
+
+def test_its_group_resumes_where_it_committed(client: Client, servers: str, topic: str, group: str) -> None:
+    client.run("create", topic, 3)
+    produce_by_kafka_python(servers, topic, 100)
+    first = client.run("consume", topic, group, 40)
+    state, *committed = client.run("committed", group)
+    assert state["state"] in ("Empty", "EMPTY")
+    read = Counter(record["partition"] for record in first)
+    assert {place["partition"]: place["offset"] for place in committed if place["offset"] != -1} == read
+    second = client.run("consume", topic, group, 60)
+    assert by_place(first + second) == by_place(read_by_kafka_python(servers, topic, 100))
+
+
+def test_it_deletes_a_topic(client: Client, topic: str) -> None:
+    client.run("create", topic, 1)
+    assert client.run("delete", topic) == [{"left": False}]
