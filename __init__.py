@@ -7,14 +7,14 @@ under whatever name the checkout's folder has.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .broker.server import Broker
+    from .broker.embedded import Broker
 
 __all__ = ["Broker"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Broker":
-        from .broker.server import Broker
+        from .broker.embedded import Broker
 
         return Broker
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

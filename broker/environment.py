@@ -22,6 +22,9 @@ class ClosablePool(Pool, Protocol):
     def close(self) -> None:
         """Finish what is queued. Blocks."""
 
+    def kill(self) -> None:
+        """Drop what is queued, wait for the steps that run just now, post nothing more."""
+
 
 def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000

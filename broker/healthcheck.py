@@ -3,14 +3,13 @@
 Healthy is a broker that tells its API versions and then which brokers are up. Any Kafka broker can be asked.
 """
 
-import ipaddress
 import socket
 import struct
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..config.config import Config
 from ..protocol.apis import API_SPECS, ApiKey
@@ -19,9 +18,10 @@ from ..protocol.errors import ErrorCode
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ..protocol.messages.headers import RequestHeader, ResponseHeader
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
+from .address import Address, AddressError, local_address
 from .command_parser import BAD_INPUT, CommandError, CommandParser
 
-__all__ = ["Address", "UnhealthyError", "ask_broker", "healthcheck"]
+__all__ = ["UnhealthyError", "ask_broker", "healthcheck"]
 
 _CLIENT_ID = "pybroker-healthcheck"
 _DEFAULT_TIMEOUT_S = 5.0
@@ -31,14 +31,6 @@ _FIRST_API_VERSIONS = 0  # the one that every broker answers, however old
 _SIZE = struct.Struct(">i")
 
 Answer = TypeVar("Answer", bound=Message)
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class UnhealthyError(Exception):
@@ -61,7 +53,7 @@ def healthcheck(arguments: Sequence[str]) -> int:
     if not 0 < options.timeout <= _MAX_TIMEOUT_S:
         parser.error(f"--timeout {options.timeout:g}: must be above 0 and at most {_MAX_TIMEOUT_S}")
     address = (
-        parse_address(options.bootstrap_server)
+        given_address(options.bootstrap_server)
         if options.bootstrap_server is not None
         else listening_address(Config.load(options.config or ""))
     )
@@ -73,36 +65,24 @@ def healthcheck(arguments: Sequence[str]) -> int:
     return 0
 
 
-def parse_address(text: str) -> Address:
-    """Read ``host:port`` or ``[ipv6]:port``. Raises CommandError."""
-    host, _, port = text.strip().rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host or "," in text:
-        host = ""
-    if not host or not port.isdecimal() or not 0 < int(port) <= 65535:
-        raise CommandError(f"--bootstrap-server {text}: must be one HOST:PORT, like localhost:9092", BAD_INPUT)
-    return Address(host, int(port))
+def given_address(text: str) -> Address:
+    """Raises CommandError."""
+    try:
+        return Address.parse(text)
+    except AddressError as error:
+        raise CommandError(f"--bootstrap-server {error}", BAD_INPUT) from None
 
 
 def listening_address(config: Config) -> Address:
     """Where a broker of these settings is reached from this machine. Raises CommandError."""
     for listener in config.listeners():
         if listener.security_protocol == "PLAINTEXT" and listener.port != 0:
-            return Address(_reachable(listener.host), listener.port)
+            return local_address(listener.host, listener.port)
     raise CommandError(
         f"listeners={config.string('listeners')}: has no PLAINTEXT listener with a port of its own;"
         " give --bootstrap-server HOST:PORT",
         BAD_INPUT,
     )
-
-
-def _reachable(host: str | None) -> str:
-    try:
-        unspecified = ipaddress.ip_address(host or "0.0.0.0").is_unspecified
-    except ValueError:
-        unspecified = False
-    return "localhost" if unspecified or host is None else host
 
 
 def ask_broker(address: Address, timeout_s: float) -> str:

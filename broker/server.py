@@ -3,6 +3,7 @@
 start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
        ► register, take part in the controller's election ► lead what is led here ► accept connections
 stop:  leave the cluster, close the connections ► coordinators ► checkpoints, logs ► store ► locks
+kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
 """
 
 import asyncio
@@ -50,7 +51,7 @@ from .start_error import StartError
 from .topic_overrides import TopicOverrides
 from .topic_waiters import TopicWaiters
 
-__all__ = ["Broker", "run"]
+__all__ = ["BrokerServer", "run"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,14 +67,16 @@ _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
 
 
-class Broker:
-    """One broker on the running event loop: ``await start()``, ``await stop()``.
+class BrokerServer:
+    """One broker on the running event loop: ``await start()``, then ``await stop()`` or ``kill()``, once each.
 
     ``failed`` is done, with the reason, when the broker cannot go on; whoever runs it stops it then. ``endpoints`` is
     where it listens, once started.
     """
 
     endpoints: Sequence[Endpoint]
+    _pool: ClosablePool
+    _background: ClosablePool
     _logs: LogStore
     _offload: Offload
     _store: MetadataStore
@@ -94,6 +97,7 @@ class Broker:
         self._overrides = TopicOverrides()
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._killed = False
 
     # -- start and stop
 
@@ -112,15 +116,40 @@ class Broker:
         """A clean stop: what is under way is answered, everything is on disk, the next start needs no recovery."""
         await self._cleanup.aclose()
 
+    def kill(self) -> None:
+        """End a started broker as a crash would: no flush, no checkpoint, no mark of a clean stop, no word to anyone.
+
+        Blocks for the steps that worker threads are in. When it returns, all files and locks are free; sockets and
+        cancelled tasks end in the loop's next turns.
+        """
+        self._killed = True
+        self._cleanup.pop_all()
+        self._listeners.kill()
+        for task in self._tasks:
+            task.cancel()
+        self._metadata.kill()
+        self._groups.kill()
+        self._store_schedule.stop()
+        self._replication_schedule.kill()
+        self._partitions.close()
+        self._pool.kill()
+        self._background.kill()
+        self._store.kill()
+        self._logs.release()
+
+    async def connections_gone(self) -> None:
+        """Wait, after ``kill``, until the loop has closed every socket."""
+        await self._listeners.gone()
+
     async def _start(self) -> None:
-        background = self._start_pools()
+        self._start_pools()
         self._lock_log_directories()
         await self._open_metadata()
-        self._load_logs()
+        await self._load_logs()
         self._build_replication()
         self._build_coordinator()
         await self._bind_listeners()
-        self._schedule_storage(background)
+        self._schedule_storage()
         await self._changes.load_high_watermarks()
         self._orders.broker_epoch = await self._metadata.start(self._registered_endpoints())
         self._cleanup.push_async_callback(self._metadata.stop)
@@ -133,14 +162,13 @@ class Broker:
 
     # -- the parts, in the order they are made; each says how it is closed
 
-    def _start_pools(self) -> ClosablePool:
+    def _start_pools(self) -> None:
         start_pool = self._environment.start_pool
         self._pool = start_pool(self._loop, self.config.int("num.io.threads"), "pybroker-io")
         self._cleanup.callback(self._pool.close)
         self._offload = Offload(self._pool)
-        background = start_pool(self._loop, _BACKGROUND_THREADS, "pybroker-background")
-        self._cleanup.callback(background.close)
-        return background
+        self._background = start_pool(self._loop, _BACKGROUND_THREADS, "pybroker-background")
+        self._cleanup.callback(self._background.close)
 
     def _lock_log_directories(self) -> None:
         """Before anything is opened: the locks keep a second broker from the metadata store too."""
@@ -170,10 +198,10 @@ class Broker:
         )
         await self._overrides.load(self._metadata.tree)
 
-    def _load_logs(self) -> None:
+    async def _load_logs(self) -> None:
         identity = self._metadata.identity
         self._logs.claim(identity.broker_id, identity.cluster_id)
-        self._logs.load()
+        await self._offload(self._logs.load)  # recovery may take long, and a signal is to be heard meanwhile
 
     def _build_replication(self) -> None:
         config, cache = self.config, MetadataCache()
@@ -243,8 +271,8 @@ class Broker:
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
 
-    def _schedule_storage(self, background: ClosablePool) -> None:
-        self._store_schedule = StoreSchedule(self._logs, self._loop, background, self._high_watermark_of)
+    def _schedule_storage(self) -> None:
+        self._store_schedule = StoreSchedule(self._logs, self._loop, self._background, self._high_watermark_of)
         self._replication_schedule = ReplicationSchedule(
             self._loop,
             self._partitions,
@@ -321,6 +349,8 @@ class Broker:
 
     def _fail(self, error: Exception) -> None:
         """Rather stop than go on with what may be wrong."""
+        if self._killed:
+            return
         logger.critical("the broker cannot go on: %s", error, exc_info=error)
         if not self.failed.done():
             self.failed.set_result(error)
@@ -340,7 +370,7 @@ async def serve_until_told(config: Config) -> int:
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, partial(hear, over, number))
-    broker = Broker(config)
+    broker = BrokerServer(config)
     broker.failed.add_done_callback(lambda _failed: over.set())
     await broker.start()
     # What is there after the start stays: the collector need not look at it again and again.

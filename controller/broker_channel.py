@@ -92,11 +92,17 @@ class BrokerQueue:
 
     async def close(self) -> None:
         """Forget what waits and give up what is in flight."""
+        task = self._task
+        self.kill()
+        if task is not None:
+            await asyncio.gather(task, return_exceptions=True)
+
+    def kill(self) -> None:
+        """`close`, not waiting for the end of what is given up."""
         self._waiting.clear()
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
         self._idle.set()
 
     async def _run(self) -> None:

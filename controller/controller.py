@@ -136,6 +136,18 @@ class Controller:
         if self._retry is not None:
             self._retry.cancel()
 
+    def kill(self) -> None:
+        """End as a crash does: /controller stays, nobody is told."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+        if self._retry is not None:
+            self._retry.cancel()
+        self._events.clear()
+        self.is_active = False
+        for queue in self._queues.values():
+            queue.kill()
+
     async def drained(self) -> None:
         """Wait until the events and broker requests at hand are done. For the start, and for tests."""
         while True:
@@ -210,6 +222,15 @@ class Controller:
             return {partition: assignment for partition, assignment in found.items() if assignment.is_being_reassigned}
 
         return await self.call("reassignments", look_up)
+
+    def unclean_election_allowed(self, topic: str | None = None) -> None:
+        """Settings allow it from now on, for one topic or (None) by default: elect leaders where there is none."""
+
+        async def elect() -> None:
+            logger.info("unclean leader election is allowed now: %s", topic or "all topics that do not say otherwise")
+            await self._partitions.bring_online(topic)
+
+        self._when_active("unclean leader election allowed", elect)
 
     async def call(self, name: str, handler: Callable[[], Awaitable[Result]]) -> Result:
         """Run ``handler`` as an event and give its result. Never from within an event."""

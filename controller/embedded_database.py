@@ -77,14 +77,25 @@ class EmbeddedDatabase:
                 stopped.set_result(None)
 
         def job() -> bool:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._close()
             self._post(joined)
             return False
 
         self._jobs.put(job)
         return True
+
+    def kill(self) -> None:
+        """Have the thread finish with the commit under way, and wait for it; its outcome is told to nobody."""
+        if self._thread is None:
+            return
+        thread, self._thread = self._thread, None
+
+        def job() -> bool:
+            self._close()
+            return False
+
+        self._jobs.put(job)
+        thread.join()
 
     # -- in the thread
 
@@ -99,6 +110,11 @@ class EmbeddedDatabase:
         except RuntimeError:
             logger.debug("metadata store: the event loop is gone")
 
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def _open(self, opened: "Future[tuple[ZnodeTree, int]]") -> bool:
         def tell(outcome: tuple[ZnodeTree, int] | MetadataStoreError) -> None:
             if isinstance(outcome, MetadataStoreError):
@@ -110,9 +126,7 @@ class EmbeddedDatabase:
         try:
             outcome = self._load()
         except MetadataStoreError as error:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._close()
             self._post(tell, error)
             return False
         self._post(tell, outcome)

@@ -170,6 +170,13 @@ class EmbeddedStore(MetadataStore):
         self._fail_everything(SessionExpiredError(None, "the metadata store was abandoned"))
         await self._stop_thread()
 
+    def kill(self) -> None:
+        self._end = SessionExpiredError(None, "the metadata store was killed")
+        self._committing = []
+        self._queued.clear()
+        self._watches.clear()
+        self._database.kill()
+
     async def _stop_thread(self) -> None:
         stopped: Future[None] = self._loop.create_future()
         if self._database.stop(stopped):

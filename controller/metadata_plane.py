@@ -81,7 +81,7 @@ class MetadataPlane:
             tree=self.tree,
             channel_to=channel_to,
             inter_broker_listener=config.inter_broker_listener_name,
-            unclean_by_default=lambda: config.boolean("unclean.leader.election.enable"),
+            unclean_by_default=lambda: self.config.boolean("unclean.leader.election.enable"),
             delete_topic_enable=config.boolean("delete.topic.enable"),
             clock_ms=clock_ms,
             random=random,
@@ -113,12 +113,22 @@ class MetadataPlane:
         await self.controller.start()
         return self.broker_epoch
 
+    def update_config(self, config: Config) -> None:
+        """The broker's own (dynamic) settings have changed."""
+        self.config = config
+        self.topics.update_config(config)
+
     async def stop(self) -> None:
         """Leave: no controller, not registered. The store stays open; whoever opened it closes it, last."""
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
             await self.registration.unregister(self.identity.broker_id)
+
+    def kill(self) -> None:
+        """End as a crash does: the registration stays in the tree."""
+        self.controller.kill()
+        self.producer_ids.kill()
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is SessionEvent.EXPIRED and self.config.uses_embedded_store:

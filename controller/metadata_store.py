@@ -270,6 +270,11 @@ class MetadataStore(abc.ABC):
     async def close(self) -> None:
         """End the session: what was started before finishes, ephemeral nodes go."""
 
+    def kill(self) -> None:
+        """End as a crash of the process does: what waits is never answered, nobody is told, ephemeral nodes stay for as
+        long as the session is thought to live. Blocks for a moment."""
+        raise NotImplementedError
+
 
 def parent_of(path: str) -> str:
     """The path of a node's parent: ``/a`` of ``/a/b``, ``/`` of ``/a``."""

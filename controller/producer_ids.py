@@ -68,6 +68,11 @@ class ProducerIds:
         self._next += 1
         return producer_id
 
+    def kill(self) -> None:
+        """Give up the block that is being fetched."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+
     async def _fetch(self) -> None:
         try:
             block = await self._next_block()

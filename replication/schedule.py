@@ -42,13 +42,22 @@ class ReplicationSchedule:
         self._repeat("shrink", self._shrink_interval_ms, self._partitions.shrink_isrs)
 
     async def stop(self) -> None:
+        self._cancel_timers()
+        if self._checkpoint is not None:
+            await self._checkpoint
+        await self._changes.checkpoint_high_watermarks()
+
+    def kill(self) -> None:
+        """Write nothing more."""
+        self._cancel_timers()
+        if self._checkpoint is not None:
+            self._checkpoint.cancel()
+
+    def _cancel_timers(self) -> None:
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self._checkpoint is not None:
-            await self._checkpoint
-        await self._changes.checkpoint_high_watermarks()
 
     def _start_checkpoint(self) -> None:
         if self._checkpoint is None or self._checkpoint.done():  # a slow disk gets one at a time

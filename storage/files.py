@@ -28,6 +28,7 @@ Buffer = bytes | bytearray | memoryview
 
 _MAX_VECTORS = 1024  # IOV_MAX on Linux and macOS
 _SPARE_DESCRIPTORS = 256
+_NO_LIMIT = 1 << 20
 _synchronize_data = getattr(os, "fdatasync", os.fsync)
 _write_vector = getattr(os, "pwritev", None)
 
@@ -336,22 +337,32 @@ class Files:
         return DirectoryLock(lock_path, file, _locked_paths)
 
 
+def allowed_log_files() -> int:
+    """How many open files may be log files, within the limit that is set."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _share_of(soft)
+
+
+def _share_of(limit: int) -> int:
+    """The others are for connections and for what else the process opens."""
+    if limit == resource.RLIM_INFINITY:
+        limit = _NO_LIMIT
+    return max(limit - max(_SPARE_DESCRIPTORS, limit // 4), 16)
+
+
 def raise_descriptor_limit() -> int:
     """Raise the soft limit on open files to the hard one; return how many of them may be log files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 1 << 20 if hard == resource.RLIM_INFINITY else hard
+    wanted = _NO_LIMIT if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
         except (OSError, ValueError):  # macOS refuses values over its own maximum
             logger.debug("could not raise the limit on open files from %d to %d", soft, wanted)
-    if soft == resource.RLIM_INFINITY:
-        soft = wanted
-    allowed = max(soft - max(_SPARE_DESCRIPTORS, soft // 4), 16)
-    if soft < 4096:
+    if soft != resource.RLIM_INFINITY and soft < 4096:
         logger.warning("only %d files may be open at once (ulimit -n): log files will be closed and opened again", soft)
-    return allowed
+    return _share_of(soft)
 
 
 def is_out_of_space(error: OSError) -> bool:

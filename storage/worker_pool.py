@@ -6,11 +6,12 @@ Results of several steps go back in one wake-up: a `call_soon_threadsafe` costs 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class WorkerPool:
         self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._wake_up_is_due = False
         self._closed = False
+        self._killed = False
         self.resize(thread_count)
 
     @property
@@ -44,11 +46,15 @@ class WorkerPool:
         return len(self._threads)
 
     def submit(self, step: Callable[[], None]) -> None:
+        if self._killed:
+            return
         if self._closed:
             raise RuntimeError(f"{self._name} is closed")
         self._steps.put(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        if self._killed:
+            return
         self._posted.append((callback, arguments))
         # Two threads may both see False and wake the loop twice, which is harmless. None is lost: the loop clears the
         # flag before it looks at what is there.
@@ -91,6 +97,18 @@ class WorkerPool:
         self.resize(0)
         for thread in threads:
             thread.join()
+
+    def kill(self) -> None:
+        """End the threads as a crash does: what is queued never runs, and nothing is posted any more.
+
+        Waits for the steps that run just now.
+        """
+        self._killed = True
+        with contextlib.suppress(Empty):
+            while True:
+                self._steps.get_nowait()
+        self.close()
+        self._posted.clear()
 
     def _work(self) -> None:
         while True:

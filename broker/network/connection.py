@@ -10,7 +10,10 @@ One read is one pass: all requests in it are started, the answers that are ready
 """
 
 import asyncio
+import contextlib
 import logging
+import socket
+import struct
 from collections import deque
 from collections.abc import Awaitable
 from enum import IntFlag
@@ -29,6 +32,7 @@ __all__ = ["Connection", "ConnectionOwner", "Hold"]
 
 logger = logging.getLogger(__name__)
 
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
 
@@ -256,6 +260,14 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.clear()
         self._hold(_CLOSING)
         self._transport.abort()
+
+    def reset(self) -> None:
+        """``abort`` so that the peer sees a reset, even when it is owed nothing."""
+        raw = self._transport.get_extra_info("socket")
+        if raw is not None and raw.fileno() >= 0:
+            with contextlib.suppress(OSError):  # it may be gone already
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        self.abort()
 
     def count_memory(self, size_bytes: int, requests: int) -> None:
         self._counted_bytes += size_bytes

@@ -137,14 +137,31 @@ class Listeners:
         for connection in self.connections():
             connection.finish()
         if self._connections:
-            self._all_gone = self._loop.create_future()
             timer = self._loop.call_later(grace_s, self._abort_all)
-            await self._all_gone
+            await self.gone()
             timer.cancel()
         self._resources.idle.close()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
         await self._resources.cancel_tasks()
+
+    async def gone(self) -> None:
+        """Wait until there is no connection."""
+        if self._connections:
+            if self._all_gone is None or self._all_gone.done():
+                self._all_gone = self._loop.create_future()
+            await asyncio.shield(self._all_gone)
+
+    def kill(self) -> None:
+        """End as a crash does: peers see their connections reset, requests under way get no answer."""
+        self._closing = True
+        self.stop_accepting()
+        for connection in self.connections():
+            connection.reset()
+        self._resources.idle.close()
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
+        self._resources.kill_tasks()
 
     def _abort_all(self) -> None:
         logger.info("%d connections did not end in time: closing them", len(self._connections))

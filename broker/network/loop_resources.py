@@ -61,9 +61,12 @@ class LoopResources:
         task.add_done_callback(self.tasks.discard)
         return task
 
-    async def cancel_tasks(self) -> None:
+    def kill_tasks(self) -> None:
         for task in tuple(self.tasks):
             task.cancel()
+
+    async def cancel_tasks(self) -> None:
+        self.kill_tasks()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
 

@@ -128,12 +128,16 @@ class GroupCoordinator:
 
     async def close(self) -> None:
         """Answer nothing any more, stop all timers, and wait for what is being written."""
+        self.kill()
+        await self._appends.drain()
+
+    def kill(self) -> None:
+        """Answer nothing any more, stop all timers."""
         self.registry.is_active = False
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         for group in self.registry.groups():
             self._rebalances.bury(group)
-        await self._appends.drain()
 
     def _schedule_expiry(self) -> None:
         delay_s = self._settings.retention_check_interval_ms / 1000
