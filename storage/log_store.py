@@ -246,7 +246,7 @@ class LogStore:
 
     def log_config(self, topic: str) -> LogConfig:
         """What the logs of a topic go by: its overrides above the broker's settings."""
-        return LogConfig.from_topic_config(TopicConfig.defaults(self.config, self._topic_overrides(topic)), self.config)
+        return LogConfig.from_topic_config(TopicConfig.in_force(self.config, self._topic_overrides(topic)), self.config)
 
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
         """The log of `tp`, made in the online directory that has the fewest partitions when there is none.
@@ -308,7 +308,7 @@ class LogStore:
             if self._renames.get(tp) is not rename_now:
                 return  # who wants the name again was faster
             try:
-                # First the checkpoints: a log of the same name that is made later must not find this one's offsets there.
+                # First the checkpoints: a later log of the same name must not find this one's offsets there.
                 self._write_recovery_points(directory)
                 self._write_log_starts(directory)
                 log.rename_directory(new_path)

@@ -10,6 +10,7 @@ Everything here but `_drain` runs on the loop.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class InlineBudget:
 class Strand:
     """The strand of `log`. Callbacks run on the loop; that of an append done inline runs before `append` returns."""
 
-    __slots__ = ("_budget", "_busy", "_pool", "_queue", "log")
+    __slots__ = ("_budget", "_busy", "_pool", "_queue", "_step", "log")
 
     def __init__(self, log: Log, pool: Pool, budget: InlineBudget | None = None) -> None:
         self.log = log
@@ -70,6 +71,7 @@ class Strand:
         self._budget = budget if budget is not None else InlineBudget()
         self._queue: deque[tuple[Any, Callable[[Any], None] | None]] = deque()
         self._busy = False
+        self._step = threading.Lock()  # held by whoever runs a step: a worker, the loop, or `run_now`'s caller
 
     @property
     def is_idle(self) -> bool:
@@ -82,7 +84,8 @@ class Strand:
             started = budget.now()
             if budget.allows(started):
                 self._busy = True  # what the append itself asks for waits behind it
-                result = _run_append(self.log, append)
+                with self._step:
+                    result = _run_append(self.log, append)
                 budget.spent(started, budget.now())
                 self._hand_back()
                 callback(result)
@@ -92,6 +95,11 @@ class Strand:
     def submit(self, step: Callable[[Log], Any], callback: StepCallback | None = None) -> None:
         """Run `step` on a worker when what is queued is done; `callback` gets what it returned or raised."""
         self._put(step, callback)
+
+    def run_now(self, step: Callable[[Log], Any]) -> Any:
+        """Run `step` on this thread, which may not be the loop's, before what is queued: it waits for one step only."""
+        with self._step:
+            return step(self.log)
 
     def fence(self, leader_epoch: int) -> None:
         """Appends that come behind this, and those still queued behind it, fail when accepted under an older epoch."""
@@ -115,9 +123,11 @@ class Strand:
                 if _is_append(items[0][0]):
                     while queue and len(items) < _MAX_GROUP and _is_append(queue[0][0]):
                         items.append(queue.popleft())
-                    results = _run_appends(self.log, [item for item, _ in items])
+                    with self._step:
+                        results = _run_appends(self.log, [item for item, _ in items])
                 else:
-                    results = [_run_step(self.log, items[0][0])]
+                    with self._step:
+                        results = [_run_step(self.log, items[0][0])]
                 self._pool.post(_deliver, items, results)
         finally:
             self._pool.post(self._hand_back)

@@ -13,7 +13,7 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files import DirectoryLockedError, Files
-from pybroker.storage.log import Log, LogAppendInfo
+from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
 from pybroker.storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
 from pybroker.storage.meta_properties import MetaPropertiesError
 from pybroker.storage.store_schedule import StoreSchedule
@@ -21,6 +21,7 @@ from pybroker.storage.topic_partition import TopicPartition, deleted_directory_n
 from pybroker.storage.worker_pool import InlinePool, WorkerPool
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
+from support.storage_pools import HeldPool
 
 TP = TopicPartition("topic", 0)
 
@@ -227,6 +228,25 @@ class TestDeletion:
         assert not [name for name in os.listdir(tmp_path) if name.endswith("-delete")]
         again.release()
 
+    def test_a_log_made_while_the_old_one_still_has_its_name_is_another(self, tmp_path: Path) -> None:
+        pool = HeldPool()
+        store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
+        old = store.get_or_create(TP, is_new=True)
+        append(old)
+        strand = store.strand(TP)
+        assert strand is not None
+        results: list[Any] = []
+        strand.submit(lambda log: None)
+        store.async_delete(TP)
+        strand.append(LeaderAppend(batch_of("late"), 0, NOW_MS), results.append)
+        new = store.get_or_create(TP, is_new=True)
+        assert new is not old
+        append(new, "new")
+        pool.run()
+        assert isinstance(results[0], KafkaStorageError)
+        assert records_from(new) == [(0, b"new")]
+        store.release()
+
     def test_a_new_log_of_the_same_name_inherits_no_checkpoint(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
@@ -346,7 +366,9 @@ async def test_the_schedule_flushes_what_was_rolled_and_deletes_what_is_due(tmp_
         await asyncio.sleep(0)
         deleted = [name for name in os.listdir(log.directory) if name.endswith(".deleted")]
     schedule.stop()
-    pool.close()
     background.close()
+    await asyncio.sleep(0)  # what it had posted may want the strands
+    pool.close()
     store.close()
-    assert sorted(os.listdir(log.directory))[0] == f"{2:020d}.index"
+    left = sorted(name for name in os.listdir(log.directory) if name.endswith((".log", ".index")))
+    assert left == [f"{2:020d}.index", f"{2:020d}.log"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,28 +13,7 @@ from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
 from pybroker.storage.strand import SMALL_APPEND_BYTES, InlineBudget, Strand
 from pybroker.storage.worker_pool import WorkerPool
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from
-
-
-class HeldPool:
-    """Steps wait until they are let go; posted callbacks run when asked for."""
-
-    def __init__(self) -> None:
-        self.steps: list[Callable[[], None]] = []
-        self.posted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-
-    def submit(self, step: Callable[[], None]) -> None:
-        self.steps.append(step)
-
-    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
-        self.posted.append((callback, arguments))
-
-    def run(self) -> None:
-        while self.steps or self.posted:
-            while self.steps:
-                self.steps.pop(0)()
-            posted, self.posted = self.posted, []
-            for callback, arguments in posted:
-                callback(*arguments)
+from support.storage_pools import HeldPool
 
 
 class Clock:
