@@ -10,10 +10,9 @@ import asyncio
 import contextlib
 import gc
 import logging
-import signal
+import os
 import socket
 from collections.abc import Coroutine, Sequence
-from functools import partial
 from typing import Any
 
 from ..config.config import Config
@@ -47,7 +46,9 @@ from .network.errors import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint, NetworkSettings
 from .offsets_topic import CoordinatorPlaces, OffsetsTopic
+from .ready_line import ready_line
 from .start_error import StartError
+from .stop_signals import StopSignals
 from .topic_overrides import TopicOverrides
 from .topic_waiters import TopicWaiters
 
@@ -361,28 +362,22 @@ def run(config: Config) -> int:
     import uvloop
 
     raise_descriptor_limit()
+    logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve_until_told(config))
 
 
 async def serve_until_told(config: Config) -> int:
-    loop = asyncio.get_running_loop()
-    over = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, partial(hear, over, number))
+    signals = StopSignals(asyncio.get_running_loop())
     broker = BrokerServer(config)
-    broker.failed.add_done_callback(lambda _failed: over.set())
+    broker.failed.add_done_callback(lambda _failed: signals.told.set())
     await broker.start()
     # What is there after the start stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
-    logger.info("pybroker is ready: listening on %s", ", ".join(map(str, broker.endpoints)))
-    await over.wait()
+    signals.ready()
+    logger.info("%s", ready_line(broker.endpoints))
+    await signals.told.wait()
     await broker.stop()
     logger.info("stopped")
     return 1 if broker.failed.done() else 0
-
-
-def hear(over: asyncio.Event, number: signal.Signals) -> None:
-    logger.info("%s: stopping", number.name)
-    over.set()

@@ -35,6 +35,8 @@ __all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener"
 
 logger = logging.getLogger(__name__)
 
+_NAMED_IN_A_LINE = 3
+
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 """A topic being deleted does not get a new leader epoch; this one passes any check."""
@@ -118,6 +120,8 @@ class StateChanges:
                 if code is ErrorCode.NONE and is_new:
                     change = Leadership(state.topic_partition, state.leader_epoch)
                     (elected if state.leader == self._broker_id else resigned).append(change)
+            _log_roles("leading", elected)
+            _log_roles("following in", resigned)
             self._tell(elected, resigned)
             return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
 
@@ -207,7 +211,7 @@ class StateChanges:
         if self._partitions.get(hosted.topic_partition) is not hosted:
             raise KafkaStorageError("its log directory failed meanwhile")
         partition.become_leader(state, epoch_start_offset, self._partitions.monotonic_ms())
-        logger.info(
+        logger.debug(
             "%s: leader under epoch %d from offset %d, partition epoch %d, HW %d, ISR %s",
             hosted.topic_partition,
             leader_epoch,
@@ -221,7 +225,7 @@ class StateChanges:
 
     async def _follow(self, hosted: HostedPartition, state: PartitionState) -> None:
         hosted.partition.become_follower(state)
-        logger.info(
+        logger.debug(
             "%s: follower of %d under epoch %d, partition epoch %d, LEO %d, HW %d",
             hosted.topic_partition,
             state.leader,
@@ -304,11 +308,19 @@ class StateChanges:
 
     def topic_settings_changed(self, topic: str) -> None:
         """Go by a topic's new settings; those of its logs change with `LogStore.update_topic_config`."""
-        settings = self._topic_settings(topic)
         for hosted in self._partitions:
             if hosted.topic_partition.topic == topic:
-                hosted.partition.minimum_isr = settings.int("min.insync.replicas")
-                hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
+                self._apply_settings(hosted)
+
+    def default_settings_changed(self) -> None:
+        """Go by the broker's new settings where topics have none; their logs do with `LogStore.update_config`."""
+        for hosted in self._partitions:
+            self._apply_settings(hosted)
+
+    def _apply_settings(self, hosted: HostedPartition) -> None:
+        settings = self._topic_settings(hosted.topic_partition.topic)
+        hosted.partition.minimum_isr = settings.int("min.insync.replicas")
+        hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
 
     async def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks: every replica.high.watermark.checkpoint.interval.ms, and at a clean stop."""
@@ -335,3 +347,11 @@ def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
 def _agree(first: UUID | None, second: UUID | None) -> bool:
     """Whether two topic ids can be of one topic; who does not know it contradicts nobody."""
     return first is None or second is None or not first.int or first == second
+
+
+def _log_roles(role: str, changes: Sequence[Leadership]) -> None:
+    """One line for the order, however many partitions it is about; a line for each is at level debug."""
+    if changes:
+        named = ", ".join(f"{partition} (leader epoch {epoch})" for partition, epoch in changes[:_NAMED_IN_A_LINE])
+        more = f" and {len(changes) - _NAMED_IN_A_LINE} more" if len(changes) > _NAMED_IN_A_LINE else ""
+        logger.info("%s %s%s", role, named, more)

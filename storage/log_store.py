@@ -278,7 +278,7 @@ class LogStore:
                 self.directory_failed(directory, f"cannot make the log of {tp}", error)
                 continue
             self._add(directory, log)
-            logger.info("%s: made a log in %s", tp, directory.path)
+            logger.debug("%s: made a log in %s", tp, directory.path)
             return log
         raise KafkaStorageError(f"{tp}: no log directory is online")
 
@@ -500,7 +500,7 @@ class LogStore:
     def close(self, broker_epoch: int = -1) -> None:
         """Flush and close every log, write the checkpoints and the marker of a clean stop, release the locks.
 
-        Nothing may be queued on the strands any more. Blocks.
+        What is still queued on a strand then fails. Blocks.
         """
         for directory in self.online_directories():
             clean = self._close_logs(self.logs_in(directory))
@@ -514,11 +514,16 @@ class LogStore:
         self.release()
 
     def _close_logs(self, logs: Iterable[Log]) -> bool:
+        def flush_and_close(log: Log) -> None:
+            log.flush(self._clock())
+            log.close()
+
         clean = True
         for log in logs:
+            strand = self._strands.get(log.topic_partition)
             try:
-                log.flush(self._clock())
-                log.close()
+                if strand is not None:
+                    strand.run_now(flush_and_close)
             except KafkaError as error:
                 clean = False
                 logger.error("%s: not closed cleanly: %s", log.topic_partition, error)
