@@ -121,6 +121,7 @@ class Log:
         self.topic_id = topic_id
         self.last_flush_ms = now_ms
         self.is_offline = False
+        self._is_closed = False
         self.is_full = False
         """The last write found no space. Cleared by the next one that does."""
         self._snapshots = snapshots
@@ -685,8 +686,8 @@ class Log:
             segment.move_to(directory)
 
     def close(self) -> None:
-        """Snapshot the producers and close the files. The caller has flushed."""
-        if self.is_offline:
+        """Snapshot the producers and close the files; nothing changes the log any more. The caller has flushed."""
+        if self.is_offline or self._is_closed:
             self.close_files()
             return
         self._guard("cannot write a producer snapshot", lambda: self._take_snapshot(sync=True))
@@ -695,6 +696,7 @@ class Log:
                 self._guard("cannot write an index", segment.close)
             else:
                 segment.close_files()
+        self._is_closed = True
 
     def close_files(self) -> None:
         """Let go of the files without writing anything."""
@@ -729,6 +731,8 @@ class Log:
     def _check_online(self) -> None:
         if self.is_offline:
             raise self._offline_error()
+        if self._is_closed:
+            raise KafkaStorageError(f"{self.topic_partition}: the log is closed")
 
     def _offline_error(self) -> KafkaStorageError:
         return KafkaStorageError(f"{self.topic_partition}: its log directory is offline")

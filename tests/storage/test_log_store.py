@@ -66,6 +66,24 @@ class TestStart:
         assert log_again.recovery_point == 2
         again.release()
 
+    def test_what_is_still_queued_at_the_stop_changes_nothing(self, tmp_path: Path) -> None:
+        pool = HeldPool()
+        store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
+        append(store.get_or_create(TP, is_new=True))
+        strand = store.strand(TP)
+        assert strand is not None
+        results: list[Any] = []
+        strand.submit(lambda log: None)
+        strand.append(LeaderAppend(batch_of("late"), 0, NOW_MS), results.append)
+        store.close()
+        pool.run()
+        assert isinstance(results[0], KafkaStorageError)
+        again = open_store(tmp_path)
+        log = again.get(TP)
+        assert log is not None
+        assert records_from(log) == [(0, b"x")]
+        again.release()
+
     def test_what_was_written_is_there_after_a_kill(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
