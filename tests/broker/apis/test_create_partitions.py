@@ -1,0 +1,144 @@
+"""CreatePartitions: what is answered for can be produced to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.apis.create_partitions import CreatePartitions
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode, NotControllerError
+from pybroker.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_handlers import call, versions
+from support.topic_apis import TopicApis
+
+Results = dict[str, tuple[ErrorCode, str | None]]
+
+
+@pytest.fixture
+async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
+    """One broker, number 1, with a topic of two partitions."""
+    started = await TopicApis.start(tmp_path)
+    await started.plane.topics.create(NewTopic("t", 2, 1))
+    await started.plane.controller.drained()
+    yield started
+    await started.stop()
+
+
+def more(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:
+    wished = [CreatePartitionsAssignment(broker_ids=broker_ids) for broker_ids in assignments]
+    return CreatePartitionsTopic(name=name, count=count, assignments=wished or None)
+
+
+async def create(
+    apis: TopicApis,
+    *topics: CreatePartitionsTopic,
+    version: int = 3,
+    timeout_ms: int = 60_000,
+    validate_only: bool = False,
+) -> Results:
+    handler = CreatePartitions(apis.plane.growth, apis.plane.controller, apis.cache, apis.waiters)
+    request = CreatePartitionsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=validate_only)
+    response = await call(handler, version, request)
+    return {result.name: (ErrorCode(result.error_code), result.error_message) for result in response.results}
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.CREATE_PARTITIONS))
+async def test_in_every_version_answered_partitions_have_leaders(apis: TopicApis, version: int) -> None:
+    assert await create(apis, more("t", 4), version=version) == {"t": (ErrorCode.NONE, None)}
+    assert [apis.cache.leader_of("t", index) for index in range(4)] == [(1, 0)] * 4
+    assert TopicPartition("t", 3) in apis.broker.roles
+
+
+async def test_chosen_brokers_are_taken(apis: TopicApis) -> None:
+    assert await create(apis, more("t", 3, [1])) == {"t": (ErrorCode.NONE, None)}
+    state = apis.cache.partition("t", 2)
+    assert state is not None
+    assert list(state.replicas) == [1]
+
+
+async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
+    results = await create(
+        apis, more("t", 3), more("nowhere", 3), more("twice", 3), more("twice", 4), more("a/b", 1), more("", 1)
+    )
+    assert {name: code for name, (code, _) in results.items()} == {
+        "t": ErrorCode.NONE,
+        "nowhere": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "twice": ErrorCode.INVALID_REQUEST,
+        "a/b": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert results["twice"][1] == "Duplicate topic in request."
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        (more("t", 2), ErrorCode.INVALID_PARTITIONS),
+        (more("t", 1), ErrorCode.INVALID_PARTITIONS),
+        (more("t", 3, [2]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (more("t", 3, [1], [1]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+@pytest.mark.parametrize("validate_only", [False, True])
+async def test_what_cannot_be_is_refused_with_the_reason(
+    apis: TopicApis, wish: CreatePartitionsTopic, code: ErrorCode, validate_only: bool
+) -> None:
+    ((found, message),) = (await create(apis, wish, validate_only=validate_only)).values()
+    assert found is code
+    assert message
+    assert apis.cache.partition_count("t") == 2
+
+
+async def test_a_wish_that_is_only_checked_is_answered_at_once_and_changes_nothing(apis: TopicApis) -> None:
+    assert await create(apis, more("t", 3), validate_only=True, timeout_ms=0) == {"t": (ErrorCode.NONE, None)}
+    await apis.plane.controller.drained()
+    assert apis.cache.partition_count("t") == 2
+
+
+async def test_partitions_without_leaders_when_the_time_is_up_come_all_the_same(apis: TopicApis) -> None:
+    apis.broker.reachable.clear()
+    assert await create(apis, more("t", 3), timeout_ms=1) == {"t": (ErrorCode.REQUEST_TIMED_OUT, None)}
+    apis.broker.reachable.set()
+    await apis.plane.controller.drained()
+    assert apis.cache.leader_of("t", 2) == (1, 0)
+
+
+async def test_a_client_that_does_not_wait_is_told_so(apis: TopicApis) -> None:
+    assert await create(apis, more("t", 3), timeout_ms=0) == {"t": (ErrorCode.REQUEST_TIMED_OUT, None)}
+
+
+async def test_the_answer_waits_for_the_metadata(apis: TopicApis) -> None:
+    apis.broker.reachable.clear()
+    answer = asyncio.create_task(create(apis, more("t", 3)))
+    while apis.plane.controller.context.leadership(TopicPartition("t", 2)) is None:
+        await apis.plane.controller.call("look", _nothing)
+    assert not answer.done()
+    apis.broker.reachable.set()
+    assert await answer == {"t": (ErrorCode.NONE, None)}
+
+
+async def test_a_topic_that_is_being_deleted_does_not_grow(apis: TopicApis) -> None:
+    apis.broker.reachable.clear()
+    await apis.plane.topics.mark_for_deletion("t")
+    await apis.plane.controller.call("look", _nothing)
+    await apis.plane.controller.call("look again", _nothing)
+    assert apis.plane.controller.is_queued_for_deletion("t")
+    results = await create(apis, more("t", 3))
+    assert results["t"][0] is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+async def test_only_the_controller_creates(apis: TopicApis) -> None:
+    await apis.plane.controller.call("resign", apis.plane.controller._resign)
+    with pytest.raises(NotControllerError):
+        await create(apis, more("t", 3))
+
+
+async def _nothing() -> None:
+    return None

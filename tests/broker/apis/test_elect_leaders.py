@@ -1,0 +1,152 @@
+"""ElectLeaders: what is answered for is led as the answer says."""
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+from pybroker.broker.apis.elect_leaders import ElectLeaders
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.topic_waiters import TopicWaiters
+from pybroker.controller.leader_election import ElectionStrategy
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import (
+    ElectionNotNeededError,
+    ErrorCode,
+    KafkaError,
+    NotControllerError,
+    PreferredLeaderNotAvailableError,
+    UnknownServerError,
+)
+from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_handlers import call, versions
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+
+
+class Elector:
+    """Answers as told, and tells the metadata, unless it is ``slow``."""
+
+    def __init__(self, cache: MetadataCache) -> None:
+        self.cache = cache
+        self.outcomes: dict[TopicPartition, int | KafkaError] = {}
+        self.asked: list[tuple[list[TopicPartition], ElectionStrategy]] = []
+        self.is_active = True
+        self.is_slow = False
+
+    async def elect_leaders(
+        self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
+    ) -> Mapping[TopicPartition, int | KafkaError]:
+        if not self.is_active:
+            raise NotControllerError()
+        asked = list(partitions)
+        self.asked.append((asked, strategy))
+        outcomes = {partition: self.outcomes[partition] for partition in asked}
+        if not self.is_slow:
+            lead(self.cache, {p: leader for p, leader in outcomes.items() if isinstance(leader, int)})
+        return outcomes
+
+
+def lead(cache: MetadataCache, leaders: Mapping[TopicPartition, int]) -> None:
+    topics = [
+        UpdateMetadataTopicState(
+            topic_name=topic,
+            partition_states=[
+                UpdateMetadataPartitionState(partition_index=partition.partition, leader=leader)
+                for partition, leader in leaders.items()
+                if partition.topic == topic
+            ],
+        )
+        for topic in dict.fromkeys(partition.topic for partition in leaders)
+    ]
+    cache.update(UpdateMetadataRequest(controller_id=1, topic_states=topics))
+
+
+class World:
+    """Three partitions, all led by broker 2."""
+
+    def __init__(self) -> None:
+        self.cache = MetadataCache()
+        lead(self.cache, {T0: 2, T1: 2, U0: 2})
+        self.elector = Elector(self.cache)
+        self.elector.outcomes = {
+            T0: 1,
+            T1: ElectionNotNeededError("not needed"),
+            U0: PreferredLeaderNotAvailableError("nobody"),
+        }
+        self.handler = ElectLeaders(self.elector, self.cache, TopicWaiters(self.cache))
+
+    async def ask(
+        self,
+        partitions: Mapping[str, list[int]] | None,
+        *,
+        version: int = 2,
+        election_type: int = 0,
+        timeout_ms: int = 1000,
+    ) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
+        topics = None
+        if partitions is not None:
+            topics = [TopicPartitions(topic=topic, partitions=indexes) for topic, indexes in partitions.items()]
+        request = ElectLeadersRequest(election_type=election_type, topic_partitions=topics, timeout_ms=timeout_ms)
+        response = await call(self.handler, version, request)
+        assert response.error_code == ErrorCode.NONE
+        return {
+            TopicPartition(result.topic, partition.partition_id): (
+                ErrorCode(partition.error_code),
+                partition.error_message,
+            )
+            for result in response.replica_election_results
+            for partition in result.partition_result
+        }
+
+
+@pytest.fixture
+async def world() -> World:
+    return World()
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.ELECT_LEADERS))
+async def test_every_version_tells_what_became_of_each_partition(world: World, version: int) -> None:
+    assert await world.ask({"t": [0, 1], "u": [0]}, version=version) == {
+        T0: (ErrorCode.NONE, None),
+        T1: (ErrorCode.ELECTION_NOT_NEEDED, "not needed"),
+        U0: (ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "nobody"),
+    }
+    assert world.elector.asked == [([T0, T1, U0], ElectionStrategy.PREFERRED)]
+
+
+async def test_asked_about_all_only_what_was_to_be_done_is_told(world: World) -> None:
+    assert {partition: code for partition, (code, _) in (await world.ask(None)).items()} == {
+        T0: ErrorCode.NONE,
+        U0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    }
+    assert world.elector.asked[0][0] == [T0, T1, U0]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_unclean_election_is_passed_on_as_such(world: World, version: int) -> None:
+    await world.ask({"t": [0]}, version=version, election_type=1)
+    assert world.elector.asked == [([T0], ElectionStrategy.UNCLEAN)]
+
+
+async def test_an_unknown_kind_of_election_is_an_error(world: World) -> None:
+    with pytest.raises(UnknownServerError):
+        await world.ask({"t": [0]}, election_type=5)
+    assert world.elector.asked == []
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 1])
+async def test_a_leader_that_the_metadata_does_not_know_in_time_is_a_time_out(world: World, timeout_ms: int) -> None:
+    world.elector.is_slow = True
+    results = await world.ask({"t": [0, 1]}, timeout_ms=timeout_ms)
+    assert results[T0][0] is ErrorCode.REQUEST_TIMED_OUT
+    assert results[T1][0] is ErrorCode.ELECTION_NOT_NEEDED
+
+
+async def test_a_broker_that_is_not_the_controller_says_so_of_each_partition(world: World) -> None:
+    world.elector.is_active = False
+    assert {code for code, _ in (await world.ask({"t": [0, 1]})).values()} == {ErrorCode.NOT_CONTROLLER}

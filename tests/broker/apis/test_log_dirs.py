@@ -1,0 +1,161 @@
+"""DescribeLogDirs and AlterReplicaLogDirs over real directories."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.apis.alter_replica_log_dirs import AlterReplicaLogDirs
+from pybroker.broker.apis.describe_log_dirs import DescribeLogDirs
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from pybroker.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
+from pybroker.storage.files import DiskSpace, Files
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_handlers import call, versions
+from support.replicas import TOPIC, TP, Replicas, batch_of
+
+OTHER = TopicPartition("other", 0)
+ELSEWHERE = TopicPartition("elsewhere", 0)
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    """Two log directories with a partition in each."""
+    replicas = Replicas(tmp_path, log_dirs=[tmp_path / "a", tmp_path / "b"])
+    await replicas.order(TP)
+    await replicas.order(OTHER, topic_id=None)
+    replicas.known.add(ELSEWHERE)
+    yield replicas
+    replicas.close()
+
+
+# -- DescribeLogDirs
+
+
+async def describe(
+    replicas: Replicas, topics: dict[str, list[int]] | None, version: int = 4
+) -> list[DescribeLogDirsResult]:
+    asked = None
+    if topics is not None:
+        asked = [DescribableLogDirTopic(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
+    handler = DescribeLogDirs(replicas.logs, replicas.partitions, replicas.offload)
+    response: DescribeLogDirsResponse = await call(handler, version, DescribeLogDirsRequest(topics=asked))
+    assert response.error_code == ErrorCode.NONE
+    return response.results
+
+
+def contents(result: DescribeLogDirsResult) -> list[tuple[str, int, int, int]]:
+    """Topic, partition, size and lag of what is in a directory."""
+    return [
+        (topic.name, partition.partition_index, partition.partition_size, partition.offset_lag)
+        for topic in result.topics
+        for partition in topic.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_LOG_DIRS))
+async def test_every_version_tells_what_lies_where_and_how_large_it_is(
+    replicas: Replicas, tmp_path: Path, version: int
+) -> None:
+    records = batch_of(b"some", b"values")
+    replicas.append(records)
+    first, second = await describe(replicas, None, version)
+    assert [first.log_dir, second.log_dir] == [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert (contents(first), contents(second)) == ([(TOPIC, 0, len(records), 0)], [("other", 0, 0, 0)])
+    for result in (first, second):
+        assert result.error_code == ErrorCode.NONE
+        assert (result.total_bytes >= result.usable_bytes > 0) if version >= 4 else (result.total_bytes == -1)
+
+
+async def test_only_what_was_asked_for_is_told(replicas: Replicas) -> None:
+    first, second = await describe(replicas, {"other": [0, 9], "nowhere": [0]})
+    assert (contents(first), contents(second)) == ([], [("other", 0, 0, 0)])
+    assert [contents(result) for result in await describe(replicas, {})] == [[], []]
+
+
+async def test_of_a_log_without_a_role_the_lag_is_unknown(replicas: Replicas) -> None:
+    replicas.logs.get_or_create(TopicPartition("stray", 0), True)
+    found = {entry[0]: entry[3] for result in await describe(replicas, None) for entry in contents(result)}
+    assert found == {TOPIC: 0, "other": 0, "stray": -1}
+
+
+async def test_of_a_directory_that_failed_only_that_is_told(replicas: Replicas) -> None:
+    replicas.logs.directory_failed(replicas.logs.directories[0], "gone", OSError("gone"))
+    first, second = await describe(replicas, None)
+    assert (first.error_code, first.total_bytes, first.usable_bytes) == (ErrorCode.KAFKA_STORAGE_ERROR, -1, -1)
+    assert contents(first) == []
+    assert (second.error_code, contents(second)) == (ErrorCode.NONE, [("other", 0, 0, 0)])
+
+
+class UnmeasurableFiles(Files):
+    def disk_space(self, path: str) -> DiskSpace:
+        raise OSError("no such file system")
+
+
+async def test_a_file_system_that_cannot_be_asked_is_an_error_of_its_directory(replicas: Replicas) -> None:
+    replicas.logs.files = UnmeasurableFiles()
+    assert [(result.error_code, result.topics) for result in await describe(replicas, None)] == [
+        (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    ] * 2
+
+
+# -- AlterReplicaLogDirs
+
+
+async def move(
+    replicas: Replicas, path: Path | str, *partitions: TopicPartition, version: int = 2
+) -> dict[TopicPartition, ErrorCode]:
+    topics = [AlterReplicaLogDirTopic(name=topic, partitions=[index]) for topic, index in partitions]
+    request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(path), topics=topics)])
+    response = await call(AlterReplicaLogDirs(replicas.logs, replicas.partitions), version, request)
+    return {
+        TopicPartition(topic.topic_name, partition.partition_index): ErrorCode(partition.error_code)
+        for topic in response.results
+        for partition in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.ALTER_REPLICA_LOG_DIRS))
+async def test_a_partition_that_is_there_is_there(replicas: Replicas, tmp_path: Path, version: int) -> None:
+    assert await move(replicas, tmp_path / "a", TP, version=version) == {TP: ErrorCode.NONE}
+
+
+async def test_a_real_move_is_refused_for_good(replicas: Replicas, tmp_path: Path) -> None:
+    assert await move(replicas, tmp_path / "b", TP, OTHER) == {
+        TP: ErrorCode.UNSUPPORTED_VERSION,
+        OTHER: ErrorCode.NONE,
+    }
+    assert replicas.logs.directory_of(TP) == str(tmp_path / "a")
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "", "a", "{directory}/a/"])
+async def test_a_directory_must_be_named_as_the_broker_names_it(replicas: Replicas, tmp_path: Path, path: str) -> None:
+    named = path.format(directory=tmp_path)
+    unknown = TopicPartition("nowhere", 0)
+    assert await move(replicas, named, TP, unknown) == dict.fromkeys((TP, unknown), ErrorCode.LOG_DIR_NOT_FOUND)
+
+
+async def test_what_else_is_refused(replicas: Replicas, tmp_path: Path) -> None:
+    too_long, unknown = TopicPartition("x" * 215, 0), TopicPartition("nowhere", 0)
+    assert await move(replicas, tmp_path / "a", too_long, unknown, ELSEWHERE) == {
+        too_long: ErrorCode.INVALID_TOPIC_EXCEPTION,
+        unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ELSEWHERE: ErrorCode.REPLICA_NOT_AVAILABLE,
+    }
+
+
+async def test_nothing_moves_to_or_from_a_directory_that_failed(replicas: Replicas, tmp_path: Path) -> None:
+    replicas.logs.directory_failed(replicas.logs.directories[0], "gone", OSError("gone"))
+    storage_error = ErrorCode.KAFKA_STORAGE_ERROR
+    assert await move(replicas, tmp_path / "a", OTHER) == {OTHER: storage_error}
+    assert await move(replicas, tmp_path / "b", TP) == {TP: storage_error}

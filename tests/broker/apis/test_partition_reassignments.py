@@ -1,0 +1,93 @@
+"""AlterPartitionReassignments and ListPartitionReassignments over a real controller."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.apis.alter_partition_reassignments import AlterPartitionReassignments
+from pybroker.broker.apis.list_partition_reassignments import ListPartitionReassignments
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.protocol.errors import ErrorCode, NotControllerError
+from pybroker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from pybroker.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_handlers import call
+from support.topic_apis import TopicApis
+
+
+@pytest.fixture
+async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
+    """One broker, number 1, with a topic of two partitions."""
+    started = await TopicApis.start(tmp_path)
+    await started.plane.topics.create(NewTopic("t", 2, 1))
+    await started.plane.controller.drained()
+    yield started
+    await started.stop()
+
+
+async def alter(apis: TopicApis, *wishes: tuple[str, int, list[int] | None]) -> dict[tuple[str, int], ErrorCode]:
+    topics: dict[str, list[ReassignablePartition]] = {}
+    for topic, index, replicas in wishes:
+        topics.setdefault(topic, []).append(ReassignablePartition(partition_index=index, replicas=replicas))
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+    )
+    response = await call(AlterPartitionReassignments(apis.plane.controller), 0, request)
+    assert response.error_code == ErrorCode.NONE
+    results = {}
+    for topic in response.responses:
+        for partition in topic.partitions:
+            assert (partition.error_message is None) == (partition.error_code == ErrorCode.NONE)
+            results[topic.name, partition.partition_index] = ErrorCode(partition.error_code)
+    return results
+
+
+async def test_each_partition_has_an_answer_of_its_own(apis: TopicApis) -> None:
+    assert await alter(apis, ("t", 0, [1]), ("t", 1, None), ("t", 9, [1]), ("u", 0, [7])) == {
+        ("t", 0): ErrorCode.NONE,
+        ("t", 1): ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+        ("t", 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ("u", 0): ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    }
+
+
+async def test_of_two_wishes_for_a_partition_the_last_counts(apis: TopicApis) -> None:
+    assert await alter(apis, ("t", 0, [7]), ("t", 0, [1])) == {("t", 0): ErrorCode.NONE}
+
+
+async def test_no_wish_no_answer(apis: TopicApis) -> None:
+    assert await alter(apis) == {}
+
+
+async def test_moves_under_way_are_listed(apis: TopicApis) -> None:
+    handler = ListPartitionReassignments(apis.plane.controller)
+    assert (await call(handler, 0, ListPartitionReassignmentsRequest(topics=None))).topics == []
+    partition = TopicPartition("t", 1)
+    apis.plane.controller.context.put_assignment(partition, ReplicaAssignment((1, 2), adding=(2,), removing=(1,)))
+    apis.plane.controller.context.partitions_being_reassigned[partition] = None
+
+    (topic,) = (await call(handler, 0, ListPartitionReassignmentsRequest(topics=None))).topics
+    (listed,) = topic.partitions
+    assert (topic.name, listed.partition_index) == ("t", 1)
+    assert (listed.replicas, listed.adding_replicas, listed.removing_replicas) == ([1, 2], [2], [1])
+
+    asked = [ListPartitionReassignmentsTopics(name="t", partition_indexes=[0])]
+    assert (await call(handler, 0, ListPartitionReassignmentsRequest(topics=asked))).topics == []
+    asked[0].partition_indexes.append(1)
+    assert len((await call(handler, 0, ListPartitionReassignmentsRequest(topics=asked))).topics) == 1
+
+
+async def test_only_the_controller_answers(apis: TopicApis) -> None:
+    await apis.plane.controller.call("resign", apis.plane.controller._resign)
+    with pytest.raises(NotControllerError):
+        await alter(apis, ("t", 0, [1]))
+    with pytest.raises(NotControllerError):
+        await call(ListPartitionReassignments(apis.plane.controller), 0, ListPartitionReassignmentsRequest())

@@ -1,0 +1,191 @@
+"""What is not built is answered as by a Kafka that has it switched off, or refused: never taken and then not done."""
+
+from typing import Any
+
+import pytest
+from pybroker.broker.apis.add_offsets_to_txn import add_offsets_to_txn
+from pybroker.broker.apis.add_partitions_to_txn import add_partitions_to_txn
+from pybroker.broker.apis.alter_client_quotas import alter_client_quotas
+from pybroker.broker.apis.alter_user_scram_credentials import alter_user_scram_credentials
+from pybroker.broker.apis.consumer_group_describe import consumer_group_describe
+from pybroker.broker.apis.consumer_group_heartbeat import consumer_group_heartbeat
+from pybroker.broker.apis.context import Handler
+from pybroker.broker.apis.create_acls import create_acls
+from pybroker.broker.apis.create_delegation_token import create_delegation_token
+from pybroker.broker.apis.delete_acls import delete_acls
+from pybroker.broker.apis.describe_acls import describe_acls
+from pybroker.broker.apis.describe_client_quotas import describe_client_quotas
+from pybroker.broker.apis.describe_delegation_token import describe_delegation_token
+from pybroker.broker.apis.describe_transactions import describe_transactions
+from pybroker.broker.apis.describe_user_scram_credentials import describe_user_scram_credentials
+from pybroker.broker.apis.end_txn import end_txn
+from pybroker.broker.apis.expire_delegation_token import expire_delegation_token
+from pybroker.broker.apis.list_transactions import list_transactions
+from pybroker.broker.apis.renew_delegation_token import renew_delegation_token
+from pybroker.broker.apis.sasl_authenticate import sasl_authenticate
+from pybroker.broker.apis.sasl_handshake import sasl_handshake
+from pybroker.broker.apis.txn_offset_commit import txn_offset_commit
+from pybroker.protocol.apis import API_SPECS, ApiKey
+from pybroker.protocol.errors import ErrorCode, InvalidRequestError, UnknownServerError, UnsupportedVersionError
+from pybroker.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from pybroker.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from pybroker.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from pybroker.protocol.messages.list_transactions import ListTransactionsRequest
+from support.group_handlers import call, versions
+from support.served_apis import error_codes, with_one_of_each
+
+NO_TRANSACTIONS = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+REFUSED: dict[ApiKey, tuple[Handler, ErrorCode]] = {
+    ApiKey.SASL_HANDSHAKE: (sasl_handshake, ErrorCode.ILLEGAL_SASL_STATE),
+    ApiKey.SASL_AUTHENTICATE: (sasl_authenticate, ErrorCode.ILLEGAL_SASL_STATE),
+    ApiKey.DESCRIBE_ACLS: (describe_acls, ErrorCode.SECURITY_DISABLED),
+    ApiKey.CREATE_ACLS: (create_acls, ErrorCode.SECURITY_DISABLED),
+    ApiKey.DELETE_ACLS: (delete_acls, ErrorCode.SECURITY_DISABLED),
+    ApiKey.CREATE_DELEGATION_TOKEN: (create_delegation_token, NO_TOKENS),
+    ApiKey.RENEW_DELEGATION_TOKEN: (renew_delegation_token, NO_TOKENS),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: (expire_delegation_token, NO_TOKENS),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (describe_delegation_token, NO_TOKENS),
+    ApiKey.ALTER_CLIENT_QUOTAS: (alter_client_quotas, ErrorCode.UNSUPPORTED_VERSION),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (consumer_group_heartbeat, ErrorCode.UNSUPPORTED_VERSION),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (consumer_group_describe, ErrorCode.UNSUPPORTED_VERSION),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (add_partitions_to_txn, NO_TRANSACTIONS),
+    ApiKey.ADD_OFFSETS_TO_TXN: (add_offsets_to_txn, NO_TRANSACTIONS),
+    ApiKey.END_TXN: (end_txn, NO_TRANSACTIONS),
+    ApiKey.TXN_OFFSET_COMMIT: (txn_offset_commit, NO_TRANSACTIONS),
+}
+# Where the code at the top says only that the request was understood.
+WITHOUT_A_CODE_AT_THE_TOP = {(ApiKey.ADD_PARTITIONS_TO_TXN, version) for version in (4, 5)}
+
+
+async def answer(key: ApiKey, version: int, request: Any = None) -> Any:
+    handler, _ = REFUSED[key]
+    return await call(handler, version, request or with_one_of_each(API_SPECS[key].request_type(), version))
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(key, version) for key in REFUSED for version in versions(key)], ids=lambda value: str(value)
+)
+async def test_every_version_is_refused_whatever_it_asks_for(key: ApiKey, version: int) -> None:
+    response = await answer(key, version)
+    codes = list(error_codes(response, version))
+    if (key, version) in WITHOUT_A_CODE_AT_THE_TOP:
+        assert codes.pop(0) == ErrorCode.NONE
+    assert codes
+    assert set(codes) == {REFUSED[key][1]}
+
+
+async def test_a_refusal_says_why() -> None:
+    assert (await answer(ApiKey.DESCRIBE_ACLS, 3)).error_message == "No Authorizer is configured on the broker"
+    assert (await answer(ApiKey.CREATE_ACLS, 3)).results[0].error_message == "No Authorizer is configured."
+    assert "quotas" in (await answer(ApiKey.ALTER_CLIENT_QUOTAS, 1)).entries[0].error_message
+    assert (await answer(ApiKey.SASL_HANDSHAKE, 1)).mechanisms == []
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.CREATE_DELEGATION_TOKEN))
+async def test_a_token_that_is_not_given_names_who_it_would_have_been_for(version: int) -> None:
+    response = await answer(ApiKey.CREATE_DELEGATION_TOKEN, version)
+    assert (response.principal_type, response.principal_name) == ("User", "ANONYMOUS")
+    assert (response.issue_timestamp_ms, response.token_id, response.hmac) == (-1, "", b"")
+    requester = (response.token_requester_principal_type, response.token_requester_principal_name)
+    assert requester == (("User", "ANONYMOUS") if version >= 3 else ("", ""))
+
+
+async def test_a_token_may_be_asked_for_for_another_owner() -> None:
+    request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="ann")
+    response = await answer(ApiKey.CREATE_DELEGATION_TOKEN, 3, request)
+    assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
+
+
+# -- what there is none of
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_CLIENT_QUOTAS))
+async def test_there_are_no_quotas(version: int) -> None:
+    users = ComponentData(entity_type="user", match_type=2, match=None)
+    clients = ComponentData(entity_type="client-id", match_type=0, match="c")
+    for components in ([], [users], [users, clients]):
+        response = await call(
+            describe_client_quotas, version, DescribeClientQuotasRequest(components=components, strict=True)
+        )
+        assert (response.error_code, response.entries) == (ErrorCode.NONE, [])
+
+
+@pytest.mark.parametrize(
+    ("components", "error", "message"),
+    [
+        ([("shoe-size", 2, None)], UnsupportedVersionError, "'shoe-size' not supported"),
+        ([("", 2, None)], InvalidRequestError, "empty"),
+        ([("user", 2, None), ("user", 1, None)], InvalidRequestError, "Duplicate user"),
+        ([("user", 2, None), ("ip", 2, None)], InvalidRequestError, "IP filter"),
+        ([("user", 9, None)], UnknownServerError, None),
+        ([("user", 0, None)], UnknownServerError, None),
+    ],
+)
+async def test_a_filter_for_quotas_must_make_sense(
+    components: list[tuple[str, int, str | None]], error: type[Exception], message: str | None
+) -> None:
+    request = DescribeClientQuotasRequest(
+        components=[ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in components]
+    )
+    with pytest.raises(error, match=message):
+        await call(describe_client_quotas, 1, request)
+
+
+async def test_no_user_has_credentials() -> None:
+    for everybody in (DescribeUserScramCredentialsRequest(users=None), DescribeUserScramCredentialsRequest(users=[])):
+        response = await call(describe_user_scram_credentials, 0, everybody)
+        assert (response.error_code, response.results) == (ErrorCode.NONE, [])
+    names = [UserName(name=name) for name in ("ann", "bob", "", "ann")]
+    response = await call(describe_user_scram_credentials, 0, DescribeUserScramCredentialsRequest(users=names))
+    assert {result.user: result.error_code for result in response.results} == {
+        "ann": ErrorCode.DUPLICATE_RESOURCE,
+        "bob": ErrorCode.RESOURCE_NOT_FOUND,
+        "": ErrorCode.RESOURCE_NOT_FOUND,
+    }
+
+
+async def test_credentials_are_neither_stored_nor_deleted() -> None:
+    def new(user: str) -> ScramCredentialUpsertion:
+        return ScramCredentialUpsertion(name=user, mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
+
+    def old(user: str) -> ScramCredentialDeletion:
+        return ScramCredentialDeletion(name=user, mechanism=1)
+
+    request = AlterUserScramCredentialsRequest(
+        deletions=[old("ann"), old("twice"), old("")], upsertions=[new("bob"), new("twice")]
+    )
+    response = await call(alter_user_scram_credentials, 0, request)
+    assert {result.user: result.error_code for result in response.results} == {
+        "ann": ErrorCode.RESOURCE_NOT_FOUND,
+        "twice": ErrorCode.DUPLICATE_RESOURCE,
+        "": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+    }
+    assert all(result.error_message for result in response.results)
+
+
+async def test_no_transaction_is_known() -> None:
+    response = await call(describe_transactions, 0, DescribeTransactionsRequest(transactional_ids=["a", ""]))
+    assert [(state.transactional_id, state.error_code) for state in response.transaction_states] == [
+        ("a", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
+        ("", ErrorCode.INVALID_REQUEST),
+    ]
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.LIST_TRANSACTIONS))
+async def test_no_transaction_is_listed_and_misspelt_states_are_told(version: int) -> None:
+    request = ListTransactionsRequest(state_filters=["Ongoing", "Lost", "CompleteCommit", "Lost"])
+    response = await call(list_transactions, version, request)
+    assert (response.error_code, response.transaction_states) == (ErrorCode.NONE, [])
+    assert response.unknown_state_filters == ["Lost"]
