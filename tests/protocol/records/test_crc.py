@@ -1,5 +1,7 @@
 """The checksums, against known answers and against each other."""
 
+import importlib.machinery
+import subprocess
 import sys
 from types import ModuleType
 
@@ -35,3 +37,24 @@ def test_crcmod_takes_over_where_the_wheel_is_missing(monkeypatch: pytest.Monkey
     checksum = crc.fastest_crc32c()
     assert checksum.__module__ == crc.__name__
     assert checksum(bytearray(b"123456789")) == 0xE3069283
+
+
+def test_the_wheels_extension_is_found_without_the_package_around_it() -> None:
+    """The package takes importlib.metadata with it, and a broker's start that much longer."""
+    program = (
+        "import sys; from pybroker.protocol.records import crc; "
+        "sys.exit('crc32c' in sys.modules or crc.crc32c(b'123456789') != 0xE3069283)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_wheel_made_otherwise_is_used_as_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nothing(name: str, path: object = None) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", find_nothing)
+    wheel = ModuleType("crc32c")
+    wheel.__spec__ = importlib.machinery.ModuleSpec("crc32c", None)
+    wheel.crc32c = lambda buffer: 7  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "crc32c", wheel)
+    assert crc.fastest_crc32c()(b"123456789") == 7
