@@ -19,6 +19,9 @@ __all__ = ["ClosablePool", "Environment"]
 class ClosablePool(Pool, Protocol):
     """Worker threads, or what stands for them."""
 
+    def resize(self, thread_count: int) -> None:
+        """Have that many workers from now on."""
+
     def close(self) -> None:
         """Finish what is queued. Blocks."""
 

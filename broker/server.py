@@ -16,9 +16,11 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from ..config.config import Config
+from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError
+from ..controller.cluster_tree import ClusterTree
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
 from ..controller.metadata_store import MetadataStore, MetadataStoreError
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
@@ -41,10 +43,11 @@ from .controller_orders import ControllerOrders
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
 from .environment import ClosablePool, Environment
+from .live_settings import LiveSettings
 from .metadata_cache import MetadataCache, MetadataUpdate
 from .network.errors import BindError
 from .network.listener import Listeners
-from .network.settings import Endpoint, NetworkSettings
+from .network.settings import Endpoint
 from .offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .ready_line import ready_line
 from .start_error import StartError
@@ -59,6 +62,7 @@ logger = logging.getLogger(__name__)
 _START_ERRORS = (
     BindError,
     BrokerIdTakenError,
+    ConfigError,
     DirectoryLockedError,
     LogDirectoriesError,
     MetaPropertiesError,
@@ -81,6 +85,7 @@ class BrokerServer:
     _logs: LogStore
     _offload: Offload
     _store: MetadataStore
+    _settings: LiveSettings
     _metadata: MetadataPlane
     _cache: MetadataCache
     _waiters: TopicWaiters
@@ -98,6 +103,7 @@ class BrokerServer:
         self._overrides = TopicOverrides()
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_serving = False
         self._killed = False
 
     # -- start and stop
@@ -138,6 +144,11 @@ class BrokerServer:
         self._store.kill()
         self._logs.release()
 
+    def reload_settings(self) -> None:
+        """Read the file of settings again, soon, and act on what may change while the broker runs."""
+        if self._is_serving:
+            self._spawn(self._settings.reload())
+
     async def connections_gone(self) -> None:
         """Wait, after ``kill``, until the loop has closed every socket."""
         await self._listeners.gone()
@@ -158,8 +169,11 @@ class BrokerServer:
         self._store_schedule.start()
         self._replication_schedule.start()
         self._groups.start()
+        self._spawn(self._settings.run())
+        await self._settings.changes.caught_up()
         await self._listeners.serve()
         self._cleanup.push_async_callback(self._listeners.close, _CLOSE_GRACE_S)
+        self._is_serving = True
 
     # -- the parts, in the order they are made; each says how it is closed
 
@@ -187,6 +201,10 @@ class BrokerServer:
         self._cleanup.push_async_callback(self._store.close)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
+        self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._offload)
+        self.config = config = await self._settings.load(config)
+        self._pool.resize(config.int("num.io.threads"))
+        self._logs.update_config(config)
         self._metadata = MetadataPlane(
             store=self._store,
             config=config,
@@ -205,7 +223,7 @@ class BrokerServer:
         await self._offload(self._logs.load)  # recovery may take long, and a signal is to be heard meanwhile
 
     def _build_replication(self) -> None:
-        config, cache = self.config, MetadataCache()
+        config, cache, dynamic = self.config, MetadataCache(), self._settings.dynamic
         self._cache = cache
         self._waiters = TopicWaiters(cache)
         self._partitions = PartitionSet(
@@ -219,13 +237,21 @@ class BrokerServer:
             self._metadata.identity.broker_id,
             self._partitions,
             self._logs,
-            topic_settings=lambda topic: TopicConfig.defaults(config, self._overrides(topic)),
+            topic_settings=lambda topic: TopicConfig.in_force(dynamic.config, self._overrides(topic)),
             is_alive=cache.is_alive,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
             offload=self._offload,
         )
         self._logs.on_directory_failure = self._changes.directory_failed
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
+        self._settings.follow(
+            overrides=self._overrides,
+            logs=self._logs,
+            partitions=self._changes,
+            metadata=self._metadata,
+            workers=self._pool,
+            clock_ms=self._environment.clock_ms,
+        )
 
     def _build_coordinator(self) -> None:
         config, environment = self.config, self._environment
@@ -248,6 +274,7 @@ class BrokerServer:
         )
         table = handlers(
             config=config,
+            settings=self._settings,
             logs=self._logs,
             partitions=self._partitions,
             cache=self._cache,
@@ -262,11 +289,12 @@ class BrokerServer:
             random=environment.random,
         )
         self._listeners = Listeners(
-            NetworkSettings.from_config(config),
+            self._settings.network_settings(),
             Dispatcher(table),
             clock_ms=environment.clock_ms,
             run_in_worker=self._offload,
         )
+        self._settings.limit_connections(self._listeners.change_limits)
         self._cleanup.callback(self._listeners.stop_accepting)
         self.endpoints = await self._listeners.bind(
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
@@ -358,7 +386,10 @@ class BrokerServer:
 
 
 def run(config: Config) -> int:
-    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError."""
+    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
+
+    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone.
+    """
     import uvloop
 
     raise_descriptor_limit()
@@ -371,6 +402,8 @@ async def serve_until_told(config: Config) -> int:
     signals = StopSignals(asyncio.get_running_loop())
     broker = BrokerServer(config)
     broker.failed.add_done_callback(lambda _failed: signals.told.set())
+    hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     await broker.start()
     # What is there after the start stays: the collector need not look at it again and again.
     gc.collect()

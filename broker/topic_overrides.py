@@ -1,16 +1,23 @@
 """Topics' own settings, as the tree has them: read ahead, since logs are made where nothing may be awaited."""
 
+import logging
 from collections.abc import Iterable, Mapping
 
+from ..config.topic_config import usable_overrides
 from ..controller.cluster_tree import ClusterTree
 
 __all__ = ["TopicOverrides"]
+
+logger = logging.getLogger(__name__)
 
 _ENTITY_TYPE = "topics"
 
 
 class TopicOverrides:
-    """Called with a topic's name, it gives the settings that stand above the broker's: none before `load`."""
+    """Called with a topic's name, it gives the settings that stand above the broker's: none before `load`.
+
+    What is in the tree and cannot be acted on (it was stored by another kind of broker) is left out.
+    """
 
     def __init__(self) -> None:
         self._settings: dict[str, Mapping[str, str]] = {}
@@ -20,13 +27,20 @@ class TopicOverrides:
 
     async def load(self, tree: ClusterTree) -> None:
         """Read those of all topics."""
-        self._settings = dict(await tree.configs(_ENTITY_TYPE))
+        for topic, settings in (await tree.configs(_ENTITY_TYPE)).items():
+            self.put(topic, settings)
 
     async def refresh(self, tree: ClusterTree, topics: Iterable[str]) -> None:
         """Read those of ``topics`` again."""
         for topic in topics:
-            settings = await tree.config(_ENTITY_TYPE, topic)
-            if settings:
-                self._settings[topic] = settings
-            else:
-                self._settings.pop(topic, None)
+            self.put(topic, await tree.config(_ENTITY_TYPE, topic))
+
+    def put(self, topic: str, settings: Mapping[str, str]) -> None:
+        """What the tree holds for a topic now."""
+        good, problems = usable_overrides(settings)
+        for problem in problems:
+            logger.error("topic %s: a setting in the metadata is ignored: %s", topic, problem)
+        if good:
+            self._settings[topic] = good
+        else:
+            self._settings.pop(topic, None)

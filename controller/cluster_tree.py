@@ -357,8 +357,8 @@ class ClusterTree:
             try:
                 await self.store.multi(operations)
             except (BadVersionError, NodeExistsError, NoNodeError) as error:
-                assert error.operation_index is not None
-                if isinstance(error, NoNodeError) and isinstance(operations[error.operation_index], Create):
+                failed = None if error.operation_index is None else operations[error.operation_index]
+                if isinstance(error, NoNodeError) and isinstance(failed, Create):
                     raise  # the skeleton of the tree is missing
                 continue
             return entity.settings

@@ -35,6 +35,7 @@ class WorkerPool:
         self._name = name
         self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._surplus: list[threading.Thread] = []  # any of the threads may end in place of one of these
         self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._wake_up_is_due = False
         self._closed = False
@@ -84,8 +85,9 @@ class WorkerPool:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
             self._threads.append(thread)
             thread.start()
+        self._surplus = [thread for thread in self._surplus if thread.is_alive()]
         while len(self._threads) > thread_count:
-            self._threads.pop()
+            self._surplus.append(self._threads.pop())
             self._steps.put(None)
 
     def close(self) -> None:
@@ -93,9 +95,8 @@ class WorkerPool:
         if self._closed:
             return
         self._closed = True
-        threads = list(self._threads)
         self.resize(0)
-        for thread in threads:
+        for thread in self._surplus:
             thread.join()
 
     def kill(self) -> None:

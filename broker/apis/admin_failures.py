@@ -4,6 +4,7 @@ from ...protocol.errors import KafkaError
 from ...protocol.messages import (
     add_partitions_to_txn,
     alter_client_quotas,
+    alter_configs,
     alter_replica_log_dirs,
     alter_user_scram_credentials,
     consumer_group_describe,
@@ -13,18 +14,21 @@ from ...protocol.messages import (
     delete_groups,
     delete_records,
     describe_client_quotas,
+    describe_configs,
     describe_groups,
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
     describe_transactions,
     elect_leaders,
+    incremental_alter_configs,
     txn_offset_commit,
 )
 
 __all__ = [
     "add_partitions_to_txn_failure",
     "alter_client_quotas_failure",
+    "alter_configs_failure",
     "alter_replica_log_dirs_failure",
     "alter_user_scram_credentials_failure",
     "consumer_group_describe_failure",
@@ -34,12 +38,14 @@ __all__ = [
     "delete_groups_failure",
     "delete_records_failure",
     "describe_client_quotas_failure",
+    "describe_configs_failure",
     "describe_groups_failure",
     "describe_log_dirs_failure",
     "describe_producers_failure",
     "describe_topic_partitions_failure",
     "describe_transactions_failure",
     "elect_leaders_failure",
+    "incremental_alter_configs_failure",
     "txn_offset_commit_failure",
 ]
 
@@ -285,3 +291,54 @@ def txn_offset_commit_failure(
         for topic in request.topics
     ]
     return txn_offset_commit.TxnOffsetCommitResponse(topics=topics)
+
+
+# -- settings
+
+
+def describe_configs_failure(
+    version: int, request: describe_configs.DescribeConfigsRequest, error: KafkaError
+) -> describe_configs.DescribeConfigsResponse:
+    return describe_configs.DescribeConfigsResponse(
+        results=[
+            describe_configs.DescribeConfigsResult(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def alter_configs_failure(
+    version: int, request: alter_configs.AlterConfigsRequest, error: KafkaError
+) -> alter_configs.AlterConfigsResponse:
+    return alter_configs.AlterConfigsResponse(
+        responses=[
+            alter_configs.AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def incremental_alter_configs_failure(
+    version: int, request: incremental_alter_configs.IncrementalAlterConfigsRequest, error: KafkaError
+) -> incremental_alter_configs.IncrementalAlterConfigsResponse:
+    return incremental_alter_configs.IncrementalAlterConfigsResponse(
+        responses=[
+            incremental_alter_configs.AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )

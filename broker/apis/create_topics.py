@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 from uuid import UUID
 
+from ...config.config_entries import ConfigEntry
+from ...config.topic_config import TopicConfig
 from ...controller.topic_admin import CreatedTopic, NewTopic
 from ...controller.topic_names import CLUSTER_METADATA_TOPIC
 from ...protocol.errors import ErrorCode, InvalidReplicaAssignmentError, KafkaError
@@ -22,7 +24,6 @@ from ...protocol.messages.create_topics import (
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext
-from .topic_config_entries import TopicConfigEntries
 
 __all__ = ["CreateTopics", "TopicCreator"]
 
@@ -37,7 +38,8 @@ class TopicCreator(Protocol):
 
 
 class CreateTopics:
-    """Handler. ``is_controller`` tells whether this broker is the controller; clients send this to it alone."""
+    """Handler. ``is_controller`` tells whether this broker is the controller; clients send this to it alone.
+    ``config_entries`` describes a topic's settings."""
 
     def __init__(
         self,
@@ -45,7 +47,7 @@ class CreateTopics:
         is_controller: Callable[[], bool],
         cache: MetadataCache,
         waiters: TopicWaiters,
-        config_entries: TopicConfigEntries,
+        config_entries: Callable[[TopicConfig], list[ConfigEntry]],
     ) -> None:
         self._topics = topics
         self._is_controller = is_controller
@@ -95,11 +97,11 @@ class CreateTopics:
                 CreatableTopicConfigs(
                     name=entry.name,
                     value=entry.value,
-                    read_only=False,
+                    read_only=entry.is_read_only,
                     config_source=entry.source,
-                    is_sensitive=False,
+                    is_sensitive=entry.is_sensitive,
                 )
-                for entry in self._config_entries.of(created.config)
+                for entry in self._config_entries(created.config)
             ],
         )
 

@@ -23,6 +23,7 @@ from ...protocol.messages import (
 from .admin_failures import (
     add_partitions_to_txn_failure,
     alter_client_quotas_failure,
+    alter_configs_failure,
     alter_replica_log_dirs_failure,
     alter_user_scram_credentials_failure,
     consumer_group_describe_failure,
@@ -32,12 +33,14 @@ from .admin_failures import (
     delete_groups_failure,
     delete_records_failure,
     describe_client_quotas_failure,
+    describe_configs_failure,
     describe_groups_failure,
     describe_log_dirs_failure,
     describe_producers_failure,
     describe_topic_partitions_failure,
     describe_transactions_failure,
     elect_leaders_failure,
+    incremental_alter_configs_failure,
     txn_offset_commit_failure,
 )
 
@@ -239,6 +242,9 @@ SHAPES: Mapping[ApiKey, Callable[[int, Any, KafkaError], Any]] = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas_failure,
     ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas_failure,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials_failure,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs_failure,
+    ApiKey.ALTER_CONFIGS: alter_configs_failure,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs_failure,
     ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions_failure,
     ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn_failure,
     ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit_failure,

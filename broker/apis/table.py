@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from random import Random
 
 from ...config.config import Config
+from ...config.config_entries import topic_entries
 from ...controller.metadata_plane import MetadataPlane
 from ...protocol.apis import ApiKey
 from ...replication.fetch_session import FetchSessions
@@ -13,6 +14,7 @@ from ...replication.record_deletion import RecordDeletion
 from ...storage.log_store import LogStore
 from ..advertised_address import AdvertisedAddresses
 from ..coordinator.group.coordinator import GroupCoordinator
+from ..live_settings import LiveSettings
 from ..metadata_cache import MetadataCache
 from ..offsets_topic import CoordinatorPlaces
 from ..topic_waiters import TopicWaiters
@@ -20,6 +22,7 @@ from ..tree_offsets import TreeOffsets
 from .add_offsets_to_txn import add_offsets_to_txn
 from .add_partitions_to_txn import add_partitions_to_txn
 from .alter_client_quotas import alter_client_quotas
+from .alter_configs import AlterConfigs
 from .alter_partition_reassignments import AlterPartitionReassignments
 from .alter_replica_log_dirs import AlterReplicaLogDirs
 from .alter_user_scram_credentials import alter_user_scram_credentials
@@ -37,6 +40,7 @@ from .delete_topics import DeleteTopics
 from .describe_acls import describe_acls
 from .describe_client_quotas import describe_client_quotas
 from .describe_cluster import DescribeCluster
+from .describe_configs import DescribeConfigs
 from .describe_delegation_token import describe_delegation_token
 from .describe_groups import DescribeGroups
 from .describe_log_dirs import DescribeLogDirs
@@ -50,6 +54,7 @@ from .expire_delegation_token import expire_delegation_token
 from .fetch import Fetch
 from .find_coordinator import CoordinatorDirectory, FindCoordinator
 from .heartbeat import Heartbeat
+from .incremental_alter_configs import IncrementalAlterConfigs
 from .init_producer_id import InitProducerId
 from .join_group import JoinGroup
 from .leave_group import LeaveGroup
@@ -67,7 +72,6 @@ from .renew_delegation_token import renew_delegation_token
 from .sasl_authenticate import sasl_authenticate
 from .sasl_handshake import sasl_handshake
 from .sync_group import SyncGroup
-from .topic_config_entries import TopicConfigEntries
 from .txn_offset_commit import txn_offset_commit
 from .update_features import UpdateFeatures
 
@@ -77,6 +81,7 @@ __all__ = ["handlers"]
 def handlers(
     *,
     config: Config,
+    settings: LiveSettings,
     logs: LogStore,
     partitions: PartitionSet,
     cache: MetadataCache,
@@ -94,6 +99,7 @@ def handlers(
     slots = config.int("max.incremental.fetch.session.cache.slots")
     sessions = FetchSessions(slots, lambda: random.randrange(1, 2**31))
     tree_offsets = TreeOffsets(metadata.tree)
+    dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     return {
         ApiKey.PRODUCE: Produce(partitions, cache),
@@ -113,7 +119,11 @@ def handlers(
         ApiKey.LIST_GROUPS: ListGroups(groups.administration),
         ApiKey.SASL_HANDSHAKE: sasl_handshake,
         ApiKey.CREATE_TOPICS: CreateTopics(
-            metadata.topics, lambda: metadata.controller.is_active, cache, waiters, TopicConfigEntries(config)
+            metadata.topics,
+            lambda: metadata.controller.is_active,
+            cache,
+            waiters,
+            lambda topic: topic_entries(dynamic.config, topic),
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics, metadata.controller, cache, waiters, lambda: config.boolean("delete.topic.enable")
@@ -128,6 +138,10 @@ def handlers(
         ApiKey.DESCRIBE_ACLS: describe_acls,
         ApiKey.CREATE_ACLS: create_acls,
         ApiKey.DELETE_ACLS: delete_acls,
+        ApiKey.DESCRIBE_CONFIGS: DescribeConfigs(
+            metadata.identity.broker_id, metadata.tree, dynamic, cache.has_topic, settings.loggers
+        ),
+        ApiKey.ALTER_CONFIGS: AlterConfigs(altered_config),
         ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(logs, partitions),
         ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirs(logs, partitions, offload),
         ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
@@ -138,6 +152,7 @@ def handlers(
         ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token,
         ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
         ApiKey.ELECT_LEADERS: ElectLeaders(metadata.controller, cache, waiters),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: IncrementalAlterConfigs(altered_config),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: AlterPartitionReassignments(metadata.controller),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignments(metadata.controller),
         ApiKey.OFFSET_DELETE: OffsetDelete(groups.administration, cache.has_partition),

@@ -9,10 +9,15 @@ from ...config.config_error import ConfigError
 from ...config.listeners import Listener
 from .connection_limits import LimitSettings
 
-__all__ = ["Endpoint", "NetworkSettings", "limit_settings"]
+__all__ = ["Endpoint", "NetworkSettings", "addresses_of", "limit_settings"]
 
 Resolve = Callable[[str], Sequence[str]]
 """A host name's addresses; raises OSError when there are none."""
+
+
+def addresses_of(host: str) -> Sequence[str]:
+    """Those of a host name, or the address itself. Blocks; OSError: it is unknown."""
+    return [str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class NetworkSettings:
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     @classmethod
-    def from_config(cls, config: Config) -> "NetworkSettings":
+    def from_config(cls, config: Config, resolve: Resolve = addresses_of) -> "NetworkSettings":
         """:raises ConfigError: a host of ``max.connections.per.ip.overrides`` is unknown."""
         max_queued_bytes = config.int("queued.max.request.bytes")
         return cls(
@@ -67,15 +72,11 @@ class NetworkSettings:
             send_buffer_bytes=config.int("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
             backlog=config.int("socket.listen.backlog.size"),
-            limits=limit_settings(config),
+            limits=limit_settings(config, resolve),
         )
 
 
-def _resolve(host: str) -> Sequence[str]:
-    return [str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
-
-
-def limit_settings(config: Config, resolve: Resolve = _resolve) -> LimitSettings:
+def limit_settings(config: Config, resolve: Resolve = addresses_of) -> LimitSettings:
     """The limits that may change while the broker runs (``Listeners.change_limits``).
 
     :raises ConfigError: a host of ``max.connections.per.ip.overrides`` is unknown.

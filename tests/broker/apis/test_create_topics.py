@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 from pybroker.broker.apis.create_topics import CreateTopics
-from pybroker.broker.apis.topic_config_entries import ConfigSource, TopicConfigEntries
+from pybroker.config.config_entries import ConfigEntry, ConfigSource, topic_entries
+from pybroker.config.topic_config import TopicConfig
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import (
@@ -32,7 +33,9 @@ async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
 
 
 def handler(apis: TopicApis, *, is_controller: bool = True) -> CreateTopics:
-    entries = TopicConfigEntries(apis.config)
+    def entries(topic: TopicConfig) -> list[ConfigEntry]:
+        return topic_entries(apis.config, topic)
+
     return CreateTopics(apis.plane.topics, lambda: is_controller, apis.cache, apis.waiters, entries)
 
 
@@ -70,7 +73,7 @@ async def test_answered_topic_has_leaders(apis: TopicApis, version: int) -> None
 async def test_answer_has_the_settings_and_where_they_come_from(apis: TopicApis) -> None:
     response = await create(apis, topic("t", retention_ms="5"))
     configs = {entry.name: (entry.value, entry.config_source) for entry in response.topics[0].configs or []}
-    assert configs["retention.ms"] == ("5", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert configs["retention.ms"] == ("5", ConfigSource.TOPIC_CONFIG)
     assert configs["segment.bytes"] == ("70000", ConfigSource.STATIC_BROKER_CONFIG)
     assert configs["cleanup.policy"] == ("delete", ConfigSource.DEFAULT_CONFIG)
 

@@ -1,0 +1,129 @@
+"""DescribeConfigs: the settings of topics, brokers and loggers, and where each value comes from (KIP-133).
+
+A topic's stand in the metadata, so any broker tells them; of brokers, each tells its own and what was set for all of
+them (an empty name). Passwords, and values of settings that are unknown here, are null.
+
+v0 whether a value is the default · v1 its source, and synonyms on request (KIP-226) · v3 types, and documentation on
+request (KIP-569) · v4 flexible.
+"""
+
+from collections.abc import Callable, Iterable
+
+from ...config.config_entries import (
+    ConfigEntry,
+    ConfigSource,
+    ConfigType,
+    broker_entries,
+    cluster_entries,
+    topic_entries,
+)
+from ...config.topic_config import TopicConfig, usable_overrides
+from ...controller.cluster_tree import ClusterTree
+from ...controller.topic_names import check_topic_name
+from ...protocol.errors import InvalidRequestError, KafkaError, UnknownTopicOrPartitionError
+from ...protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from ..altered_config import ResourceType, broker_id_of
+from ..dynamic_config import DynamicConfig
+from ..loggers import LoggerLevels
+from .context import RequestContext
+
+__all__ = ["DescribeConfigs"]
+
+_SERVED: tuple[int, ...] = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.CLIENT_METRICS,
+)
+
+
+class DescribeConfigs:
+    """Handler."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        tree: ClusterTree,
+        dynamic: DynamicConfig,
+        topic_exists: Callable[[str], bool],
+        loggers: LoggerLevels,
+    ) -> None:
+        self._broker_id = broker_id
+        self._tree = tree
+        self._dynamic = dynamic
+        self._topic_exists = topic_exists
+        self._loggers = loggers
+
+    async def __call__(self, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        for resource in request.resources:
+            if resource.resource_type not in _SERVED:
+                raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
+        return DescribeConfigsResponse(
+            results=[await self._describe(context.api_version, request, one) for one in request.resources]
+        )
+
+    async def _describe(
+        self, version: int, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    ) -> DescribeConfigsResult:
+        result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+        try:
+            entries = await self._entries(resource)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = str(error)
+            return result
+        wanted = frozenset(resource.configuration_keys or ())
+        result.configs = [_entry(version, request, entry) for entry in entries if not wanted or entry.name in wanted]
+        return result
+
+    async def _entries(self, resource: DescribeConfigsResource) -> Iterable[ConfigEntry]:
+        config, name = self._dynamic.config, resource.resource_name
+        match resource.resource_type:
+            case ResourceType.TOPIC:
+                check_topic_name(name)
+                if not self._topic_exists(name):
+                    raise UnknownTopicOrPartitionError(f"There is no topic '{name}'.")
+                settings, _ = usable_overrides(await self._tree.config("topics", name))
+                return topic_entries(config, TopicConfig.in_force(config, settings))
+            case ResourceType.BROKER:
+                if not name:
+                    return cluster_entries(config)
+                self._require_this_broker(name)
+                return broker_entries(config)
+            case ResourceType.BROKER_LOGGER:
+                self._require_this_broker(name)
+                return [_logger_entry(logger, level) for logger, level in self._loggers.levels().items()]
+            case _:
+                raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
+
+    def _require_this_broker(self, name: str) -> None:
+        if broker_id_of(name) != self._broker_id:
+            raise InvalidRequestError(f"Settings of broker {name} were asked of broker {self._broker_id}.")
+
+
+def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        is_default=version == 0 and entry.source is ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+def _logger_entry(name: str, level: str) -> ConfigEntry:
+    return ConfigEntry(
+        name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False, False, ConfigType.UNKNOWN, None, ()
+    )

@@ -1,0 +1,124 @@
+"""Settings that change while the broker runs, put together: where changes come from, and which parts act on them."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..config.config import Config
+from ..config.dynamic_layers import DynamicLayers
+from ..controller.cluster_tree import ClusterTree
+from ..controller.config_changes import ConfigChanges
+from ..controller.metadata_plane import MetadataPlane
+from ..replication.state_changes import StateChanges
+from ..storage.log_store import LogStore
+from .altered_config import ALL_BROKERS, AlteredConfig
+from .dynamic_config import DynamicConfig
+from .environment import ClosablePool
+from .loggers import LoggerLevels
+from .network.connection_limits import LimitSettings
+from .network.settings import NetworkSettings, addresses_of, limit_settings
+from .topic_overrides import TopicOverrides
+from .topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
+
+__all__ = ["LiveSettings", "known_addresses"]
+
+logger = logging.getLogger(__name__)
+
+_BROKERS = "brokers"
+_CONNECTION_LIMITS = frozenset(
+    {
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+    }
+)
+
+
+class LiveSettings:
+    """`load` before the parts are made, `follow` when they are, `run` for as long as the broker lives.
+
+    ``offload`` runs what blocks in a worker.
+    """
+
+    dynamic: DynamicConfig
+    changes: ConfigChanges
+    loggers: LoggerLevels
+
+    def __init__(
+        self, tree: ClusterTree, broker_id: int, offload: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> None:
+        self._tree = tree
+        self._broker_id = broker_id
+        self._offload = offload
+        self.loggers = LoggerLevels()
+
+    async def load(self, config: Config) -> Config:
+        """``config`` with what the metadata holds for this broker and for all above it. ConfigError."""
+        self.dynamic = DynamicConfig(config)
+        cluster_wide = await self._tree.config(_BROKERS, ALL_BROKERS)
+        return self.dynamic.load(DynamicLayers(cluster_wide, await self._tree.config(_BROKERS, str(self._broker_id))))
+
+    def follow(
+        self,
+        *,
+        overrides: TopicOverrides,
+        logs: LogStore,
+        partitions: StateChanges,
+        metadata: MetadataPlane,
+        workers: ClosablePool,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        """Have the parts told of changes, once `run` is started."""
+        config = self.dynamic.config
+        topics = TopicSettings(config, overrides, logs, partitions, metadata.controller.unclean_election_allowed)
+        self.dynamic.when_changed(None, metadata.update_config)
+        self.dynamic.when_changed(DEFAULTS_OF_TOPICS, topics.take_defaults)
+        self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
+        self.changes = ConfigChanges(self._tree, {"topics": topics.take, _BROKERS: self._take_brokers}, clock_ms)
+
+    def network_settings(self) -> NetworkSettings:
+        """ConfigError: the file limits connections from a host that is unknown."""
+        config = self.dynamic.config
+        while_running = "max.connections.per.ip.overrides" in config.dynamic
+        return NetworkSettings.from_config(config, known_addresses if while_running else addresses_of)
+
+    def limit_connections(self, change_limits: Callable[[LimitSettings], None]) -> None:
+        """Have ``change_limits`` called when other numbers of connections are allowed."""
+
+        async def limit(config: Config) -> None:
+            # It may look up host names, which blocks.
+            change_limits(await self._offload(partial(limit_settings, config, known_addresses)))
+
+        self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
+
+    def altered_config(self, topic_exists: Callable[[str], bool]) -> AlteredConfig:
+        return AlteredConfig(
+            self._broker_id,
+            self._tree,
+            self.dynamic,
+            topic_exists=topic_exists,
+            loggers=self.loggers,
+            caught_up=self.changes.caught_up,
+        )
+
+    async def run(self) -> None:
+        await self.changes.run()
+
+    async def reload(self) -> None:
+        """Read the file of settings again."""
+        await self.dynamic.reload(self._offload)
+
+    async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:
+        if name in (ALL_BROKERS, str(self._broker_id)):
+            await self.dynamic.take(settings, per_broker=name != ALL_BROKERS)
+
+
+def known_addresses(host: str) -> Sequence[str]:
+    """A host's addresses; none, and a line in the log, when it is unknown: the other limits hold all the same."""
+    try:
+        return addresses_of(host)
+    except OSError as error:
+        logger.error("max.connections.per.ip.overrides: the host %s is unknown (%s)", host, error)
+        return ()

@@ -1,0 +1,53 @@
+"""The levels of the loggers, by log4j's names (KIP-412). What is set lasts until the process ends."""
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["LEVELS", "ROOT", "LoggerLevels"]
+
+ROOT = "root"
+LEVELS: Mapping[str, int] = MappingProxyType(
+    {
+        "TRACE": 5,
+        "DEBUG": logging.DEBUG,
+        "INFO": logging.INFO,
+        "WARN": logging.WARNING,
+        "ERROR": logging.ERROR,
+        "FATAL": logging.CRITICAL,
+    }
+)
+"""Python's levels by the names that clients send; there is none for TRACE in Python."""
+
+
+class LoggerLevels:
+    """Python's loggers of this process, or those of a ``manager`` of a test's own."""
+
+    def __init__(self, manager: logging.Manager | None = None) -> None:
+        self._manager = manager or logging.Logger.manager
+
+    def levels(self) -> dict[str, str]:
+        """The name of the level in force of each logger, the root's first."""
+        return {ROOT: _name(self._manager.root.level)} | {
+            name: _name(self._manager.getLogger(name).getEffectiveLevel()) for name in sorted(self._manager.loggerDict)
+        }
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a logger, or one under it: a part of the broker is named like its folder."""
+        return name == ROOT or name in self._manager.loggerDict
+
+    def set(self, name: str, level: str) -> None:
+        """``level``: one of `LEVELS`."""
+        self._logger(name).setLevel(LEVELS[level])
+
+    def unset(self, name: str) -> None:
+        """Let the logger go by the level of the one above it."""
+        self._logger(name).setLevel(logging.NOTSET)
+
+    def _logger(self, name: str) -> logging.Logger:
+        return self._manager.root if name == ROOT else self._manager.getLogger(name)
+
+
+def _name(level: int) -> str:
+    """The name of the highest level that is not above ``level``."""
+    return next((name for name, number in reversed(list(LEVELS.items())) if number <= level), "TRACE")
