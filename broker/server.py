@@ -11,8 +11,10 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import socket
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from ..config.config import Config
