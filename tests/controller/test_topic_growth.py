@@ -1,7 +1,6 @@
 """Giving a topic more partitions: what is checked, what is written, what overtakes it."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from pybroker.controller import znodes
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_store import Watch
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS
 from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
@@ -127,25 +127,55 @@ async def test_a_topic_without_partition_0_is_beyond_understanding(cluster: Clus
         await cluster.grow(2, topic="odd")
 
 
-async def test_of_growths_at_the_same_time_none_is_lost(cluster: Cluster) -> None:
-    """Each sees what the one before it wrote: the second to come may not write the assignment it read first."""
-    outcomes = await asyncio.gather(
-        cluster.grow(4, (1, 2), (2, 3)), cluster.grow(3, (3, 2)), cluster.grow(5), return_exceptions=True
-    )
+class OvertakenTree(ClusterTree):
+    """Something happens when a growth has read the topic and is about to write it."""
+
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def controller(self, watch: Watch | None = None) -> tuple[ControllerInfo, int] | None:
+        found = await super().controller(watch)
+        happen, self.meanwhile = self.meanwhile, None
+        if happen is not None:
+            await happen()
+        return found
+
+
+@pytest.fixture
+def overtaken(cluster: Cluster) -> OvertakenTree:
+    tree = OvertakenTree(cluster.tree.store)
+    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers)
+    return tree
+
+
+async def test_a_growth_that_another_overtook_is_checked_again(cluster: Cluster, overtaken: OvertakenTree) -> None:
+    other = TopicGrowth(cluster.tree, lambda: cluster.brokers)
+    overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 3, [(1, 2)]))
+    await cluster.grow(4)
     written = await cluster.replicas()
-    assert written[2] == (1, 2)
-    assert written[3] == (2, 3)
-    assert sorted(written) == [0, 1, 2, 3, 4]
-    assert [type(outcome) for outcome in outcomes] == [type(None), InvalidPartitionsError, type(None)]
+    assert sorted(written) == [0, 1, 2, 3]
+    assert written[2] == (1, 2), "what the other wrote stays"
+
+    overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 5, [(1, 2)]))
+    with pytest.raises(InvalidPartitionsError, match="already has 5"):
+        await cluster.grow(5)
 
 
-async def test_a_topic_that_is_deleted_meanwhile_is_unknown(cluster: Cluster) -> None:
-    growth = asyncio.create_task(cluster.grow(3))
-    await cluster.tree.store.delete(znodes.topic_path("t"))
-    outcome = (await asyncio.gather(growth, return_exceptions=True))[0]
-    assert outcome is None or isinstance(outcome, UnknownTopicOrPartitionError)
+async def test_a_topic_that_is_deleted_meanwhile_is_unknown(cluster: Cluster, overtaken: OvertakenTree) -> None:
+    overtaken.meanwhile = lambda: cluster.tree.store.delete(znodes.topic_path("t"))
     with pytest.raises(UnknownTopicOrPartitionError):
         await cluster.grow(3)
+
+
+async def test_a_controller_that_is_replaced_meanwhile_writes_nothing(
+    cluster: Cluster, overtaken: OvertakenTree
+) -> None:
+    async def replace() -> None:
+        await cluster.tree.store.set(znodes.CONTROLLER_PATH, ControllerInfo(2, 2).encode())
+
+    overtaken.meanwhile = replace
+    with pytest.raises(NotControllerError):
+        await cluster.grow(3)
+    assert sorted(await cluster.replicas()) == [0, 1]
 
 
 async def test_without_a_controller_nobody_would_act(cluster: Cluster) -> None:
