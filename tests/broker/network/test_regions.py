@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 import os
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.broker.network import region_sender
 from pybroker.broker.network.connection import Hold
 from pybroker.broker.network.page_cache import is_cached, read_ahead, read_if_cached
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
@@ -47,12 +49,22 @@ class Disk:
 
     def make_cold(self) -> None:
         """Drop the file from the page cache, or skip the test where that cannot be done or seen."""
-        if not hasattr(os, "RWF_NOWAIT") or not hasattr(os, "posix_fadvise"):
+        if not hasattr(os, "RWF_NOWAIT"):
             pytest.skip("this system does not tell what is cached")
+        self.drop_cache()
+        try:
+            for position in range(0, os.fstat(self.fd).st_size, 4096):
+                os.preadv(self.fd, [bytearray(1)], position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        pytest.skip("this file system does not tell what is cached")
+
+    def drop_cache(self) -> None:
         os.fsync(self.fd)
-        os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        if is_cached(self.fd, 0, os.fstat(self.fd).st_size):
-            pytest.skip("this file system does not tell what is cached")
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def region(self, position: int, size_bytes: int) -> Stretch:
         return Stretch(self.fd, position, size_bytes)
@@ -227,10 +239,24 @@ async def test_cold_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size: in
 
 
 @pytest.mark.parametrize("sender", SENDERS)
+async def test_what_a_worker_has_read_is_sent_even_if_the_cache_lost_it_again(
+    disk: Disk, sender: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = disk.write(MIB)
+    monkeypatch.setattr(region_sender, "is_cached", lambda fd, position, size: False)
+    async with serving(new_sender=sender, run_in_worker=disk.run) as server:
+        server.handler.regions = [disk.region(0, MIB)]
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        assert await peer.answer() == (1, content)
+        assert 4 <= disk.worker_calls <= 100  # once for 256 KiB, and again for what a full socket left of them
+
+
+@pytest.mark.parametrize("sender", SENDERS)
 async def test_a_cold_hole_in_a_file_is_sent(disk: Disk, sender: Any) -> None:
     disk.make_sparse(12 * MIB)
     os.pwrite(disk.fd, b"island", 5 * MIB)
-    disk.make_cold()
+    disk.drop_cache()
     async with serving(new_sender=sender, run_in_worker=disk.run) as server:
         server.handler.regions = [disk.region(0, 12 * MIB)]
         peer = await server.connect()
@@ -302,6 +328,52 @@ async def test_descriptors_are_given_back(disk: Disk, sender: Any) -> None:
 
 def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
+
+
+class WatchingLoop:
+    """Notes which descriptors are watched for room."""
+
+    def __init__(self) -> None:
+        self.watched: set[int] = set()
+
+    def add_writer(self, fd: int, callback: Callable[[], None]) -> None:
+        os.fstat(fd)
+        self.watched.add(fd)
+
+    def remove_writer(self, fd: int) -> None:
+        os.fstat(fd)  # still ours
+        self.watched.remove(fd)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        raise AssertionError("the socket is full long before")
+
+
+class SocketTransport:
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def get_extra_info(self, name: str) -> socket.socket:
+        assert name == "socket"
+        return self._sock
+
+    def is_closing(self) -> bool:
+        return False
+
+
+@pytest.mark.skipif(not hasattr(os, "sendfile"), reason="no sendfile")
+def test_a_closed_sender_watches_nothing(disk: Disk) -> None:
+    disk.make_sparse(16 * MIB)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        loop: Any = WatchingLoop()
+        transport: Any = SocketTransport(ours)
+        sender = SendfileSender(transport, loop, disk.run, lambda: False)
+        read_ahead(disk.fd, 0, 16 * MIB)
+        assert not sender.send(disk.region(0, 16 * MIB), lambda error: None)
+        assert len(loop.watched) == 1
+        sender.close()
+        assert loop.watched == set()
 
 
 def test_reading_ahead_makes_cold_bytes_warm(disk: Disk) -> None:
