@@ -45,6 +45,7 @@ class Broker:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
         self._server: BrokerServer | None = None
+        self._killed: BrokerServer | None = None  # and its sockets and tasks may not have ended yet
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
         self.failure: Exception | None = None
@@ -87,6 +88,7 @@ class Broker:
         """Returns when clients may come. Raises StartError; nothing is left behind then."""
         if self._server is not None:
             raise RuntimeError("the broker runs already")
+        await self._settle()
         is_first_start = self._directory is None
         if self._needs_directory and self._directory is None:
             self._directory = tempfile.TemporaryDirectory(prefix="pybroker-")
@@ -108,6 +110,7 @@ class Broker:
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
+        await self._settle()
 
     def kill(self) -> Awaitable[None]:
         """Stop as ``kill -9`` would: no flush, no checkpoint, no mark of a clean stop; connections are reset, locks are
@@ -116,13 +119,12 @@ class Broker:
         The broker is dead when this returns. What it returns may be awaited, on the broker's loop: until the sockets
         are closed, too.
         """
-        loop, server = self._loop, self._server
-        if loop is None or server is None:
-            return _Killed(None)
-        if _running_loop() is loop:
-            return _Killed(self._kill())
-        asyncio.run_coroutine_threadsafe(self._kill_and_settle(), loop).result()
-        return _Killed(None)
+        loop = self._loop
+        if loop is not None and self._server is not None and _running_loop() is not loop:
+            asyncio.run_coroutine_threadsafe(self._kill_and_settle(), loop).result()
+            return _Settled(None)
+        self._kill()
+        return _Settled(self)
 
     async def restart(self) -> None:
         """Stop if it runs, then start on the same data and port. Raises as ``start``."""
@@ -174,14 +176,20 @@ class Broker:
 
     # -- within
 
-    def _kill(self) -> BrokerServer | None:
+    def _kill(self) -> None:
         server, self._server = self._server, None
         if server is not None:
             server.kill()
-        return server
+            self._killed = server
+
+    async def _settle(self) -> None:
+        killed, self._killed = self._killed, None
+        if killed is not None:
+            await killed.settle()
 
     async def _kill_and_settle(self) -> None:
-        await _Killed(self._kill())
+        self._kill()
+        await self._settle()
 
     def _failed(self, failed: "asyncio.Future[Exception]") -> None:
         """It cannot go on. To stop it cleanly would be to vouch for what is on disk."""
@@ -251,15 +259,15 @@ class BlockingBroker:
         return repr(self._broker)
 
 
-class _Killed:
-    """Awaited, it waits until the loop has closed the sockets of a killed broker."""
+class _Settled:
+    """Awaited, it waits until nothing is left of a killed broker."""
 
-    def __init__(self, server: BrokerServer | None) -> None:
-        self._server = server
+    def __init__(self, broker: Broker | None) -> None:
+        self._broker = broker
 
     def __await__(self) -> Generator[Any, None, None]:
-        if self._server is not None:
-            yield from self._server.connections_gone().__await__()
+        if self._broker is not None:
+            yield from self._broker._settle().__await__()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -151,9 +151,10 @@ class BrokerServer:
         if self._is_serving:
             self._spawn(self._settings.reload())
 
-    async def connections_gone(self) -> None:
-        """Wait, after ``kill``, until the loop has closed every socket."""
+    async def settle(self) -> None:
+        """Wait, after ``kill``, until the loop has closed every socket and ended what was cancelled."""
         await self._listeners.gone()
+        await asyncio.sleep(0)  # cancelled tasks end in the loop's next turn
 
     async def _start(self) -> None:
         self._start_pools()

@@ -1,0 +1,358 @@
+"""Brokers inside another program: ``from pybroker import Broker``, by ``async with`` and by ``with``."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from pybroker import Broker
+from pybroker.broker.start_error import StartError
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+CLEAN_STOP = ".kafka_cleanshutdown"
+
+
+def open_descriptors() -> list[str]:
+    """What the process has open, named; the same again is no leak."""
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            names.append(os.readlink(f"/proc/self/fd/{number}"))
+        except FileNotFoundError:  # that of the listing itself
+            continue
+    return sorted(names)
+
+
+@pytest.fixture(scope="module")
+def uvloop_has_run() -> None:
+    """Its first loop in a process opens a pipe for signals that it keeps for those to come."""
+
+    async def nothing() -> None:
+        pass
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(nothing())
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(uvloop_has_run: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Holds every test to it: no threads, no sockets nor files, no temporary directories."""
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    threads, descriptors = set(threading.enumerate()), open_descriptors()
+    yield
+    assert set(threading.enumerate()) == threads
+    assert open_descriptors() == descriptors
+    assert list(directory.iterdir()) == []
+
+
+@pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+def run(request: pytest.FixtureRequest) -> Callable[[Work], None]:
+    """Runs a coroutine function on a new loop, of either kind; what it leaves running is a failure."""
+
+    def run_work(work: Work) -> None:
+        async def and_look_around() -> None:
+            await work()
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(and_look_around())
+
+    return run_work
+
+
+def produce(bootstrap_servers: str, topic: str, *values: bytes) -> None:
+    with closing(KafkaProducer(bootstrap_servers=bootstrap_servers, acks="all")) as producer:
+        for value in values:
+            producer.send(topic, value, partition=0).get(30)
+
+
+def consume(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
+    """The first ``count`` values of partition 0."""
+    partition = TopicPartition(topic, 0)
+    with closing(KafkaConsumer(bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest")) as consumer:
+        consumer.assign([partition])
+        return [next(consumer).value for _ in range(count)]
+
+
+def listens(bootstrap_servers: str) -> bool:
+    host, _, port = bootstrap_servers.rpartition(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+# -- async with
+
+
+def test_a_client_on_the_same_loop_produces_and_consumes(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+            await producer.start()
+            await producer.send_and_wait("events", b"one")
+            await producer.stop()
+            consumer = AIOKafkaConsumer(
+                "events", bootstrap_servers=broker.bootstrap_servers, group_id="readers", auto_offset_reset="earliest"
+            )
+            await consumer.start()
+            assert (await consumer.getone()).value == b"one"
+            await consumer.stop()
+
+    run(work)
+
+
+def test_kill_and_restart_under_clients_keep_what_was_acknowledged(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            servers = broker.bootstrap_servers
+            producer = AIOKafkaProducer(bootstrap_servers=servers, acks="all")
+            await producer.start()
+            consumer = AIOKafkaConsumer(
+                "events", bootstrap_servers=servers, group_id="readers", auto_offset_reset="earliest"
+            )
+            await consumer.start()
+            await producer.send_and_wait("events", b"before")
+            assert (await consumer.getone()).value == b"before"
+            await consumer.commit()
+            await broker.kill()
+            assert not broker.is_running
+            assert not (broker.data_directory / CLEAN_STOP).exists()
+            await broker.start()
+            assert broker.bootstrap_servers == servers
+            await producer.send_and_wait("events", b"after")
+            assert (await consumer.getone()).value == b"after"
+            await producer.stop()
+            await consumer.stop()
+
+    run(work)
+
+
+def test_a_kill_that_nobody_awaits_frees_directory_and_port(run: Callable[[Work], None], tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Broker({"log.dirs": str(tmp_path / "data")}) as first:
+            first.kill()
+            async with Broker(first.config) as second:
+                assert second.bootstrap_servers == first.bootstrap_servers
+
+    run(work)
+
+
+def test_a_killed_broker_resets_its_connections(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            host, _, port = broker.bootstrap_servers.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            # Half a request: the broker has taken the connection when it has read it.
+            writer.write(b"\0\0\0\x20")
+            await writer.drain()
+            await until_connected(broker)
+            await broker.kill()
+            with pytest.raises(ConnectionResetError):
+                await reader.read()
+            writer.close()
+
+    run(work)
+
+
+async def until_connected(broker: Broker) -> None:
+    """Until one of the broker's own answers shows that it has taken the connections before."""
+    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    await producer.start()
+    await producer.stop()
+
+
+def test_a_broker_on_another_loops_thread_is_killed_from_here() -> None:
+    broker = Broker()
+    with broker:
+        broker.kill()
+        assert not broker.is_running
+        assert not listens(broker.bootstrap_servers)
+
+
+def test_the_loop_is_not_taken_over(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        async with Broker():
+            assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+    run(work)
+
+
+def test_a_broker_that_cannot_go_on_is_killed_and_says_why(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            assert broker._server is not None
+            reason = RuntimeError("an invariant is broken")
+            broker._server._fail(reason)
+            await asyncio.sleep(0)
+            assert broker.failure is reason
+            assert not broker.is_running
+
+    run(work)
+
+
+# -- with
+
+
+def test_a_plain_with_serves_code_without_a_loop() -> None:
+    with Broker() as broker:
+        produce(broker.bootstrap_servers, "events", b"one", b"two")
+        assert consume(broker.bootstrap_servers, "events", 2) == [b"one", b"two"]
+        servers = broker.bootstrap_servers
+    assert not listens(servers)
+
+
+async def test_a_plain_with_works_inside_a_running_loop() -> None:
+    """Its own loop is in a thread; what blocks here does not block it."""
+    with Broker() as broker:
+        produce(broker.bootstrap_servers, "events", b"one")
+
+
+def test_brokers_side_by_side_share_nothing() -> None:
+    with Broker() as first, Broker() as second:
+        assert first.bootstrap_servers != second.bootstrap_servers
+        assert first.data_directory != second.data_directory
+        produce(first.bootstrap_servers, "events", b"first")
+        produce(second.bootstrap_servers, "events", b"second")
+        first.kill()
+        assert consume(second.bootstrap_servers, "events", 1) == [b"second"]
+        first.start()
+        assert consume(first.bootstrap_servers, "events", 1) == [b"first"]
+
+
+def test_a_killed_broker_recovers_what_was_acknowledged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        produce(servers, "events", b"one", b"two")
+        broker.kill()
+        assert not broker.is_running
+        assert not listens(servers)
+        assert not (broker.data_directory / CLEAN_STOP).exists()
+        broker.restart()
+        assert broker.bootstrap_servers == servers
+        assert "the last stop was not clean" in caplog.text
+        assert consume(servers, "events", 2) == [b"one", b"two"]
+
+
+def test_a_restart_is_clean(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with Broker() as broker:
+        produce(broker.bootstrap_servers, "events", b"one")
+        broker.stop()
+        assert (broker.data_directory / CLEAN_STOP).exists()
+        broker.restart()
+        assert consume(broker.bootstrap_servers, "events", 1) == [b"one"]
+    assert "not clean" not in caplog.text
+
+
+def test_data_in_a_directory_of_ones_own_stays(tmp_path: Path) -> None:
+    settings = {"log.dirs": str(tmp_path / "data")}
+    with Broker(settings) as first:
+        produce(first.bootstrap_servers, "events", b"one")
+    assert (tmp_path / "data" / CLEAN_STOP).exists()
+    with Broker(settings) as second:
+        assert second.data_directory == tmp_path / "data"
+        assert consume(second.bootstrap_servers, "events", 1) == [b"one"]
+
+
+def test_the_same_broker_is_used_again_as_new() -> None:
+    broker = Broker()
+    with broker as blocking:
+        produce(blocking.bootstrap_servers, "events", b"one")
+        first_directory = blocking.data_directory
+    assert not first_directory.exists()
+    with broker as blocking:
+        assert not (blocking.data_directory / "events-0").exists()
+
+
+def test_stop_and_kill_of_a_stopped_broker_do_nothing() -> None:
+    with Broker() as broker:
+        broker.stop()
+        broker.stop()
+        broker.kill()
+        assert not broker.is_running
+
+
+def test_an_error_inside_the_with_goes_through() -> None:
+    with pytest.raises(ZeroDivisionError), Broker():
+        raise ZeroDivisionError
+
+
+# -- settings and errors
+
+
+def test_settings_are_a_config_or_a_mapping_and_what_they_leave_out_is_chosen(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    for given in (
+        Config.load("", {"log.dirs": data, "num.partitions": "3"}),
+        {"log.dirs": data, "num.partitions": "3"},
+    ):
+        with Broker(given) as broker:
+            assert broker.config.int("num.partitions") == 3
+            assert broker.config.log_dirs == (data,)
+            assert broker.bootstrap_servers.startswith("127.0.0.1:")
+            assert str(broker.config.listeners()[0]) == f"PLAINTEXT://{broker.bootstrap_servers}"
+
+
+def test_a_listener_of_every_address_is_named_so_that_it_can_be_reached() -> None:
+    with Broker({"listeners": "PLAINTEXT://:0"}) as broker:
+        assert broker.bootstrap_servers.startswith("localhost:")
+        produce(broker.bootstrap_servers, "events", b"one")
+
+
+def test_bad_settings_are_refused_before_anything_is_opened() -> None:
+    with pytest.raises(ConfigError, match=r"num\.io\.threads"):
+        Broker({"num.io.threads": "many"})
+
+
+def test_a_port_in_use_is_a_start_error_and_leaves_nothing() -> None:
+    with Broker() as first, pytest.raises(StartError, match="in use"):
+        Broker({"listeners": f"PLAINTEXT://{first.bootstrap_servers}"}).__enter__()
+
+
+def test_a_directory_in_use_is_a_start_error_and_free_after_a_kill(run: Callable[[Work], None], tmp_path: Path) -> None:
+    async def work() -> None:
+        settings = {"log.dirs": str(tmp_path / "data")}
+        async with Broker(settings) as first:
+            second = Broker(settings)
+            with pytest.raises(StartError, match="in use by another broker"):
+                await second.start()
+            assert not second.is_running
+            first.kill()
+            await second.start()
+            await second.close()
+
+    run(work)
+
+
+def test_a_second_start_is_refused(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            with pytest.raises(RuntimeError, match="runs already"):
+                await broker.start()
+
+    run(work)
+
+
+def test_what_is_not_known_before_the_start_says_so() -> None:
+    broker = Broker()
+    with pytest.raises(RuntimeError, match="was not started"):
+        _ = broker.bootstrap_servers
+    with pytest.raises(RuntimeError, match="was not started"):
+        _ = broker.data_directory
