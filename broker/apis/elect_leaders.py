@@ -45,7 +45,7 @@ class ElectLeaders:
         """Asked about all partitions, it does not mention those that need no election."""
         strategy = _STRATEGIES.get(request.election_type)
         if strategy is None:
-            raise UnknownServerError(f"Election type {request.election_type} is unknown.")
+            raise UnknownServerError()
         asks_for_all = request.topic_partitions is None
         partitions = self._all() if asks_for_all else _asked(request)
         results = await self._elect(partitions, strategy, request.timeout_ms)
