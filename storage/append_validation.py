@@ -27,7 +27,7 @@ from ..protocol.records.batch import (
     set_partition_leader_epoch,
 )
 from ..protocol.records.builder import build_batch
-from ..protocol.records.compression import Codec, codec_of
+from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Codec, codec_of
 from ..protocol.records.message_set import check_inner_crcs
 from ..protocol.records.record import read_records
 from ..protocol.records.walk import Record
@@ -39,6 +39,7 @@ from .producer_state import AppendOrigin
 from .topic_partition import TopicPartition
 
 _UNBOUNDED = (1 << 63) - 1
+_LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 _SHOWN_ERRORS = 3
 
@@ -143,6 +144,10 @@ def _check_client_header(batch: RecordBatch, topic_partition: TopicPartition, or
         raise InvalidRecordError(
             f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
         )
+    # Offsets are given by the count: it must not be one that the bytes cannot hold.
+    room = DEFAULT_MAX_DECOMPRESSED_BYTES if batch.is_compressed else batch.batch_length
+    if count * _LEAST_RECORD_BYTES > room:
+        raise InvalidRecordError(f"{topic_partition}: {count} records in a batch of {batch.size_bytes} bytes")
     if batch.attributes & CONTROL_FLAG:
         raise InvalidRecordError(f"{topic_partition}: clients may not write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:

@@ -211,6 +211,22 @@ def test_a_corrupt_old_message_is_refused(tmp_path: Path) -> None:
         open_log(tmp_path).append_as_leader(messages, 0, NOW_MS)
 
 
+@pytest.mark.parametrize(
+    ("codec", "count"),
+    [(Codec.NONE, 100), (Codec.NONE, (1 << 31) - 1), (Codec.GZIP, 1 << 26), (Codec.GZIP, (1 << 31) - 1)],
+)
+def test_a_batch_may_not_take_more_offsets_than_records_fit_into_it(codec: Codec, count: int, tmp_path: Path) -> None:
+    """Its records are not walked, so nothing else would keep one batch from using up all offsets."""
+    batch = batch_of("a", "b", codec=codec)
+    batch[23:27] = (count - 1).to_bytes(4, "big")
+    batch[57:61] = count.to_bytes(4, "big")
+    batch[17:21] = RecordBatch(batch, 0).compute_crc().to_bytes(4, "big")
+    log = open_log(tmp_path)
+    with pytest.raises(InvalidRecordError, match=f"{count} records"):
+        log.append_as_leader(batch, 0, NOW_MS)
+    assert log.log_end_offset == 0
+
+
 def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError):
         open_log(tmp_path, LogConfig(segment_bytes=100)).append_as_leader(batch_of("x" * 200), 0, NOW_MS)
