@@ -12,11 +12,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..protocol.errors import (
+    CorruptRecordError,
     ErrorCode,
     InvalidTopicError,
     KafkaError,
     KafkaStorageError,
     NotLeaderOrFollowerError,
+    RecordBatchTooLargeError,
+    RecordTooLargeError,
     UnknownTopicOrPartitionError,
     error_for,
 )
@@ -42,6 +45,14 @@ logger = logging.getLogger(__name__)
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 _READ_ALL_BYTES = 1 << 20
+_ERRORS_WITHOUT_LOG_START = (
+    NotLeaderOrFollowerError,
+    KafkaStorageError,
+    CorruptRecordError,
+    RecordTooLargeError,
+    RecordBatchTooLargeError,
+)
+"""Refusals of an append that do not tell where the log begins, as in Kafka."""
 
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 T = TypeVar("T")
@@ -84,6 +95,10 @@ class PartitionSet:
     def get(self, topic_partition: TopicPartition) -> HostedPartition | None:
         """The partition, when its log is here and online."""
         return self._hosted.get(topic_partition)
+
+    def is_known(self, topic_partition: TopicPartition) -> bool:
+        """Whether there is such a partition, here or on another broker."""
+        return topic_partition in self._hosted or self._is_known(topic_partition)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
         return topic_partition in self._offline
@@ -220,7 +235,7 @@ class PartitionSet:
                 self._broken(error)
             return AppendResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         result = AppendResult.failed(error)
-        if not isinstance(error, NotLeaderOrFollowerError | KafkaStorageError):
+        if not isinstance(error, _ERRORS_WITHOUT_LOG_START):
             result.log_start_offset = hosted.log.log_start_offset
         result.record_errors = record_errors_of(error)
         return result

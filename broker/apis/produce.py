@@ -16,12 +16,14 @@ from struct import Struct
 
 from ...protocol.codec import Records
 from ...protocol.errors import (
+    CorruptRecordError,
     ErrorCode,
     InvalidRecordError,
     InvalidRequiredAcksError,
     InvalidTxnStateError,
     KafkaError,
     TransactionalIdAuthorizationError,
+    UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
 )
 from ...protocol.messages.produce import (
@@ -48,7 +50,11 @@ _VALID_ACKS = (-1, 0, 1)
 _NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all answers without one; never changed
 
 _BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
+_LENGTH = Struct(">i")
+_LENGTH_POSITION = 8
 _LOG_OVERHEAD = 12
+_LEAST_LENGTH = 14  # of any format
+_MAGIC_POSITION = 16
 _MIN_BATCH_BYTES = 61
 _CODEC_MASK = 0x07
 _ZSTD = 4
@@ -73,16 +79,18 @@ class Produce:
         for topic in request.topic_data:
             name = topic.name
             slots: list[PartitionProduceResponse] = []
-            answer.response.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
+            if topic.partition_data:
+                answer.response.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
             for data in topic.partition_data:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 try:
+                    records = check_records(data.records, version, request.transactional_id)
                     if acks not in _VALID_ACKS:
                         raise InvalidRequiredAcksError()
-                    records = check_records(data.records, version, request.transactional_id)
                 except KafkaError as error:
-                    answer.refuse(slot, error)
+                    is_known = self._partitions.is_known(TopicPartition(name, data.index))
+                    answer.refuse(slot, error if is_known else UnknownTopicOrPartitionError())
                     continue
                 answer.pending += 1
                 append(
@@ -177,27 +185,18 @@ class _Answer:
 def check_records(records: Records | None, version: int, transactional_id: str | None) -> memoryview:
     """The record set to append, when this version of the request may carry it.
 
-    Raises InvalidRecordError, UnsupportedCompressionTypeError, or for transactional records (no transaction is served
-    here, so none can have been begun) InvalidTxnStateError.
+    Raises CorruptRecordError for what is no batch, InvalidRecordError, UnsupportedCompressionTypeError, or for
+    transactional records (no transaction is served here, so none can have been begun) InvalidTxnStateError.
     """
     view = records if isinstance(records, memoryview) else _view(records)
     if version < 3:
         return view
     size = len(view)
-    if size < _MIN_BATCH_BYTES:
-        raise InvalidRecordError(
-            f"Produce requests with version {version} must have at least one record batch per partition"
-        )
-    _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
-    if magic != 2:
-        raise InvalidRecordError(
-            f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
-        )
-    if length + _LOG_OVERHEAD != size:
-        raise InvalidRecordError(
-            f"Produce requests with version {version} are only allowed to contain exactly one record batch per "
-            "partition"
-        )
+    length, magic, attributes = 0, -1, 0
+    if size >= _MIN_BATCH_BYTES:
+        _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
+    if magic != 2 or length + _LOG_OVERHEAD != size:
+        _check_is_one_batch(view, version)
     if attributes & _CODEC_MASK == _ZSTD and version < 7:
         raise UnsupportedCompressionTypeError(
             f"Produce requests with version {version} are not allowed to use ZStandard compression"
@@ -207,6 +206,39 @@ def check_records(records: Records | None, version: int, transactional_id: str |
             raise TransactionalIdAuthorizationError()
         raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
     return view
+
+
+def _check_is_one_batch(view: memoryview, version: int) -> None:
+    """Of what is not a batch of magic 2 that fills ``view``: refuse it, or let it be a batch with a torn one behind it,
+    which the log leaves out."""
+    only = f"Produce requests with version {version} are only allowed to contain"
+    end = _end_of_batch(view, 0)
+    if end is None:
+        raise InvalidRecordError(
+            f"Produce requests with version {version} must have at least one record batch per partition"
+        )
+    if view[_MAGIC_POSITION] != 2:
+        raise InvalidRecordError(f"{only} record batches with magic version 2")
+    if _end_of_batch(view, end) is not None:
+        raise InvalidRecordError(f"{only} exactly one record batch per partition")
+    if end < _MIN_BATCH_BYTES:
+        raise CorruptRecordError(f"A record batch of {end} bytes is smaller than its header")
+
+
+def _end_of_batch(view: memoryview, position: int) -> int | None:
+    """Where the batch ends that begins at ``position``; None when it is not whole. Raises CorruptRecordError."""
+    left = len(view) - position
+    if left < _LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(view, position + _LENGTH_POSITION)
+    if length < _LEAST_LENGTH:
+        raise CorruptRecordError(f"A record batch says that it has {length} bytes")
+    if left <= _MAGIC_POSITION:
+        return None
+    if view[position + _MAGIC_POSITION] > 2:
+        raise CorruptRecordError(f"A record batch has the magic {view[position + _MAGIC_POSITION]}")
+    end: int = position + _LOG_OVERHEAD + length
+    return end if end <= len(view) else None
 
 
 def _view(records: Records | None) -> memoryview:

@@ -182,7 +182,6 @@ async def test_a_set_without_records_is_an_error_from_v3_on_only(
         (old_set(b"a" * 100, magic=1), ErrorCode.INVALID_RECORD),
         (batch_of(b"a") + batch_of(b"b"), ErrorCode.INVALID_RECORD),
         (batch_of(b"a")[:-1], ErrorCode.INVALID_RECORD),
-        (batch_of(b"a") + b"\0", ErrorCode.INVALID_RECORD),
         (batch_of(b"a")[:30], ErrorCode.INVALID_RECORD),
         (batch_of(b"abc")[:-1] + b"!", ErrorCode.CORRUPT_MESSAGE),
     ],
@@ -193,6 +192,60 @@ async def test_from_v3_on_a_partition_takes_exactly_one_whole_batch(
     slot = producer.produce(records, version=3)
     assert slot.error_code == expected
     assert producer.stored() == []
+
+
+def cut_to(length: int) -> bytes:
+    """A batch that says that it has ``length`` bytes behind that field."""
+    data = batch_of(b"a" * 100)
+    return data[:8] + length.to_bytes(4, "big", signed=True) + data[12:]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        b"\0" * 100,
+        b"\xff" * 100,
+        cut_to(-1),
+        cut_to(13),
+        cut_to(48),
+        batch_of(b"a")[:16] + b"\3" + batch_of(b"a")[17:],
+        batch_of(b"a")[:16] + b"\xff" + batch_of(b"a")[17:],
+        batch_of(b"a") + b"\0" * 12,
+    ],
+)
+async def test_what_is_no_batch_at_all_is_corrupt(producer: Producer, records: bytes) -> None:
+    assert producer.produce(records).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert producer.stored() == []
+
+
+@pytest.mark.parametrize("torn", [b"\0", b"\0" * 11, batch_of(b"b")[:16], batch_of(b"b")[:-1]])
+async def test_a_torn_batch_behind_the_first_is_left_out_of_the_log(producer: Producer, torn: bytes) -> None:
+    assert producer.produce(batch_of(b"a") + torn).error_code == ErrorCode.NONE
+    assert producer.stored() == [b"a"]
+
+
+@pytest.mark.parametrize("version", [7, 8, LATEST_VERSION])
+async def test_a_corrupt_or_too_large_batch_is_not_told_where_the_log_begins(tmp_path: Path, version: int) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"max.message.bytes": "200"}})
+    await replicas.order()
+    producer = Producer(replicas)
+    assert producer.produce(batch_of(b"x" * 500), version=version).log_start_offset == -1
+    assert producer.produce(batch_of(b"abc")[:-1] + b"!", version=version).log_start_offset == -1
+    gap = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=-1)
+    assert producer.produce(gap, version=version).log_start_offset == 0
+    replicas.close()
+
+
+async def test_an_unknown_partition_is_told_before_what_else_is_wrong(producer: Producer) -> None:
+    nowhere = TopicPartition("nowhere", 0)
+    for records, acks in ((b"", -1), (b"\0" * 100, -1), (batch_of(b"a"), 5)):
+        assert producer.produce(records, nowhere, acks=acks).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_a_topic_without_partitions_is_left_out_of_the_answer(producer: Producer) -> None:
+    answer = producer.handler(request_context(9), ProduceRequest(acks=1, topic_data=[TopicProduceData(name=TOPIC)]))
+    assert isinstance(answer, ProduceResponse)
+    assert answer.responses == []
 
 
 async def test_zstd_needs_v7(producer: Producer) -> None:
@@ -262,7 +315,7 @@ async def test_one_bad_partition_harms_no_other(producer: Producer) -> None:
     codes = [[(slot.index, slot.error_code) for slot in topic.partition_responses] for topic in answer.responses]
     assert codes == [
         [(5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (0, ErrorCode.NONE)],
-        [(0, ErrorCode.INVALID_RECORD)],
+        [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
     ]
     assert producer.stored() == [b"kept"]
 
