@@ -220,9 +220,9 @@ class FetchSessions:
             return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted or forgotten:
             session.update(wanted, forgotten)
-            if not session.partitions:
-                self.remove(session_id)
-                return SessionlessContext(wanted.values())
+        if not session.partitions:
+            self.remove(session_id)
+            return SessionlessContext(wanted.values())
         self._touch(session, now_ms)
         session.epoch = next_epoch(epoch)
         return IncrementalContext(session)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from ...protocol.codec.wire import NULL_UUID
-from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ...protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -44,6 +44,8 @@ __all__ = ["Fetch", "TopicNames"]
 
 _CONSUMER = -1
 _READ_COMMITTED = 1
+_ISOLATION_LEVELS = (0, _READ_COMMITTED)
+_NO_LEADER_EPOCH = -1
 _OFFLOAD_BYTES = 16 * 1024
 """Down-conversion of more than this goes to the worker pool: it rebuilds every record."""
 
@@ -51,6 +53,9 @@ _OFFLOAD_BYTES = 16 * 1024
 _NO_DIVERGENCE = EpochEndOffset()
 _NO_LEADER_HINT = LeaderIdAndEpoch()
 _NO_SNAPSHOT = SnapshotId()
+
+_NEVER_READ = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+"""Answered with an empty list of aborted transactions in place of null, as Kafka does."""
 
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 
@@ -81,6 +86,8 @@ class Fetch:
 
     def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
         version = context.api_version
+        if request.isolation_level not in _ISOLATION_LEVELS:
+            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
         uses_topic_ids = version >= 13
         session = self._sessions.begin(
@@ -135,7 +142,7 @@ class Fetch:
                     partition.fetch_offset,
                     partition.partition_max_bytes,
                     topic_id=topic_id,
-                    current_leader_epoch=partition.current_leader_epoch,
+                    current_leader_epoch=max(partition.current_leader_epoch, _NO_LEADER_EPOCH),
                     last_fetched_epoch=partition.last_fetched_epoch,
                     log_start_offset=partition.log_start_offset,
                 )
@@ -275,6 +282,8 @@ def _partition_data(index: int, result: FetchResult, version: int) -> PartitionD
     if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # older clients do not know it, and would not ask for metadata
     aborted = result.aborted_transactions
+    if error in _NEVER_READ:
+        aborted = []
     diverging = result.diverging_epoch
     return PartitionData(
         partition_index=index,
@@ -298,8 +307,8 @@ def _partition_data(index: int, result: FetchResult, version: int) -> PartitionD
 def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
     data.error_code = error
     data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
-    data.aborted_transactions = None
-    data.records = b""
+    data.aborted_transactions = []
+    data.records = None
 
 
 def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int) -> None:

@@ -20,6 +20,7 @@ from ...protocol.errors import (
     KafkaError,
     LeaderNotAvailableError,
     OffsetNotAvailableError,
+    UnknownServerError,
     UnsupportedVersionError,
 )
 from ...protocol.messages.list_offsets import (
@@ -48,6 +49,7 @@ __all__ = ["ListOffsets"]
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
+_ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _FIRST_VERSION = {EARLIEST: 0, LATEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -58,6 +60,8 @@ class ListOffsets:
     def __call__(
         self, context: RequestContext, request: ListOffsetsRequest
     ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+        if request.isolation_level not in _ISOLATION_LEVELS:
+            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )

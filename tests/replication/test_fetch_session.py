@@ -137,6 +137,14 @@ def test_a_session_without_partitions_is_closed() -> None:
     assert len(sessions.cache) == 0
 
 
+def test_a_session_that_was_opened_without_partitions_is_closed_by_the_next_fetch() -> None:
+    sessions = Sessions()
+    session_id = sessions.open()
+    error, returned_id, _ = sessions.answer(sessions.begin(session_id, 1))
+    assert (error, returned_id) == (ErrorCode.NONE, NO_SESSION)
+    assert len(sessions.cache) == 0
+
+
 @pytest.mark.parametrize(
     ("session_id", "epoch", "uses_topic_ids", "expected"),
     [

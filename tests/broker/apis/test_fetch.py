@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from pybroker.broker.apis.fetch import Fetch
 from pybroker.protocol.codec import decode, encode, encode_parts
-from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -280,6 +280,12 @@ async def test_a_parked_fetch_ends_when_the_segment_it_waits_in_is_closed(tmp_pa
     replicas.close()
 
 
+@pytest.mark.parametrize("level", [-1, 2])
+async def test_an_unknown_isolation_level_is_refused(consumer: Consumer, level: int) -> None:
+    with pytest.raises(UnknownServerError):
+        consumer.partition(0, isolation_level=level)
+
+
 async def test_an_error_is_told_at_once(consumer: Consumer) -> None:
     consumer.produce(b"a")
     assert consumer.partition(99, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -294,6 +300,7 @@ async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> 
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     only_missing = consumer.partition(0, max_wait_ms=60_000, topic="nowhere")
     assert only_missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert only_missing.aborted_transactions == []
 
 
 @pytest.mark.parametrize("what", ["leadership lost", "new epoch", "deleted", "directory failed"])
@@ -374,7 +381,13 @@ async def test_from_v11_on_consumers_may_read_from_followers(
 
 @pytest.mark.parametrize(
     ("leader_epoch", "expected"),
-    [(4, ErrorCode.FENCED_LEADER_EPOCH), (5, ErrorCode.NONE), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+    [
+        (4, ErrorCode.FENCED_LEADER_EPOCH),
+        (5, ErrorCode.NONE),
+        (6, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (-1, ErrorCode.NONE),
+        (-2, ErrorCode.NONE),  # any negative one means that the client knows none
+    ],
 )
 async def test_the_leader_epoch_fences(consumer: Consumer, leader_epoch: int, expected: ErrorCode) -> None:
     await consumer.replicas.order(leader_epoch=5)
@@ -504,7 +517,8 @@ async def test_a_zstd_topic_needs_v10(tmp_path: Path, version: int) -> None:
     data = consumer.partition(0, version=version)
     if version < 10:
         assert data.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-        assert not data.records
+        assert data.records is None
+        assert data.aborted_transactions == []
         assert data.high_watermark == -1
     else:
         assert values_in(data.records) == [b"a" * 100]

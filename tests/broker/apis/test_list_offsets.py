@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.broker.apis.list_offsets import ListOffsets
 from pybroker.protocol.codec import decode, encode
-from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -165,6 +165,12 @@ async def test_only_the_leader_answers_but_for_debugging(asker: Asker) -> None:
     await asker.replicas.order(leader=2, leader_epoch=4, isr=(1, 2), replicas=(1, 2))
     assert (await asker.ask(LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert (await asker.ask(LATEST, replica_id=-2)).offset == 4
+
+
+@pytest.mark.parametrize("level", [-1, 2])
+async def test_an_unknown_isolation_level_is_refused(asker: Asker, level: int) -> None:
+    with pytest.raises(UnknownServerError):
+        await asker.ask(LATEST, isolation_level=level)
 
 
 async def test_a_partition_named_twice_is_refused_and_a_missing_one_told(asker: Asker) -> None:
