@@ -71,7 +71,8 @@ class CreateTopics:
                 results[topic.name] = _failure(topic.name, *refusal)
         if not request.validate_only:
             await self._await_leaders([results[name] for name in created], request.timeout_ms)
-        return CreateTopicsResponse(topics=list(results.values()))
+        # A topic that was named twice is answered twice.
+        return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
     def _refusal(self, topic: CreatableTopic, mentions: int) -> tuple[ErrorCode, str | None] | None:
         if not self._is_controller():

@@ -120,7 +120,7 @@ def _response(context: RequestContext, found: list[_Found]) -> FindCoordinatorRe
         one = found[0]
         return FindCoordinatorResponse(
             error_code=one.error,
-            error_message=one.message,
+            error_message=one.error.name if one.message is None else one.message,
             node_id=-1 if one.node is None else one.node.node_id,
             host="" if one.node is None else one.node.host,
             port=-1 if one.node is None else one.node.port,
@@ -133,7 +133,7 @@ def _response(context: RequestContext, found: list[_Found]) -> FindCoordinatorRe
                 host="" if one.node is None else one.node.host,
                 port=-1 if one.node is None else one.node.port,
                 error_code=one.error,
-                error_message=one.message,
+                error_message=one.message or "",
             )
             for one in found
         ]

@@ -146,6 +146,8 @@ class Metadata:
 def _check(context: RequestContext, request: MetadataRequest) -> None:
     version = context.api_version
     if version >= 12:
+        if any(topic.name is None and topic.topic_id == _NULL_UUID for topic in request.topics or ()):
+            raise InvalidRequestError("A topic has neither a name nor an id")
         return
     for topic in request.topics or ():
         if topic.name is None:

@@ -63,13 +63,11 @@ class RequestHeaderParser:
             return api_key, api_version, correlation_id, None, _FIXED_SIZE
         client_id = None
         end = _HEADER.size
-        if client_id_size >= 0:
+        if client_id_size >= 0:  # any other is null, as to Kafka
             end += client_id_size
             if end > size:
                 raise BadRequestHeaderError("the client id reaches past the end of the frame")
             client_id = frame[_HEADER.size : end]
-        elif client_id_size != -1:
-            raise BadRequestHeaderError(f"the length of the client id is {client_id_size}")
         if header_version >= 2:
             if end < size and frame[end] == 0:  # no tagged fields: what everybody sends
                 end += 1

@@ -46,6 +46,13 @@ async def test_the_leader_of_the_groups_partition_is_found(version: int) -> None
     assert cluster.creations == 0
 
 
+@pytest.mark.parametrize(("version", "expected"), [(1, "NONE"), (3, "NONE"), (4, ""), (6, "")])
+async def test_the_message_of_no_error_is_kafkas(version: int, expected: str) -> None:
+    response = await call(FindCoordinator(Cluster().directory), version, ask(version, "four"))
+    found = response.coordinators[0] if version >= 4 else response
+    assert found.error_message == expected
+
+
 async def test_many_groups_are_found_at_once() -> None:
     response = await call(FindCoordinator(Cluster().directory), 4, ask(4, "a", "bb", "ccc"))
     assert [(one.key, one.node_id) for one in response.coordinators] == [("a", 11), ("bb", 12), ("ccc", 10)]

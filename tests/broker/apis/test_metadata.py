@@ -170,6 +170,13 @@ def test_ids_and_null_names_are_for_later_versions(version: int) -> None:
         ask(version, [], ids=[ID])
 
 
+def test_a_topic_without_name_and_id_is_an_invalid_request() -> None:
+    with pytest.raises(InvalidRequestError):
+        ask(12, [None])
+    with pytest.raises(InvalidRequestError):
+        ask(12, ["t", None])
+
+
 def test_authorized_operations_are_told_when_asked_for() -> None:
     for version in (8, 10):
         answer = ask(version, ["t"], asks_for_operations=True)

@@ -64,7 +64,6 @@ FIXED = b"\x00\x03\x00\x01\x00\x00\x00\x07"
         (b"", "too few"),
         (FIXED + b"\x00\x05abcd", "client id"),
         (FIXED + b"\x7f\xff", "client id"),
-        (FIXED + b"\xff\xfe", "client id"),
         (FIXED + b"\x00\x01a", "past the end"),  # no tagged fields at all
         (FIXED + b"\x00\x01a\x01\x05\x03ab", "tagged field"),
         (FIXED + b"\x00\x01a\x01\x05\xff\xff\xff\xff\x0f", "tagged field"),
@@ -75,6 +74,12 @@ FIXED = b"\x00\x03\x00\x01\x00\x00\x00\x07"
 def test_a_header_that_does_not_fit_its_frame_is_refused(frame: bytes, reason: str) -> None:
     with pytest.raises(BadRequestHeaderError, match=reason):
         parse(2, frame)
+
+
+@pytest.mark.parametrize("length", [-1, -2, -32768])
+def test_a_client_id_of_negative_length_is_null(length: int) -> None:
+    frame = FIXED + length.to_bytes(2, "big", signed=True) + b"\0body"
+    assert parse(2, frame) == (3, 1, 7, None, len(frame) - 4)
 
 
 def test_an_unknown_api_is_refused_by_its_key() -> None:
