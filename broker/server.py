@@ -145,6 +145,7 @@ class BrokerServer:
         self._background.kill()
         self._store.kill()
         self._logs.release()
+        self._environment.files.close_all()
 
     def reload_settings(self) -> None:
         """Read the file of settings again, soon, and act on what may change while the broker runs."""
@@ -181,6 +182,7 @@ class BrokerServer:
     # -- the parts, in the order they are made; each says how it is closed
 
     def _start_pools(self) -> None:
+        self._cleanup.callback(self._environment.files.close_all)
         start_pool = self._environment.start_pool
         self._pool = start_pool(self._loop, self.config.int("num.io.threads"), "pybroker-io")
         self._cleanup.callback(self._pool.close)

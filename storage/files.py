@@ -18,6 +18,7 @@ import os
 import resource
 import shutil
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -195,13 +196,26 @@ class Files:
     def __init__(self, max_open_files: int | None = None) -> None:
         self.max_open_files = raise_descriptor_limit() if max_open_files is None else max_open_files
         self._open_refs: OrderedDict[int, FileRef] = OrderedDict()
+        self._open_files: weakref.WeakSet[File] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     # --- open files ---------------------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return File(os.open(path, flags, 0o644))
+        file = File(os.open(path, flags, 0o644))
+        with self._lock:
+            self._open_files.add(file)
+        return file
+
+    def close_all(self) -> None:
+        """Close every file that was opened here, whoever still holds it: the end of a broker that the process outlives.
+
+        Nothing may be reading or writing any more.
+        """
+        with self._lock:
+            for file in self._open_files:
+                file.close()
 
     def ref(self, path: str) -> FileRef:
         return FileRef(self, path)

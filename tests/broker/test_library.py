@@ -116,7 +116,9 @@ def test_a_client_on_the_same_loop_produces_and_consumes(run: Callable[[Work], N
     run(work)
 
 
-def test_kill_and_restart_under_clients_keep_what_was_acknowledged(run: Callable[[Work], None]) -> None:
+def test_clients_get_over_a_kill_and_find_what_was_acknowledged() -> None:
+    """On asyncio's loop alone: on uvloop's, aiokafka takes a write to a connection just lost for the end."""
+
     async def work() -> None:
         async with Broker() as broker:
             servers = broker.bootstrap_servers
@@ -130,14 +132,25 @@ def test_kill_and_restart_under_clients_keep_what_was_acknowledged(run: Callable
             assert (await consumer.getone()).value == b"before"
             await consumer.commit()
             await broker.kill()
-            assert not broker.is_running
-            assert not (broker.data_directory / CLEAN_STOP).exists()
             await broker.start()
             assert broker.bootstrap_servers == servers
             await producer.send_and_wait("events", b"after")
             assert (await consumer.getone()).value == b"after"
             await producer.stop()
             await consumer.stop()
+
+    asyncio.run(work())
+
+
+def test_a_kill_leaves_no_mark_of_a_clean_stop(run: Callable[[Work], None]) -> None:
+    async def work() -> None:
+        async with Broker() as broker:
+            await broker.kill()
+            assert not broker.is_running
+            assert not (broker.data_directory / CLEAN_STOP).exists()
+            await broker.restart()
+            await broker.stop()
+            assert (broker.data_directory / CLEAN_STOP).exists()
 
     run(work)
 

@@ -1,0 +1,172 @@
+"""``pybroker healthcheck``: one line and an exit code, whatever is at the other end."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.command_line import main
+from pybroker.broker.healthcheck import listening_address
+from pybroker.config.config import Config
+
+Serve = Callable[[socket.socket], None]
+
+
+@contextmanager
+def somebody_else(serve: Serve) -> Iterator[str]:
+    """The address of what takes one connection and is no healthy broker."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def take_one() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                serve(connection)
+
+        thread = threading.Thread(target=take_one)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def say(answer: bytes) -> Serve:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(4096)
+        connection.sendall(answer)
+        connection.shutdown(socket.SHUT_WR)
+
+    return serve
+
+
+def say_nothing(connection: socket.socket) -> None:
+    while connection.recv(4096):
+        pass
+
+
+def free_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_running_broker_is_healthy_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker({"broker.id": "7"}) as broker:
+        assert main(["healthcheck", "--bootstrap-server", broker.bootstrap_servers]) == 0
+        output = capsys.readouterr()
+        assert output.err == ""
+        assert output.out.startswith(f"{broker.bootstrap_servers} answers: cluster ")
+        assert output.out.endswith(f", broker 7 at {broker.bootstrap_servers}\n")
+        broker.kill()
+        assert main(["healthcheck", "--bootstrap-server", broker.bootstrap_servers]) == 1
+
+
+def test_the_brokers_own_settings_say_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker() as broker:
+        file = tmp_path / "server.properties"
+        file.write_text(f"listeners=PLAINTEXT://{broker.bootstrap_servers}\n")
+        assert main(["healthcheck", "--config", str(file)]) == 0
+        assert capsys.readouterr().out.startswith(f"{broker.bootstrap_servers} answers")
+
+
+@pytest.mark.parametrize(
+    ("listeners", "address"),
+    [
+        ("PLAINTEXT://:9092", "localhost:9092"),
+        ("PLAINTEXT://0.0.0.0:9093", "127.0.0.1:9093"),
+        ("PLAINTEXT://[::]:9093", "[::1]:9093"),
+        ("INTERNAL://broker-1:9094,PLAINTEXT://:9092", "broker-1:9094"),
+    ],
+)
+def test_a_listener_is_reached_from_the_same_machine(listeners: str, address: str) -> None:
+    protocols = "INTERNAL:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+    config = Config.unchecked("", {"listeners": listeners, "listener.security.protocol.map": protocols})
+    assert str(listening_address(config)) == address
+
+
+def fails_with_one_line(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    assert main(["healthcheck", *arguments]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("pybroker: ")
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    address = free_address()
+    line = fails_with_one_line(capsys, 1, "--bootstrap-server", address)
+    assert line == f"pybroker: {address} cannot be reached: Connection refused\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0\0\0\x06\0\0\0\x01\0\0",  # versions: no error, and then nothing
+        b"\0\0\0\x0a\0\0\0\x09\0\0\0\0\0\0",  # an answer to a request that was not sent
+        b"\0\0\0\x0a\0\0\0\x01",  # half an answer
+    ],
+)
+def test_what_is_no_broker(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    with somebody_else(say(answer)) as address:
+        line = fails_with_one_line(capsys, 1, "--bootstrap-server", address)
+    assert line == f"pybroker: {address} does not answer as a Kafka broker does\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"\0\0\0\x0a\0\0\0\x01\0\x23\0\0\0\0", "refuses to tell its versions: UNSUPPORTED_VERSION"),
+        (b"\0\0\0\x0a\0\0\0\x01\0\0\0\0\0\0", "does not serve metadata in a version that is known here"),
+    ],
+)
+def test_a_broker_that_refuses(answer: bytes, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with somebody_else(say(answer)) as address:
+        assert words in fails_with_one_line(capsys, 1, "--bootstrap-server", address)
+
+
+def test_one_that_says_nothing_is_given_its_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with somebody_else(say_nothing) as address:
+        line = fails_with_one_line(capsys, 1, "--bootstrap-server", address, "--timeout", "0.05")
+    assert line == f"pybroker: {address} does not answer within 0.05 s\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--bootstrap-server", "localhost"], "must be one HOST:PORT"),
+        (["--bootstrap-server", "::1:9092"], "must be one HOST:PORT"),
+        (["--bootstrap-server", "a:9092,b:9092"], "must be one HOST:PORT"),
+        (["--bootstrap-server", "localhost:0"], "must be one HOST:PORT"),
+        (["--bootstrap-server", "localhost:65536"], "must be one HOST:PORT"),
+        (["--timeout", "0"], "--timeout 0: must be above 0"),
+        (["--timeout", "nan"], "--timeout nan: must be above 0"),
+        (["--timeout", "soon"], "--timeout"),
+        (["--config", "/no/such/file"], "/no/such/file: cannot be read"),
+        (["9092"], "pybroker healthcheck --help tells more"),
+    ],
+)
+def test_bad_arguments_are_exit_code_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in fails_with_one_line(capsys, 2, *arguments)
+
+
+def test_settings_that_do_not_say_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://127.0.0.1:0\n")
+    assert "give --bootstrap-server" in fails_with_one_line(capsys, 2, "--config", str(file))
+
+
+def test_help_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["healthcheck", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--bootstrap-server HOST:PORT" in text
+    assert "--override" not in text
+    assert main(["--help"]) == 0
+    assert "healthcheck" in capsys.readouterr().out
+
+
+def test_a_command_behind_options_is_told_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--log-level", "info", "healthcheck"]) == 2
+    assert "a command comes first" in capsys.readouterr().err
