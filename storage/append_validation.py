@@ -8,6 +8,8 @@ Magic 0 and 1 become one magic 2 batch.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..protocol.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -176,11 +178,20 @@ def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: 
     """Walk the records of a batch; return their greatest timestamp. Raises with all that is wrong with them."""
     errors = _RecordErrors(topic_partition, config, now_ms)
     max_timestamp = NO_TIMESTAMP
-    for record in read_records(batch):
+    for record in _records_of(batch):
         errors.check(batch, record)
         max_timestamp = max(max_timestamp, record.timestamp_ms)
     errors.raise_if_any()
     return max_timestamp
+
+
+def _records_of(batch: RecordBatch) -> Iterator[Record]:
+    """The records of a batch whose checksum is right. Raises InvalidRecordError also for what cannot be unpacked: that
+    is how it was sent, and a client would send what is called corrupt again and again."""
+    try:
+        yield from read_records(batch)
+    except CorruptRecordError as error:
+        raise InvalidRecordError(error.message) from error
 
 
 class _RecordErrors:
@@ -287,7 +298,7 @@ class _Conversion:
         return self._prepared(self._build(converted, _target_codec(self._config, source), None))
 
     def _checked(self, batch: RecordBatch) -> list[Record]:
-        records = list(read_records(batch))
+        records = list(_records_of(batch))
         for record in records:
             self._errors.check(batch, record)
         return records

@@ -227,6 +227,16 @@ def test_a_batch_may_not_take_more_offsets_than_records_fit_into_it(codec: Codec
     assert log.log_end_offset == 0
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_what_cannot_be_unpacked_is_not_called_corrupt_so_that_the_client_does_not_try_again(
+    codec: Codec, tmp_path: Path
+) -> None:
+    log = open_log(tmp_path, LogConfig(compression_type="uncompressed"))
+    with pytest.raises(InvalidRecordError):
+        log.append_as_leader(patched(21, int(codec).to_bytes(2, "big")), 0, NOW_MS)
+    assert log.log_end_offset == 0
+
+
 def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError):
         open_log(tmp_path, LogConfig(segment_bytes=100)).append_as_leader(batch_of("x" * 200), 0, NOW_MS)
