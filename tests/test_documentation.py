@@ -1,0 +1,71 @@
+"""The examples in the documentation do what they say: each ```python block runs as it stands there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+import pytest
+from pybroker import Broker
+
+ROOT = Path(__file__).resolve().parent.parent
+_BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_DEFAULT_ADDRESS = "localhost:9092"
+
+
+class Example(NamedTuple):
+    """A block of Python, by page and line."""
+
+    page: str
+    line: int
+    code: str
+
+    def compiled(self) -> CodeType:
+        """Padded, so that a traceback names the page's line."""
+        return compile("\n" * self.line + self.code, str(ROOT / self.page), "exec")
+
+
+def examples(page: str) -> list[Example]:
+    text = (ROOT / page).read_text()
+    return [Example(page, text.count("\n", 0, match.start("code")), match["code"]) for match in _BLOCK.finditer(text)]
+
+
+def name_of(example: Example) -> str:
+    return f"{example.page}:{example.line}"
+
+
+LIBRARY = examples("docs/library.md")
+
+
+def test_the_examples_are_found() -> None:
+    assert len(LIBRARY) >= 8
+    assert len(examples("README.md")) >= 1
+
+
+@pytest.mark.parametrize("example", LIBRARY, ids=name_of)
+def test_library_page(example: Example, tmp_path: Path) -> None:
+    if "def test_" in example.code:
+        file = tmp_path / "test_example.py"
+        file.write_text(example.code)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    else:
+        exec(example.compiled(), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("example", examples("README.md")[1:], ids=name_of)
+def test_readme(example: Example) -> None:
+    """Against a broker of its own where the reader has started one."""
+    with Broker() as broker:
+        code = example.code.replace(_DEFAULT_ADDRESS, broker.bootstrap_servers)
+        exec(example._replace(code=code).compiled(), {"__name__": "__main__"})
+
+
+def test_the_first_example_of_the_readme_reads_what_it_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+    first = examples("README.md")[0]
+    assert _DEFAULT_ADDRESS in first.code
+    test_readme(first)
+    assert len(capsys.readouterr().out.splitlines()) == 100
