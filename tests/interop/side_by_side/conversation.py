@@ -1,0 +1,261 @@
+"""One side of the comparison: raw requests over sockets to one broker, and a record of how each was answered."""
+
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from interop.side_by_side.plain_form import Json, PlainForm, See
+from pybroker.protocol.apis import API_SPECS, ApiKey
+from pybroker.protocol.codec import Message, decode, encode
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from pybroker.protocol.messages.headers import RequestHeader
+
+__all__ = ["CLOSED", "Conversation", "Pending", "Step"]
+
+CLOSED = "the connection was closed"
+_KEY_OF = {spec.name: key for key, spec in API_SPECS.items()}
+_CLIENT_ID = "side-by-side"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request and the plain form of its answer."""
+
+    name: str
+    answer: Json
+
+
+class Conversation:
+    """What a scenario talks to. It must do the same on both sides: decide by answers, never by the clock.
+
+    Each request goes over the connection named by ``on``, which is opened when first used. A step is named by its
+    number, API and version, and by ``note`` where that helps. Names of topics and groups are the scenario's own.
+    """
+
+    def __init__(self, address: tuple[str, int], scenario: str) -> None:
+        self.scenario = scenario
+        self.steps: list[Step] = []
+        self._address = address
+        self._connections: dict[str, socket.socket] = {}
+        self._correlation_ids = count(1)
+        self._numbers = count(1)
+        self._plain = PlainForm(address)
+
+    # -- names
+
+    def name(self, what: str = "topic") -> str:
+        """The name of a topic or group that no other scenario uses."""
+        return f"{self.scenario}.{what}"
+
+    def is_own(self, name: str) -> bool:
+        return name.startswith(f"{self.scenario}.")
+
+    # -- requests
+
+    def ask(
+        self,
+        request: Message,
+        version: int,
+        *,
+        on: str = "main",
+        note: str = "",
+        client_id: str | None = _CLIENT_ID,
+        see: See | None = None,
+    ) -> Any:
+        """Send, wait, record; the decoded answer, or None when the connection was closed instead."""
+        return self.send(request, version, on=on, note=note, client_id=client_id).answer(see)
+
+    def send(
+        self, request: Message, version: int, *, on: str = "main", note: str = "", client_id: str | None = _CLIENT_ID
+    ) -> "Pending":
+        """Send and wait for nothing; its place among the steps is where it was sent."""
+        key = _key_of(request)
+        return self.send_body(key, version, encode(request, version), on=on, note=note, client_id=client_id)
+
+    def send_body(
+        self,
+        key: int,
+        version: int,
+        body: bytes,
+        *,
+        on: str = "main",
+        note: str = "",
+        client_id: str | None = _CLIENT_ID,
+        header_version: int | None = None,
+    ) -> "Pending":
+        """A request whose body need not be one."""
+        correlation_id = next(self._correlation_ids)
+        if header_version is None:
+            spec = API_SPECS[ApiKey(key)]
+            header_version = spec.request_header_version(min(version, spec.max_version))
+        header = RequestHeader(
+            request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
+        )
+        connection = self._connection(on)
+        _send_frame(connection, encode(header, header_version) + body)
+        index = self._begin_step(f"{_api_name(key)} v{version}", note)
+        return Pending(self, on, key, version, correlation_id, index)
+
+    def send_frame(self, frame: bytes, *, on: str = "main", note: str = "", size: int | None = None) -> bool:
+        """Bytes that need not be a request, with their size (or ``size``) in front; records whether any answer came."""
+        connection = self._connection(on)
+        connection.sendall(struct.pack(">i", len(frame) if size is None else size) + frame)
+        index = self._begin_step("frame", note)
+        answer = _read_frame(connection)
+        self.record(index, CLOSED if answer is None else "answered")
+        if answer is None:
+            self.forget(on)
+        return answer is not None
+
+    def send_unanswered(self, request: Message, version: int, *, on: str = "main", note: str = "") -> bool:
+        """A request that gets no answer (acks=0); whether the connection still serves after it, which is recorded."""
+        pending = self.send(request, version, on=on, note=note)
+        follower = next(self._correlation_ids)
+        connection = self._connection(on)
+        header = RequestHeader(request_api_key=18, request_api_version=0, correlation_id=follower, client_id=None)
+        try:
+            _send_frame(connection, encode(header, 1) + encode(ApiVersionsRequest(), 0))
+            frame = _read_frame(connection)
+        except OSError:
+            frame = None
+        served = frame is not None and struct.unpack_from(">i", frame)[0] == follower
+        self.record(pending.index, "no answer, and the next request was answered" if served else CLOSED)
+        if not served:
+            self.forget(on)
+        return served
+
+    def until(self, request: Message, version: int, enough: Callable[[Any], bool], *, on: str = "main") -> Any:
+        """Ask again and again until the answer is ``enough``; only that one is recorded."""
+        while True:
+            pending = self.send(request, version, on=on)
+            answer = pending.read()
+            if answer is None or enough(answer):
+                self.record(pending.index, CLOSED if answer is None else self.plain(answer, pending))
+                return answer
+            self.steps.pop()
+            self._numbers = count(len(self.steps) + 1)
+
+    def unrecorded(self, request: Message, version: int, *, on: str = "main") -> Any:
+        """Ask for something only to prepare the ground."""
+        answer = self.send(request, version, on=on).read()
+        self.steps.pop()
+        self._numbers = count(len(self.steps) + 1)
+        return answer
+
+    def note(self, what: str, value: Json) -> None:
+        """Record something that was worked out of answers."""
+        self.record(self._begin_step(what, ""), value)
+
+    # -- connections
+
+    def forget(self, on: str) -> None:
+        """Close that connection; the next request on it opens a new one."""
+        self._connections.pop(on).close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # -- for Pending
+
+    def read(self, on: str) -> bytes | None:
+        try:
+            frame = _read_frame(self._connections[on])
+        except ConnectionError:
+            frame = None
+        if frame is None:
+            self.forget(on)
+        return frame
+
+    def record(self, index: int, answer: Json) -> None:
+        self.steps[index] = Step(self.steps[index].name, answer)
+
+    def plain(self, answer: Message, pending: "Pending", see: See | None = None) -> Json:
+        return self._plain.of(answer, pending.answer_version, see)
+
+    def _begin_step(self, what: str, note: str) -> int:
+        name = f"{next(self._numbers)} {what}"
+        self.steps.append(Step(f"{name} ({note})" if note else name, "nothing was read"))
+        return len(self.steps) - 1
+
+    def _connection(self, on: str) -> socket.socket:
+        connection = self._connections.get(on)
+        if connection is None:
+            connection = self._connections[on] = socket.create_connection(self._address)
+        return connection
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request under way."""
+
+    conversation: Conversation
+    on: str
+    key: int
+    version: int
+    correlation_id: int
+    index: int
+
+    def answer(self, see: See | None = None) -> Any:
+        """Wait and record; the decoded answer, or None when the connection was closed instead."""
+        message = self.read()
+        self.conversation.record(self.index, CLOSED if message is None else self.conversation.plain(message, self, see))
+        return message
+
+    @property
+    def answer_version(self) -> int:
+        """Version 0 answers an ApiVersions request of a version that is not served (KIP-511)."""
+        spec = API_SPECS[ApiKey(self.key)]
+        return self.version if self.version in spec.versions else 0
+
+    def read(self) -> Message | None:
+        frame = self.conversation.read(self.on)
+        if frame is None:
+            return None
+        spec = API_SPECS[ApiKey(self.key)]
+        version = self.answer_version
+        (correlation_id,) = struct.unpack_from(">i", frame)
+        assert correlation_id == self.correlation_id, f"{correlation_id} answers {self.correlation_id}"
+        start = 4
+        if spec.response_header_version(version):
+            assert frame[4] == 0, "the answer's header has tagged fields"
+            start = 5
+        return decode(spec.response_type(), frame, version, start)
+
+
+def _key_of(request: Message) -> ApiKey:
+    return _KEY_OF[type(request).__name__.removesuffix("Request")]
+
+
+def _api_name(key: int) -> str:
+    try:
+        return API_SPECS[ApiKey(key)].name
+    except ValueError:
+        return f"API {key}"
+
+
+def _send_frame(connection: socket.socket, frame: bytes) -> None:
+    connection.sendall(struct.pack(">i", len(frame)) + frame)
+
+
+def _read_frame(connection: socket.socket) -> bytes | None:
+    """The next answer; None when the connection was closed, rightly or by a reset."""
+    try:
+        head = _read(connection, 4)
+        return None if head is None else _read(connection, struct.unpack(">i", head)[0])
+    except ConnectionResetError:
+        return None
+
+
+def _read(connection: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)

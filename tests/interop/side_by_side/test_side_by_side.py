@@ -1,0 +1,82 @@
+"""The same requests to pybroker and to Apache Kafka 3.9.1, and their answers compared field by field.
+
+``scenarios.py`` lists them; what may differ stands in ``allowed_differences.py``.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+
+import pytest
+from interop.side_by_side.allowed_differences import ALLOWED, is_allowed_everywhere
+from interop.side_by_side.conversation import Conversation, Step
+from interop.side_by_side.differences import differences
+from interop.side_by_side.scenarios import SCENARIOS, Scenario
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.broker_process import BrokerProcess
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
+
+# What both are told, beside the few settings that pybroker's embedded store changes (KafkaProcess has those).
+SETTINGS = {
+    "broker.id": "0",
+    "offsets.topic.num.partitions": "3",
+    "group.max.size": "3",
+    "log.retention.ms": "-1",  # the records' timestamps are of long ago
+    "max.incremental.fetch.session.cache.slots": "100000",
+    "connections.max.idle.ms": "3600000",
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaProcess, BrokerProcess]]:
+    directory = tmp_path_factory.mktemp("side_by_side")
+    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+    kafka = KafkaProcess(directory / "kafka", zookeeper, SETTINGS)
+    kafka.begin()
+    with BrokerProcess(directory / "pybroker", SETTINGS) as pybroker:
+        kafka.wait_until_ready()
+        await_cluster(kafka.port)
+        yield kafka, pybroker
+    kafka.kill()
+    zookeeper.kill()
+
+
+def await_cluster(port: int) -> None:
+    """Kafka says that it has started somewhat before it knows of itself."""
+    talk = Conversation(("127.0.0.1", port), "start")
+    while not talk.unrecorded(MetadataRequest(topics=[]), 1).brokers:
+        pass
+    talk.close()
+
+
+def record(port: int, scenario: Scenario) -> list[Step]:
+    talk = Conversation(("127.0.0.1", port), scenario.__name__)
+    try:
+        scenario(talk)
+    finally:
+        talk.close()
+    return talk.steps
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_pybroker_answers_as_kafka_does(brokers: tuple[KafkaProcess, BrokerProcess], scenario: Scenario) -> None:
+    kafka, pybroker = brokers
+    with ThreadPoolExecutor() as pool:
+        of_kafka, of_pybroker = pool.map(record, [kafka.port, pybroker.port], [scenario] * 2)
+    for step in of_kafka:  # pytest shows it when the test fails
+        print(f"{step.name} -> {step.answer}")
+    allowed = ALLOWED.get(scenario.__name__, [])
+    found = [each for each in differences(of_kafka, of_pybroker) if not is_allowed_everywhere(each)]
+    unexpected = [each for each in found if not any(fnmatchcase(each.where, one.pattern) for one in allowed)]
+    assert not unexpected, "\n".join(map(str, unexpected))
+    vanished = [one for one in allowed if not any(fnmatchcase(each.where, one.pattern) for each in found)]
+    assert not vanished, f"these differ no longer: take them out of the list: {vanished}"
+
+
+def test_the_list_of_allowed_differences_names_scenarios_that_exist() -> None:
+    assert set(ALLOWED) <= {scenario.__name__ for scenario in SCENARIOS}
+
+
+def test_each_scenario_has_a_name_of_its_own() -> None:
+    names = [scenario.__name__ for scenario in SCENARIOS]
+    assert len(names) == len(set(names))
