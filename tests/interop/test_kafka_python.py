@@ -3,13 +3,12 @@
 import threading
 from collections import Counter
 from itertools import count
-from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
-from support.broker_process import BrokerProcess
+from pybroker import Broker
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
@@ -204,8 +203,8 @@ def test_a_group_of_three_whose_members_come_and_go_loses_nothing(servers: str, 
     assert set(seen) == everything
 
 
-def test_a_restart_of_client_and_broker_resumes_where_the_group_committed(tmp_path: Path) -> None:
-    with BrokerProcess(tmp_path) as broker:
+def test_a_restart_of_client_and_broker_resumes_where_the_group_committed() -> None:
+    with Broker() as broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
         for n in range(100):
             producer.send("events", str(n).encode(), partition=0)
@@ -219,8 +218,7 @@ def test_a_restart_of_client_and_broker_resumes_where_the_group_committed(tmp_pa
                 records.extend(int(record.value) for record in batch)
         first.commit()
         first.close()
-        assert broker.stop() == 0
-        broker.start()
+        broker.restart()
         second = KafkaConsumer("events", bootstrap_servers=broker.bootstrap_servers, **options)
         while len(records) < 100:
             for batch in second.poll(timeout_ms=1000).values():
