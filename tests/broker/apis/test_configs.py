@@ -1,0 +1,218 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs in every version."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+from pybroker.broker.altered_config import AlteredConfig
+from pybroker.broker.apis.alter_configs import AlterConfigs
+from pybroker.broker.apis.describe_configs import DescribeConfigs
+from pybroker.broker.apis.incremental_alter_configs import IncrementalAlterConfigs
+from pybroker.broker.dynamic_config import DynamicConfig
+from pybroker.broker.loggers import LoggerLevels
+from pybroker.config.config import Config
+from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode, InvalidRequestError
+from pybroker.protocol.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from support.config_requests import (
+    BROKER,
+    DEFAULT,
+    DELETE,
+    LOGGER,
+    OF_ALL_BROKERS,
+    OF_BROKER,
+    OF_FILE,
+    OF_LOGGER,
+    OF_TOPIC,
+    SET,
+    TOPIC,
+    Change,
+    Resource,
+    alter,
+    describe,
+    layers,
+    replace,
+)
+from support.group_handlers import call, versions
+
+THE_TOPIC, THIS_BROKER, ALL_BROKERS = Resource(TOPIC, "t"), Resource(BROKER, "1"), Resource(BROKER, "")
+LOGGERS = Resource(LOGGER, "1")
+DESCRIBE = versions(ApiKey.DESCRIBE_CONFIGS)
+
+
+class Handlers:
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        loggers = LoggerLevels(logging.Manager(logging.RootLogger(logging.INFO)))
+        self.dynamic = DynamicConfig(Config.load("message.max.bytes=3000\nbroker.rack=here"))
+
+        def exists(topic: str) -> bool:
+            return topic == "t"
+
+        altered = AlteredConfig(1, tree, self.dynamic, topic_exists=exists, loggers=loggers, caught_up=self.caught_up)
+        self.describe = DescribeConfigs(1, tree, self.dynamic, exists, loggers)
+        self.replace = AlterConfigs(altered)
+        self.alter = IncrementalAlterConfigs(altered)
+
+    async def caught_up(self) -> None:
+        cluster_wide = await self.tree.config("brokers", "<default>")
+        self.dynamic.load(DynamicLayers(cluster_wide, await self.tree.config("brokers", "1")))
+
+    async def entries(
+        self, version: int, resource: Resource, *names: str
+    ) -> Mapping[str, DescribeConfigsResourceResult]:
+        request = describe(resource, *names, synonyms=version > 0, documentation=version > 2)
+        response: DescribeConfigsResponse = await call(self.describe, version, request)
+        (result,) = response.results
+        assert (result.error_code, result.error_message) == (0, "")
+        return {entry.name: entry for entry in result.configs}
+
+    async def failure(self, version: int, resource: Resource) -> DescribeConfigsResult:
+        response: DescribeConfigsResponse = await call(self.describe, version, describe(resource))
+        (result,) = response.results
+        assert result.error_message
+        assert (result.resource_type, result.resource_name, result.configs) == (*resource, [])
+        return result
+
+
+@pytest.fixture
+async def handlers(tmp_path: Path) -> AsyncIterator[Handlers]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1_700_000_000_000)
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    yield Handlers(tree)
+    await store.close()
+
+
+@pytest.mark.parametrize("version", DESCRIBE)
+async def test_values_come_with_what_the_version_can_say_of_them(handlers: Handlers, version: int) -> None:
+    await call(handlers.alter, 1, alter((THE_TOPIC, [Change("retention.ms", SET, " 5 ")])))
+    entries = await handlers.entries(version, THE_TOPIC)
+    shown = {name: entries[name].value for name in ("retention.ms", "max.message.bytes", "segment.bytes")}
+    assert shown == {"retention.ms": "5", "max.message.bytes": "3000", "segment.bytes": "1073741824"}
+    if version == 0:
+        assert [entries[name].is_default for name in shown] == [False, False, True]
+    else:
+        assert [entries[name].config_source for name in shown] == [OF_TOPIC, OF_FILE, DEFAULT]
+        assert layers(entries["retention.ms"]) == [("retention.ms", "5", OF_TOPIC)]
+    documented = bool(entries["retention.ms"].documentation)
+    assert (documented, entries["retention.ms"].config_type) == ((True, 5) if version > 2 else (False, 0))
+
+
+async def test_synonyms_and_documentation_are_told_on_request_only(handlers: Handlers) -> None:
+    response = await call(handlers.describe, 4, describe(THIS_BROKER, "message.max.bytes"))
+    (entry,) = response.results[0].configs
+    assert (entry.synonyms, entry.documentation, entry.config_source) == ([], None, OF_FILE)
+
+
+@pytest.mark.parametrize("version", DESCRIBE)
+async def test_brokers_and_loggers_are_described(handlers: Handlers, version: int) -> None:
+    await call(handlers.alter, 1, alter((ALL_BROKERS, [Change("log.segment.bytes", SET, "9000")])))
+    await call(handlers.alter, 1, alter((THIS_BROKER, [Change("log.segment.bytes", SET, "8000")])))
+    names = ("log.segment.bytes", "broker.rack", "ssl.key.password")
+    entries = await handlers.entries(version, THIS_BROKER, *names, "no.such.setting")
+    assert [entries[name].value for name in names] == ["8000", "here", None]
+    assert [entries[name].read_only for name in names] == [False, True, False]
+    assert [entries[name].is_sensitive for name in names] == [False, False, True]
+    assert len(entries) == 3
+    for_all = await handlers.entries(version, ALL_BROKERS)
+    assert {name: entry.value for name, entry in for_all.items()} == {"log.segment.bytes": "9000"}
+    levels = await handlers.entries(version, LOGGERS)
+    assert {name: entry.value for name, entry in levels.items()} == {"root": "INFO"}
+    if version > 0:
+        sources = [entry.config_source for entry in (entries["log.segment.bytes"], *for_all.values(), levels["root"])]
+        assert sources == [OF_BROKER, OF_ALL_BROKERS, OF_LOGGER]
+
+
+async def test_what_another_kind_of_broker_stored_for_a_topic_is_passed_over(handlers: Handlers) -> None:
+    stored = {"retention.ms": "5", "of.kafka.5": "x", "segment.bytes": "tiny"}
+    await handlers.tree.change_config("topics", "t", lambda _stored: stored)
+    entries = await handlers.entries(4, THE_TOPIC)
+    assert (entries["retention.ms"].value, entries["segment.bytes"].config_source) == ("5", DEFAULT)
+    assert "of.kafka.5" not in entries
+
+
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        (Resource(TOPIC, "nowhere"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (Resource(TOPIC, "no/name"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (Resource(BROKER, "2"), ErrorCode.INVALID_REQUEST),
+        (Resource(BROKER, " 1"), ErrorCode.INVALID_REQUEST),
+        (Resource(LOGGER, ""), ErrorCode.INVALID_REQUEST),
+        (Resource(16, "metrics"), ErrorCode.INVALID_REQUEST),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_described_is_said_beside_the_rest(
+    handlers: Handlers, resource: Resource, expected: ErrorCode
+) -> None:
+    assert (await handlers.failure(4, resource)).error_code == expected
+    both = describe(resource)
+    both.resources.append(describe(THE_TOPIC, "retention.ms").resources[0])
+    response = await call(handlers.describe, 4, both)
+    assert [(result.error_code, len(result.configs)) for result in response.results] == [(expected, 0), (0, 1)]
+
+
+async def test_a_resource_of_an_unknown_type_fails_the_whole_request(handlers: Handlers) -> None:
+    with pytest.raises(InvalidRequestError, match="type 77"):
+        await call(handlers.describe, 4, describe(Resource(77, "x")))
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.INCREMENTAL_ALTER_CONFIGS))
+async def test_single_settings_are_altered(handlers: Handlers, version: int) -> None:
+    wishes = alter(
+        (THE_TOPIC, [Change("retention.ms", SET, "5"), Change("segment.bytes", DELETE, None)]),
+        (THIS_BROKER, [Change("log.segment.bytes", SET, "tiny")]),
+        (LOGGERS, [Change("root", SET, "DEBUG")]),
+    )
+    response = await call(handlers.alter, version, wishes)
+    outcomes = [(one.error_code, bool(one.error_message), one.resource_name) for one in response.responses]
+    assert outcomes == [(0, False, "t"), (ErrorCode.INVALID_REQUEST, True, "1"), (0, False, "1")]
+    assert await handlers.tree.config("topics", "t") == {"retention.ms": "5"}
+    assert (await handlers.entries(4, LOGGERS))["root"].value == "DEBUG"
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.ALTER_CONFIGS))
+async def test_all_settings_are_replaced(handlers: Handlers, version: int) -> None:
+    await call(handlers.alter, 1, alter((THE_TOPIC, [Change("retention.ms", SET, "5")])))
+    wishes = replace((THE_TOPIC, {"segment.bytes": "2000"}), (LOGGERS, {"root": "INFO"}))
+    response = await call(handlers.replace, version, wishes)
+    assert [one.error_code for one in response.responses] == [0, ErrorCode.INVALID_REQUEST]
+    assert await handlers.tree.config("topics", "t") == {"segment.bytes": "2000"}
+
+
+async def test_what_is_named_twice_is_not_altered_and_the_rest_is(handlers: Handlers) -> None:
+    once = {"log.segment.bytes": "2000"}
+    response = await call(handlers.replace, 2, replace((THIS_BROKER, once), (ALL_BROKERS, once), (THIS_BROKER, {})))
+    assert [one.error_code for one in response.responses] == [42, 0, 42]
+    assert list(await handlers.tree.configs("brokers")) == ["<default>"]
+    twice = [Change("retention.ms", SET, "1"), Change("retention.ms", SET, "1")]
+    response = await call(handlers.alter, 1, alter((THE_TOPIC, twice)))
+    assert response.responses[0].error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_null_is_no_value(handlers: Handlers) -> None:
+    nulls = [Change("retention.ms", SET, None), Change("flush.ms", DELETE, None), Change("segment.ms", SET, None)]
+    (response,) = (await call(handlers.alter, 1, alter((THE_TOPIC, nulls)))).responses
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert response.error_message.endswith("retention.ms, segment.ms.")
+    (response,) = (await call(handlers.replace, 2, replace((THE_TOPIC, {"retention.ms": None})))).responses
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_what_is_only_validated_is_not_written(handlers: Handlers) -> None:
+    for request, handler in (
+        (alter((THE_TOPIC, [Change("retention.ms", SET, "5")]), validate_only=True), handlers.alter),
+        (replace((THE_TOPIC, {"retention.ms": "5"}), validate_only=True), handlers.replace),
+    ):
+        assert (await call(handler, 1, request)).responses[0].error_code == 0
+    assert await handlers.tree.config("topics", "t") == {}

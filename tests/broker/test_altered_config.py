@@ -1,0 +1,184 @@
+"""Wishes about settings: what is made of them, what is written, what is refused."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+from pybroker.broker.altered_config import ALL_BROKERS, AlteredConfig, Operation, OperationType, ResourceType
+from pybroker.broker.dynamic_config import DynamicConfig
+from pybroker.broker.loggers import LoggerLevels
+from pybroker.config.config import Config
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
+
+TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
+SET, DELETE, APPEND, SUBTRACT = OperationType
+
+
+class House:
+    """What is altered, and the tree it stands in. ``in_force`` counts how often it was waited for."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        self.in_force = 0
+        self.manager = logging.Manager(logging.RootLogger(logging.INFO))
+        self.manager.getLogger("kitchen")
+        self.dynamic = DynamicConfig(Config.load("num.io.threads=4"))
+        self.altered = AlteredConfig(
+            1,
+            tree,
+            self.dynamic,
+            topic_exists=lambda topic: topic == "t",
+            loggers=LoggerLevels(self.manager),
+            caught_up=self.caught_up,
+        )
+
+    async def caught_up(self) -> None:
+        self.in_force += 1
+
+    async def alter(self, resource_type: int, name: str, *operations: Operation, validate_only: bool = False) -> None:
+        await self.altered.alter(resource_type, name, operations, validate_only=validate_only)
+
+    async def of_topic(self) -> Mapping[str, str]:
+        return await self.tree.config("topics", "t")
+
+    async def store(self, entity_type: str, name: str, **settings: str) -> None:
+        wanted = {key.replace("_", "."): value for key, value in settings.items()}
+        await self.tree.change_config(entity_type, name, lambda _stored: wanted)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1_700_000_000_000)
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    yield House(tree)
+    await store.close()
+
+
+async def test_operations_follow_one_another(house: House) -> None:
+    await house.alter(TOPIC, "t", Operation("retention.ms", SET, "5"), Operation("segment.bytes", SET, "2000"))
+    await house.alter(TOPIC, "t", Operation("retention.ms", DELETE, None), Operation("flush.ms", SET, "7"))
+    assert await house.of_topic() == {"segment.bytes": "2000", "flush.ms": "7"}
+    assert house.in_force == 2
+
+
+@pytest.mark.parametrize(
+    ("stored", "operation", "value", "expected"),
+    [
+        (None, APPEND, "compact", "delete,compact"),
+        ("compact", APPEND, "delete,compact", "compact,delete"),
+        ("", APPEND, "compact", "compact"),
+        ("delete, compact", SUBTRACT, "delete", "compact"),
+        (None, SUBTRACT, "compact", "delete"),
+        ("delete", SUBTRACT, "delete", ""),
+    ],
+)
+async def test_lists_get_longer_and_shorter(
+    house: House, stored: str | None, operation: OperationType, value: str, expected: str
+) -> None:
+    if stored is not None:
+        await house.store("topics", "t", cleanup_policy=stored)
+    await house.alter(TOPIC, "t", Operation("cleanup.policy", operation, value))
+    assert await house.of_topic() == {"cleanup.policy": expected}
+
+
+async def test_wishes_at_the_same_time_are_all_fulfilled(house: House) -> None:
+    names = ("retention.ms", "segment.bytes", "flush.ms", "segment.ms")
+    await asyncio.gather(*(house.alter(TOPIC, "t", Operation(name, SET, "9000")) for name in names))
+    assert await house.of_topic() == dict.fromkeys(names, "9000")
+
+
+async def test_what_was_set_is_replaced(house: House) -> None:
+    await house.store("topics", "t", retention_ms="5", segment_bytes="2000")
+    await house.altered.replace(TOPIC, "t", {"flush.ms": "7"}, validate_only=True)
+    assert len(await house.of_topic()) == 2
+    await house.altered.replace(TOPIC, "t", {"flush.ms": "7"}, validate_only=False)
+    assert await house.of_topic() == {"flush.ms": "7"}
+    assert house.in_force == 1
+
+
+async def test_a_broker_and_all_brokers_have_nodes_of_their_own(house: House) -> None:
+    await house.alter(BROKER, "1", Operation("num.io.threads", SET, "5"))
+    await house.alter(BROKER, "+01", Operation("message.max.bytes", SET, "6"))
+    await house.alter(BROKER, "", Operation("num.io.threads", SET, "6"))
+    assert await house.tree.configs("brokers") == {
+        "1": {"num.io.threads": "5", "message.max.bytes": "6"},
+        "<default>": {"num.io.threads": "6"},
+    }
+
+
+async def test_what_this_broker_cannot_use_does_not_keep_it_from_being_altered(house: House) -> None:
+    await house.store("brokers", ALL_BROKERS, num_partitions="5", message_max_bytes="6", num_io_threads="many")
+    await house.alter(BROKER, "", Operation("log.segment.bytes", SET, "2000"))
+    assert await house.tree.config("brokers", ALL_BROKERS) == {"message.max.bytes": "6", "log.segment.bytes": "2000"}
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "operation", "error"),
+    [
+        (TOPIC, "nowhere", Operation("retention.ms", SET, "5"), UnknownTopicOrPartitionError),
+        (TOPIC, "", Operation("retention.ms", SET, "5"), InvalidRequestError),
+        (TOPIC, "t", Operation("retention.ms", SET, "long"), InvalidConfigurationError),
+        (TOPIC, "t", Operation("log.retention.ms", SET, "5"), InvalidConfigurationError),
+        (TOPIC, "t", Operation("log.cleanup.policy", APPEND, "compact"), InvalidConfigurationError),
+        (TOPIC, "t", Operation("retention.ms", SUBTRACT, "5"), InvalidConfigurationError),
+        (TOPIC, "t", Operation("retention.ms", 4, "5"), InvalidRequestError),
+        (BROKER, "2", Operation("log.retention.ms", SET, "5"), InvalidRequestError),
+        (BROKER, "1.0", Operation("log.retention.ms", SET, "5"), InvalidRequestError),
+        (BROKER, "1", Operation("num.io.threads", SET, "9"), InvalidRequestError),
+        (BROKER, "1", Operation("num.partitions", SET, "9"), InvalidRequestError),
+        (BROKER, "1", Operation("num.io.threads", APPEND, "9"), InvalidConfigurationError),
+        (BROKER, "1", Operation("plugin.list", APPEND, "9"), InvalidConfigurationError),
+        (BROKER, "1", Operation("num.io.threads", -1, "9"), InvalidRequestError),
+        (BROKER, "", Operation("advertised.listeners", SET, "PLAINTEXT://here:1"), InvalidRequestError),
+        (LOGGER, "1", Operation("garden", SET, "INFO"), InvalidConfigurationError),
+        (LOGGER, "1", Operation("garden", DELETE, None), InvalidConfigurationError),
+        (LOGGER, "1", Operation("kitchen", SET, "Info"), InvalidConfigurationError),
+        (LOGGER, "1", Operation("kitchen", APPEND, "INFO"), InvalidRequestError),
+        (LOGGER, "1", Operation("kitchen", 7, "INFO"), InvalidRequestError),
+        (LOGGER, "1", Operation("root", DELETE, None), InvalidRequestError),
+        (LOGGER, "", Operation("kitchen", SET, "INFO"), InvalidRequestError),
+        (ResourceType.CLIENT_METRICS, "m", Operation("interval.ms", SET, "5"), InvalidRequestError),
+        (ResourceType.GROUP, "g", Operation("x", SET, "5"), InvalidRequestError),
+        (0, "t", Operation("retention.ms", SET, "5"), InvalidRequestError),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("validate_only", [True, False])
+async def test_a_wish_is_refused_and_nothing_is_written(
+    house: House, resource_type: int, name: str, operation: Operation, error: type[Exception], validate_only: bool
+) -> None:
+    good = Operation("kitchen" if resource_type == LOGGER else "flush.ms", SET, "WARN")
+    with pytest.raises(error):
+        await house.alter(resource_type, name, good, operation, validate_only=validate_only)
+    assert await house.tree.store.children("/config/changes") == []
+    assert house.manager.getLogger("kitchen").level == logging.NOTSET
+
+
+async def test_levels_of_loggers_are_set_and_unset_and_never_written(house: House) -> None:
+    kitchen = house.manager.getLogger("kitchen")
+    await house.alter(LOGGER, "1", Operation("kitchen", SET, "FATAL"), Operation("root", SET, "TRACE"))
+    assert (kitchen.level, house.manager.root.level) == (logging.CRITICAL, 5)
+    await house.alter(LOGGER, "1", Operation("kitchen", DELETE, ""), validate_only=True)
+    assert kitchen.level == logging.CRITICAL
+    await house.alter(LOGGER, "1", Operation("kitchen", DELETE, ""))
+    assert kitchen.level == logging.NOTSET
+    assert await house.tree.store.children("/config/changes") == []
+    with pytest.raises(InvalidRequestError):
+        await house.altered.replace(LOGGER, "1", {"kitchen": "INFO"}, validate_only=False)
+
+
+async def test_each_wish_is_one_line_and_values_of_unknown_settings_stay_out_of_it(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await house.alter(BROKER, "1", Operation("plugin.secret", SET, "hunter2"), Operation("log.retention.ms", SET, "5"))
+    await house.altered.replace(TOPIC, "t", {}, validate_only=False)
+    assert [record.getMessage() for record in caplog.records] == [
+        "settings of brokers/1: plugin.secret=[hidden], log.retention.ms=5",
+        "settings of topics/t: none of its own",
+    ]

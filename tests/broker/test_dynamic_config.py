@@ -1,0 +1,183 @@
+"""Settings that change while the broker runs: what is in force, who is told, what the log says."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pybroker.broker.dynamic_config import DynamicConfig
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+from pybroker.config.dynamic_layers import DynamicLayers
+
+
+class Part:
+    """Writes down the settings it was told of."""
+
+    def __init__(self, name: str = "num.io.threads") -> None:
+        self.name = name
+        self.told: list[object] = []
+
+    def __call__(self, config: Config) -> None:
+        self.told.append(config.value(self.name))
+
+
+async def at_once(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+offload: Callable[[Callable[[], Any]], Awaitable[Any]] = at_once
+
+
+def started(text: str = "") -> DynamicConfig:
+    return DynamicConfig(Config.load(text))
+
+
+async def test_parts_are_told_of_their_own_settings_when_these_change() -> None:
+    dynamic = started("num.io.threads=4")
+    threads, limits, all_of_them = Part(), Part("max.connections"), Part()
+    dynamic.when_changed(["num.io.threads"], threads)
+    dynamic.when_changed(["max.connections"], limits)
+    dynamic.when_changed(None, all_of_them)
+    await dynamic.take({"num.io.threads": "5"}, per_broker=False)
+    await dynamic.take({"num.io.threads": "6"}, per_broker=True)
+    await dynamic.take({"num.io.threads": "6"}, per_broker=False)
+    assert threads.told == all_of_them.told == [5, 6]
+    assert limits.told == []
+    await dynamic.take({"listener.name.plaintext.max.connections": "9"}, per_broker=False)
+    assert len(limits.told) == 1
+    await dynamic.take({}, per_broker=True)
+    await dynamic.take({}, per_broker=False)
+    assert dynamic.config.int("num.io.threads") == 4
+
+
+async def test_a_part_may_take_its_time_and_the_next_waits() -> None:
+    dynamic = started()
+    told: list[int] = []
+
+    async def slow(config: Config) -> None:
+        told.append(config.int("num.io.threads"))
+
+    dynamic.when_changed(["num.io.threads"], slow)
+    dynamic.when_changed(["num.io.threads"], lambda config: told.append(-config.int("num.io.threads")))
+    await dynamic.take({"num.io.threads": "9"}, per_broker=True)
+    assert told == [9, -9]
+
+
+async def test_a_part_that_cannot_act_keeps_nobody_else_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic, threads = started(), Part()
+
+    def refuse(_config: Config) -> None:
+        raise ConfigError("no")
+
+    dynamic.when_changed(["num.io.threads"], refuse)
+    dynamic.when_changed(["num.io.threads"], threads)
+    await dynamic.take({"num.io.threads": "9"}, per_broker=True)
+    assert threads.told == [9]
+    assert "a changed setting cannot be acted on: no" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [{"num.io.threads": "900"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.keystore.location": "/x"}],
+    ids=str,
+)
+async def test_what_cannot_be_served_leaves_the_former_settings_in_force(
+    stored: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    dynamic, threads = started("num.io.threads=4"), Part()
+    dynamic.when_changed(None, threads)
+    await dynamic.take({"num.io.threads": "5"}, per_broker=True)
+    await dynamic.take({"num.io.threads": "6", **stored}, per_broker=True)
+    assert dynamic.config.int("num.io.threads") == 5
+    assert threads.told == [5]
+    assert "the former ones stay in force" in caplog.text
+    await dynamic.take({"num.io.threads": "7"}, per_broker=True)
+    assert dynamic.config.int("num.io.threads") == 7
+
+
+async def test_single_settings_that_are_stored_wrongly_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = started()
+    await dynamic.take({"num.io.threads": "many", "num.partitions": "5", "message.max.bytes": "7"}, per_broker=True)
+    assert (dynamic.config.int("num.io.threads"), dynamic.config.int("num.partitions")) == (8, 1)
+    assert dynamic.config.int("message.max.bytes") == 7
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 2
+
+
+def test_the_start_takes_what_is_stored_whatever_the_number_of_threads_was() -> None:
+    dynamic = started("num.io.threads=1")
+    config = dynamic.load(DynamicLayers({"num.io.threads": "64", "num.partitions": "9"}, {"message.max.bytes": "7"}))
+    assert config is dynamic.config
+    assert [config.int(name) for name in ("num.io.threads", "num.partitions", "message.max.bytes")] == [64, 1, 7]
+    with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip=0"):
+        dynamic.load(DynamicLayers({"max.connections.per.ip": "0"}))
+
+
+def test_a_wish_is_checked_against_all_that_is_in_force() -> None:
+    dynamic = started("num.io.threads=4")
+    dynamic.load(DynamicLayers({"log.cleaner.max.compaction.lag.ms": "100"}))
+    for bad in ({"log.cleaner.min.compaction.lag.ms": "101"}, {"num.io.threads": "9"}, {"num.partitions": "2"}):
+        with pytest.raises(ConfigError, match=next(iter(bad))):
+            dynamic.check(bad, per_broker=True)
+    dynamic.check({"log.cleaner.min.compaction.lag.ms": "101"}, per_broker=False)
+    dynamic.check({"log.cleaner.min.compaction.lag.ms": "100", "num.io.threads": "8"}, per_broker=True)
+    assert dynamic.config.int("num.io.threads") == 4
+
+
+async def test_each_change_is_one_line_and_secrets_stay_out_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    dynamic = started()
+    await dynamic.take({"num.io.threads": "9", "plugin.secret": "hunter2", "num.network.threads": "4"}, per_broker=True)
+    await dynamic.take({"listener.name.x.max.connections": "4"}, per_broker=True)
+    await dynamic.take({"leader.replication.throttled.rate": "7"}, per_broker=True)
+    await dynamic.take({}, per_broker=True)
+    assert "hunter2" not in caplog.text
+    lines = [record.getMessage() for record in caplog.records]
+    assert "num.io.threads is 9 now (set for this broker while running)" in lines
+    assert "num.io.threads is not set any more: 8" in lines
+    assert "listener.name.x.max.connections is not set any more" in lines
+    assert "leader.replication.throttled.rate is 7 now (set for this broker while running)" in lines
+    assert len([line for line in lines if line.startswith("num.network.threads (") and "no meaning" in line]) == 1
+
+
+async def test_of_the_file_what_may_change_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.io.threads=1\nnum.partitions=1\nmessage.max.bytes=5\nlog.segment.bytes=1000")
+    dynamic, threads = DynamicConfig(Config.load(file)), Part()
+    dynamic.when_changed(["num.io.threads"], threads)
+    await dynamic.take({"log.segment.bytes": "3000"}, per_broker=True)
+    file.write_text("num.io.threads=64\nnum.partitions=2\nlog.segment.bytes=2000")
+    await dynamic.reload(offload)
+    config = dynamic.config
+    assert threads.told == [64], "the file may change them as it likes"
+    assert [config.int(name) for name in ("num.partitions", "message.max.bytes", "log.segment.bytes")] == [
+        1,
+        1048588,
+        3000,
+    ]
+    assert "num.partitions has changed: that needs a restart" in caplog.text
+    await dynamic.take({}, per_broker=True)
+    assert dynamic.config.int("log.segment.bytes") == 2000
+
+
+@pytest.mark.parametrize("text", ["num.io.threads=many", "num.io.threads=5\nmax.connections.per.ip=0", "a=\\u12"])
+async def test_a_file_with_a_fault_is_not_taken(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.io.threads=4")
+    dynamic = DynamicConfig(Config.load(file))
+    file.write_text(text)
+    await dynamic.reload(offload)
+    assert dynamic.config.int("num.io.threads") == 4
+    assert "is not taken, the former settings stay in force" in caplog.text
+    file.unlink()
+    await dynamic.reload(offload)
+    assert dynamic.config.int("num.io.threads") == 4
+
+
+async def test_without_a_file_there_is_nothing_to_read_again(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = started("num.io.threads=4")
+    before = dynamic.config
+    await dynamic.reload(offload)
+    assert dynamic.config is before
+    assert "no file of settings" in caplog.text

@@ -1,0 +1,96 @@
+"""A broker acts on changed settings at once, and again after a restart."""
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.live_settings import known_addresses
+from pybroker.broker.start_error import StartError
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
+from support.config_requests import BROKER, SET, Change, Resource, alter, replace
+from support.wire_client import WireClient
+
+ALL_BROKERS = Resource(BROKER, "")
+
+
+def workers() -> int:
+    return len([thread for thread in threading.enumerate() if thread.name.startswith("pybroker-io")])
+
+
+def set_for_all(client: WireClient, **settings: str) -> None:
+    changes = [Change(name.replace("_", "."), SET, value) for name, value in settings.items()]
+    (response,) = client.ask(alter((ALL_BROKERS, changes)), 1).responses
+    assert (response.error_code, response.error_message) == (0, None)
+
+
+def is_served(bootstrap_servers: str) -> bool:
+    with WireClient(bootstrap_servers) as client:
+        try:
+            client.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
+        except (AssertionError, ConnectionError):
+            return False
+        return True
+
+
+def test_as_many_threads_work_as_are_asked_for(tmp_path: Path) -> None:
+    with Broker({"log.dirs": str(tmp_path), "num.io.threads": "2"}) as broker:
+        with WireClient(broker.bootstrap_servers) as client:
+            assert workers() == 2
+            set_for_all(client, num_io_threads="4")
+            assert workers() == 4
+            set_for_all(client, num_io_threads="3")
+            while workers() != 3:
+                is_served(broker.bootstrap_servers)
+        broker.stop()
+        assert workers() == 0
+        broker.start()
+        assert workers() == 3
+    assert workers() == 0
+
+
+def test_as_many_connections_are_served_as_are_allowed(tmp_path: Path) -> None:
+    with Broker({"log.dirs": str(tmp_path)}) as broker, WireClient(broker.bootstrap_servers) as client:
+        assert is_served(broker.bootstrap_servers)
+        set_for_all(client, max_connections_per_ip="1")
+        assert not is_served(broker.bootstrap_servers)
+        set_for_all(client, max_connections_per_ip_overrides="nowhere.invalid:1,127.0.0.1:2")
+        assert is_served(broker.bootstrap_servers), "a host that is unknown changes nothing for others"
+        (response,) = client.ask(replace((ALL_BROKERS, {})), 2).responses
+        assert response.error_code == 0
+        assert is_served(broker.bootstrap_servers)
+
+
+def test_a_host_that_became_unknown_does_not_keep_a_broker_from_its_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Broker({"log.dirs": str(tmp_path)}) as broker:
+        with WireClient(broker.bootstrap_servers) as client:
+            set_for_all(client, max_connections_per_ip_overrides="nowhere.invalid:1")
+        broker.stop()
+        caplog.clear()
+        broker.start()
+        assert "the host nowhere.invalid is unknown" in caplog.text
+
+
+def test_a_file_that_does_not_fit_what_was_set_while_running_is_refused(tmp_path: Path) -> None:
+    name = "log.cleaner.max.compaction.lag.ms"
+    settings = {"log.dirs": str(tmp_path), "broker.id": "3"}
+    with Broker(settings) as broker, WireClient(broker.bootstrap_servers) as client:
+        set_for_all(client, log_cleaner_min_compaction_lag_ms="100")
+    with pytest.raises(StartError, match="log.cleaner.min.compaction.lag.ms=100.*set cluster-wide"):  # noqa: SIM117, RUF043
+        with Broker({**settings, name: "10"}):
+            pass
+    with Broker({**settings, name: "1000"}) as broker:
+        assert is_served(broker.bootstrap_servers)
+
+
+def test_addresses_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert known_addresses("127.0.0.1") == ["127.0.0.1"]
+
+    def fail(*_arguments: object, **_options: object) -> object:
+        raise socket.gaierror(-2, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    assert known_addresses("anywhere") == ()

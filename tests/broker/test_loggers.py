@@ -1,0 +1,57 @@
+"""Levels of loggers by log4j's names."""
+
+import logging
+
+import pytest
+from pybroker.broker.loggers import LEVELS, LoggerLevels
+
+
+@pytest.fixture
+def manager() -> logging.Manager:
+    """Loggers of the test's own."""
+    root = logging.RootLogger(logging.INFO)
+    manager = logging.Manager(root)
+    manager.getLogger("house.kitchen.oven")
+    manager.getLogger("house.kitchen").setLevel(logging.WARNING)
+    return manager
+
+
+def test_every_logger_has_the_level_that_is_in_force(manager: logging.Manager) -> None:
+    assert LoggerLevels(manager).levels() == {
+        "root": "INFO",
+        "house": "INFO",
+        "house.kitchen": "WARN",
+        "house.kitchen.oven": "WARN",
+    }
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_level_is_set_and_shown_by_the_same_name(manager: logging.Manager, name: str) -> None:
+    levels = LoggerLevels(manager)
+    levels.set("house", name)
+    assert levels.levels()["house"] == name
+    assert levels.levels()["house.kitchen"] == "WARN"
+    levels.unset("house.kitchen")
+    assert levels.levels()["house.kitchen.oven"] == name
+    levels.set("root", name)
+    levels.unset("house")
+    assert set(levels.levels().values()) == {name}
+
+
+def test_levels_in_between_count_as_the_next_lower_one(manager: logging.Manager) -> None:
+    for number, name in ((1, "TRACE"), (7, "TRACE"), (15, "DEBUG"), (99, "FATAL")):
+        manager.root.setLevel(number)
+        assert LoggerLevels(manager).levels()["root"] == name
+
+
+def test_a_folder_of_loggers_is_there_and_others_are_not(manager: logging.Manager) -> None:
+    levels = LoggerLevels(manager)
+    assert levels.exists("root")
+    assert levels.exists("house")
+    assert not levels.exists("garden")
+    assert not levels.exists("")
+
+
+def test_the_process_own_loggers_are_the_default() -> None:
+    assert "pybroker.broker.loggers" not in LoggerLevels().levels(), "it does not log"
+    assert LoggerLevels().exists("pybroker.broker")

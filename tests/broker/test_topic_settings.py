@@ -1,0 +1,74 @@
+"""Topics go by changed settings."""
+
+import pytest
+from pybroker.broker.topic_overrides import TopicOverrides
+from pybroker.broker.topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
+from pybroker.config.config import Config
+from pybroker.config.setting import Scope
+from pybroker.config.table import BROKER_SETTINGS
+
+
+class Told:
+    """The parts of the broker, which write down what they hear, in order."""
+
+    def __init__(self, file: str = "") -> None:
+        self.heard: list[str] = []
+        self.config = Config.load(file)
+        self.overrides = TopicOverrides()
+        self.settings = TopicSettings(self.config, self.overrides, self, self, self.allow)
+
+    def update_topic_config(self, topic: str) -> None:
+        self.heard.append(f"logs of {topic}: {dict(self.overrides(topic))}")
+
+    def update_config(self, config: Config) -> None:
+        self.heard.append(f"all logs: {config.int('log.segment.bytes')}")
+
+    def topic_settings_changed(self, topic: str) -> None:
+        self.heard.append(f"partitions of {topic}: {dict(self.overrides(topic))}")
+
+    def default_settings_changed(self) -> None:
+        self.heard.append("all partitions")
+
+    def allow(self, topic: str | None) -> None:
+        self.heard.append(f"unclean elections: {topic}")
+
+
+async def test_logs_and_partitions_of_a_topic_go_by_its_new_settings() -> None:
+    told = Told()
+    await told.settings.take("t", {"retention.ms": "5"})
+    assert told.heard == ["logs of t: {'retention.ms': '5'}", "partitions of t: {'retention.ms': '5'}"]
+    await told.settings.take("t", {})
+    assert told.overrides("t") == {}
+
+
+async def test_what_cannot_be_acted_on_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told()
+    await told.settings.take("t", {"retention.ms": "long", "segment.bytes": "2000", "of.kafka.5": "1"})
+    assert told.overrides("t") == {"segment.bytes": "2000"}
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize(("value", "allowed"), [("true", True), (" TRUE ", True), ("false", False), ("maybe", False)])
+async def test_leaders_are_elected_when_a_topic_allows_unclean_ones(value: str, allowed: bool) -> None:
+    told = Told()
+    await told.settings.take("t", {"unclean.leader.election.enable": value})
+    assert ("unclean elections: t" in told.heard) is allowed
+
+
+def test_leaders_are_elected_when_unclean_ones_are_allowed_by_default_from_now_on() -> None:
+    told = Told()
+    allowing = told.config.with_overrides({"unclean.leader.election.enable": "true"})
+    told.settings.take_defaults(told.config)
+    assert told.heard == ["all logs: 1073741824", "all partitions"]
+    told.heard.clear()
+    told.settings.take_defaults(allowing)
+    assert told.heard == ["all logs: 1073741824", "all partitions", "unclean elections: None"]
+    told.settings.take_defaults(allowing)
+    told.settings.take_defaults(told.config)
+    told.settings.take_defaults(allowing)
+    assert told.heard.count("unclean elections: None") == 2
+
+
+def test_the_brokers_settings_of_topics_are_those_that_can_change_and_some() -> None:
+    changing = {name for name in DEFAULTS_OF_TOPICS if BROKER_SETTINGS[name].scope is Scope.CLUSTER_WIDE}
+    assert {"log.retention.ms", "message.max.bytes", "min.insync.replicas", "producer.id.expiration.ms"} <= changing

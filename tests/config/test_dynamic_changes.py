@@ -1,0 +1,248 @@
+"""What is set while brokers run: layers, what is refused, what a reading of the file again gives."""
+
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config, Source
+from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, cluster_entries, topic_entries
+from pybroker.config.config_error import ConfigError
+from pybroker.config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
+from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.notices import notices_of
+from pybroker.config.setting import Scope
+from pybroker.config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
+from pybroker.config.topic_config import TopicConfig, usable_overrides
+
+FILE = Config.load("log.retention.ms=1\nlog.retention.hours=9\nnum.partitions=3\nlog.segment.bytes=1000")
+
+
+def layered(cluster_wide: dict[str, str], per_broker: dict[str, str] | None = None, file: Config = FILE) -> Config:
+    return file.with_dynamic(DynamicLayers(cluster_wide, per_broker or {}))
+
+
+# -- layers
+
+
+def test_a_brokers_own_stands_above_all_brokers_and_both_above_the_file() -> None:
+    config = layered({"log.segment.bytes": "2000", "message.max.bytes": "7"}, {"log.segment.bytes": "3000"})
+    assert config.int("log.segment.bytes") == 3000
+    assert config.source("log.segment.bytes") is Source.PER_BROKER
+    assert (config.int("message.max.bytes"), config.source("message.max.bytes")) == (7, Source.CLUSTER_WIDE)
+    assert (config.int("num.partitions"), config.source("num.partitions")) == (3, Source.FILE)
+    assert FILE.int("log.segment.bytes") == 1000
+
+
+def test_later_layers_take_the_place_of_earlier_ones() -> None:
+    first = layered({"log.segment.bytes": "2000"}, {"message.max.bytes": "7"})
+    second = first.with_dynamic(DynamicLayers({}, {"log.segment.bytes": "4000"}))
+    assert (second.int("log.segment.bytes"), second.source("message.max.bytes")) == (4000, Source.DEFAULT)
+    assert first.with_overrides({"num.partitions": "4"}).int("log.segment.bytes") == 2000
+
+
+def test_a_value_counts_whatever_stands_below_it_in_another_unit() -> None:
+    minutes = Config.load("log.retention.minutes=5")
+    config = layered({"log.retention.ms": "77"}, file=minutes)
+    assert (config.retention_ms, config.optional_int("log.retention.minutes")) == (77, None)
+    assert config.static["log.retention.minutes"].text == "5"
+    # Kafka lets none of the larger units be set while it runs, but what is stored is merged alike.
+    hours = FILE.with_dynamic(DynamicLayers({"log.retention.hours": "2"}))
+    assert hours.retention_ms == 2 * 3_600_000
+
+
+def test_one_listeners_setting_may_be_dynamic() -> None:
+    config = layered({"max.connections": "50", "listener.name.plaintext.max.connections": "20"})
+    assert config.for_listener("PLAINTEXT").int("max.connections") == 20
+    assert config.for_listener("OTHER").int("max.connections") == 50
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"log.retention.ms": "long"},
+        {"log.retention.ms": "0"},
+        {"listener.name.plaintext.ssl.keystore.location": "/somewhere"},
+        {"max.connections.per.ip": "0"},
+    ],
+    ids=str,
+)
+def test_layers_are_checked_like_the_file(bad: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(bad))}.*set cluster-wide while running"):
+        layered(bad)
+
+
+def test_each_layer_is_described_uppermost_first() -> None:
+    config = layered({"log.retention.ms": "5"}, {"log.retention.ms": "6"})
+    entries = {entry.name: entry for entry in broker_entries(config)}
+    retention = entries["log.retention.ms"]
+    assert (retention.value, retention.source) == ("6", ConfigSource.DYNAMIC_BROKER_CONFIG)
+    expected = [
+        ("log.retention.ms", "6", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("log.retention.ms", "5", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("log.retention.ms", "1", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "9", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    ]
+    assert [(one.name, one.value, one.source) for one in retention.synonyms] == expected
+    of_topic = {entry.name: entry for entry in topic_entries(config, TopicConfig.defaults(config, {}))}
+    assert of_topic["retention.ms"].synonyms == retention.synonyms
+    (for_all,) = cluster_entries(config)
+    assert (for_all.value, [one.value for one in for_all.synonyms]) == ("5", ["5"])
+
+
+def test_dynamic_secrets_are_not_described() -> None:
+    config = layered({"plugin.secret": "hunter2", "leader.replication.throttled.rate": "1000"})
+    entries = {entry.name: entry for entry in [*broker_entries(config), *cluster_entries(config)]}
+    assert "hunter2" not in repr(entries)
+    rate = entries["leader.replication.throttled.rate"]
+    assert (rate.value, rate.is_sensitive, rate.type) == ("1000", False, ConfigType.LONG)
+
+
+def test_settings_that_nothing_comes_of_are_said() -> None:
+    config = layered(
+        {"leader.replication.throttled.rate": "1", "num.network.threads": "4", "log.segment.bytes": "9000"}
+    )
+    assert "not acted on yet" in notices_of(config, "leader.replication.throttled.rate")[0]
+    assert "no meaning here" in notices_of(config, "num.network.threads")[0]
+    assert notices_of(config, "log.segment.bytes") == []
+    in_file = Config.load("leader.replication.throttled.rate=1")
+    assert "set while the broker runs" in notices_of(in_file, "leader.replication.throttled.rate")[0]
+
+
+# -- what may be set
+
+
+@pytest.mark.parametrize("name", [name for name, one in BROKER_SETTINGS.items() if one.scope is Scope.READ_ONLY])
+def test_read_only_settings_are_refused(name: str) -> None:
+    for per_broker in (True, False):
+        with pytest.raises(ConfigError, match="cannot be changed while the broker runs"):
+            check_dynamic({name: BROKER_SETTINGS[name].default or "x"}, per_broker=per_broker)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log.retention.ms", "-1"),
+        ("max.connections", "5"),
+        ("listener.name.plaintext.max.connections", "5"),
+        ("leader.replication.throttled.rate", "0"),
+        ("plugin.of.somebody", "anything"),
+    ],
+)
+def test_what_may_be_set_for_all_may_be_set_for_one(name: str, value: str) -> None:
+    check_dynamic({name: value}, per_broker=True)
+    check_dynamic({name: value}, per_broker=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["advertised.listeners", "listener.name.x.sasl.jaas.config", "sasl.enabled.mechanisms"]
+)
+def test_some_settings_are_a_single_brokers_only(name: str) -> None:
+    check_dynamic({name: "x"}, per_broker=True)
+    with pytest.raises(ConfigError, match=f"{name}: can be changed for single brokers only"):
+        check_dynamic({name: "x"}, per_broker=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("ssl.keystore.password", "hunter2", "single listeners only"),
+        ("listeners", "PLAINTEXT://:1", "cannot be changed while pybroker runs"),
+        ("log.retention.ms", "long", "whole number"),
+        ("listener.name.plaintext.max.connections", "many", "whole number"),
+        ("leader.replication.throttled.rate", "-1", "at least 0"),
+    ],
+)
+def test_bad_settings_are_refused_and_stored_ones_left_out(name: str, value: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why) as caught:
+        check_dynamic({name: value, "log.segment.bytes": "1000"}, per_broker=True)
+    assert name in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    good, (problem,) = usable({name: value, "log.segment.bytes": "1000"}, per_broker=True)
+    assert (good, problem) == ({"log.segment.bytes": "1000"}, str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fits"), [(8, 16, True), (8, 17, False), (8, 4, True), (8, 3, False), (1, 1, True)]
+)
+def test_numbers_of_threads_are_at_most_doubled_or_halved(before: int, after: int, fits: bool) -> None:
+    old = Config.load(f"num.io.threads={before}")
+    new = layered({"num.io.threads": str(after)}, file=old)
+    if fits:
+        check_change(old, new)
+    else:
+        with pytest.raises(ConfigError, match=f"num.io.threads={after}: .*{before}"):
+            check_change(old, new)
+
+
+@pytest.mark.parametrize("name", ["max.connections", "listener.name.plaintext.max.connections"])
+def test_nobody_can_be_locked_out_for_good(name: str) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        check_change(FILE, layered({name: "0"}))
+    in_file = Config.load(f"{name}=0")
+    check_change(in_file, layered({"log.segment.bytes": "9000"}, file=in_file))
+
+
+def test_changes_are_found_by_value_not_by_text() -> None:
+    assert changed_settings(FILE, layered({"log.segment.bytes": " 1000 "})) == []
+    assert changed_settings(FILE, layered({"log.segment.bytes": "1001", "a.b": "1"})) == ["log.segment.bytes", "a.b"]
+    assert changed_settings(layered({"a.b": "1"}), FILE) == ["a.b"]
+
+
+def test_settings_that_are_only_set_while_running_are_checked_like_others() -> None:
+    for setting in DYNAMIC_ONLY_SETTINGS.values():
+        assert setting.name not in BROKER_SETTINGS
+        assert setting.scope is Scope.CLUSTER_WIDE
+        assert setting.parse(setting.default or "") == 2**63 - 1
+
+
+# -- topics
+
+
+def test_topics_that_are_there_keep_settings_that_do_not_fit_the_brokers_any_more() -> None:
+    config = layered({"log.cleaner.max.compaction.lag.ms": "5"})
+    overrides = {"min.compaction.lag.ms": "9"}
+    assert TopicConfig.in_force(config, overrides).int("min.compaction.lag.ms") == 9
+    with pytest.raises(ConfigError, match=r"min\.compaction\.lag\.ms=9"):
+        TopicConfig.defaults(config, overrides)
+
+
+def test_a_topics_stored_settings_that_are_unknown_or_wrong_are_left_out() -> None:
+    good, problems = usable_overrides({"retention.ms": "5", "segment.bytes": "tiny", "of.kafka.5": "x"})
+    assert good == {"retention.ms": "5"}
+    assert [problem.partition(":")[0] for problem in problems] == ["segment.bytes=tiny", "of.kafka.5"]
+
+
+def test_tiered_storage_is_refused_for_topics() -> None:
+    with pytest.raises(ConfigError, match=r"remote\.storage\.enable"):
+        TopicConfig.defaults(FILE, {"remote.storage.enable": "true"})
+
+
+# -- the file, again
+
+
+def test_the_file_is_read_again_below_the_overrides(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nnum.io.threads=4\n")
+    config = Config.load(file, {"num.io.threads": "5"})
+    assert config.file == file
+    file.write_text("num.partitions=6\nnum.io.threads=7\n")
+    again = config.reread()
+    assert (again.int("num.partitions"), again.int("num.io.threads"), again.file) == (6, 5, file)
+    file.write_text("num.partitions=none\n")
+    with pytest.raises(ConfigError, match=r"num\.partitions=none"):
+        config.reread()
+    assert FILE.reread() is FILE, "it came from no file"
+
+
+def test_what_was_set_while_running_stays_when_the_file_changes() -> None:
+    config = layered({"log.segment.bytes": "2000"})
+    again = config.with_static(Config.load("log.segment.bytes=9000\nmessage.max.bytes=8").static)
+    assert (again.int("log.segment.bytes"), again.int("message.max.bytes")) == (2000, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "reloadable"),
+    [("num.io.threads", True), ("num.partitions", False), ("listeners", False), ("log.retention.hours", False)],
+)
+def test_what_can_be_read_again_is_what_can_be_set_while_running(name: str, reloadable: bool) -> None:
+    assert is_reloadable(name) is reloadable
