@@ -128,6 +128,7 @@ class BrokerServer:
     def kill(self) -> None:
         """End a started broker as a crash would: no flush, no checkpoint, no mark of a clean stop, no word to anyone.
 
+        A part that holds a task, a timer, a thread or a socket has its line here.
         Blocks for the steps that worker threads are in. When it returns, all files and locks are free; sockets and
         cancelled tasks end in the loop's next turns.
         """
