@@ -29,7 +29,7 @@ _NO_BROKER_EPOCH = -1
 
 
 class ControllerOrders:
-    """``broker_epoch`` is this registration's: an order for an earlier one is refused, it may be of before a restart."""
+    """``broker_epoch`` is this registration's. Orders for an earlier one, from before a restart, are refused."""
 
     def __init__(
         self, changes: StateChanges, cache: MetadataCache, overrides: TopicOverrides, tree: ClusterTree
