@@ -31,6 +31,8 @@ FAIL = 7
 """The handler raises."""
 CLOSE = 8
 """The handler asks to close the connection."""
+STUCK = 9
+"""Answered by a coroutine that never ends by itself."""
 UNKNOWN = 999
 
 
@@ -53,6 +55,8 @@ class ScriptedHandler:
         self.requests: list[Request] = []
         self.later: dict[int, asyncio.Future[list[ReplyPart] | None]] = {}
         self.regions: list[ReplyPart] = []
+        self.began = 0
+        self.stuck_ended = False
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def __call__(self, request: Request) -> Reply:
@@ -75,12 +79,22 @@ class ScriptedHandler:
                 raise ValueError("as the test wants")
             case 8:
                 raise CloseConnectionError("as the test wants")
+            case 9:
+                return self._stuck()
         return [correlation, request.body]
 
     async def _coroutine(self, correlation: bytes, body: memoryview) -> list[ReplyPart] | None:
         self.began = len(self.requests)
         await asyncio.sleep(0)
         return [correlation, body]
+
+    async def _stuck(self) -> list[ReplyPart] | None:
+        never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            await never
+            return None
+        finally:
+            self.stuck_ended = True
 
     def answer(self, correlation_id: int, *parts: ReplyPart) -> None:
         """To a request of LATER or PRODUCE."""

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
 
 import pytest
+from pybroker.broker.network import bound_sockets
 from pybroker.broker.network.connection import Hold
 from pybroker.broker.network.connection_limits import LimitSettings
 from pybroker.broker.network.errors import AddressInUseError, BindError
@@ -11,7 +13,7 @@ from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from support.network_peer import COROUTINE, ECHO, LATER, Peer, ScriptedHandler, frame, serving, until, warnings
+from support.network_peer import ECHO, LATER, STUCK, Peer, ScriptedHandler, frame, serving, until, warnings
 
 
 def has_ipv6() -> bool:
@@ -26,13 +28,32 @@ def has_ipv6() -> bool:
 needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 
 
-def new_listeners(settings: NetworkSettings | None = None) -> Listeners:
-    return Listeners(
-        settings or NetworkSettings(),
-        ScriptedHandler(),
-        clock_ms=lambda: 0,
-        header_version=lambda api_key, api_version: 1,
-    )
+class Maker:
+    """Makes listeners, and closes them behind the test: uvloop does not end before that."""
+
+    def __init__(self) -> None:
+        self._made: list[Listeners] = []
+
+    def __call__(self, settings: NetworkSettings | None = None) -> Listeners:
+        listeners = Listeners(
+            settings or NetworkSettings(),
+            ScriptedHandler(),
+            clock_ms=lambda: 0,
+            header_version=lambda api_key, api_version: 1,
+        )
+        self._made.append(listeners)
+        return listeners
+
+    async def close(self) -> None:
+        for listeners in self._made:
+            await listeners.close(0)
+
+
+@pytest.fixture
+async def new_listeners() -> AsyncIterator[Maker]:
+    maker = Maker()
+    yield maker
+    await maker.close()
 
 
 @needs_ipv6
@@ -57,28 +78,25 @@ async def test_an_ipv6_address_is_not_reached_by_ipv4() -> None:
             await server.connect("127.0.0.1")
 
 
-async def test_the_port_that_the_system_chose_is_told() -> None:
+async def test_the_port_that_the_system_chose_is_told(new_listeners: Maker) -> None:
     listeners = new_listeners()
     asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL")]
     opened = await listeners.open(asked)
     assert [endpoint.listener_name for endpoint in opened] == ["A", "B"]
     assert opened[1].security_protocol == "SSL"
     assert len({endpoint.port for endpoint in opened} - {0}) == 2
-    await listeners.close(0)
 
 
-async def test_a_port_in_use_is_said_plainly() -> None:
+async def test_a_port_in_use_is_said_plainly(new_listeners: Maker) -> None:
     first, second = new_listeners(), new_listeners()
     (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
     with pytest.raises(AddressInUseError) as caught:
         await second.open([Endpoint("FREE", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", taken.port)])
     assert (caught.value.host, caught.value.port) == ("127.0.0.1", taken.port)
     assert str(caught.value).startswith(f"Listener B cannot listen on 127.0.0.1:{taken.port}: the address is in use")
-    await second.close(0)
-    await first.close(0)
 
 
-async def test_after_a_failed_start_nothing_listens() -> None:
+async def test_after_a_failed_start_nothing_listens(new_listeners: Maker) -> None:
     first, second = new_listeners(), new_listeners()
     (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
     with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -88,11 +106,10 @@ async def test_after_a_failed_start_nothing_listens() -> None:
     await asyncio.sleep(0)
     with pytest.raises(ConnectionRefusedError):
         await Peer.connect(Endpoint("B", "127.0.0.1", free_port))
-    await first.close(0)
 
 
 @needs_ipv6
-async def test_a_port_taken_in_one_family_only_is_in_use() -> None:
+async def test_a_port_taken_in_one_family_only_is_in_use(new_listeners: Maker) -> None:
     listeners = new_listeners()
     with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as other:
         other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -100,15 +117,30 @@ async def test_a_port_taken_in_one_family_only_is_in_use() -> None:
         other.listen()
         with pytest.raises(AddressInUseError):
             await listeners.open([Endpoint("A", "localhost", other.getsockname()[1])])
-    await listeners.close(0)
 
 
-@pytest.mark.parametrize(("host", "words"), [("192.0.2.1", "no such address"), ("no-such-host.invalid", "unknown")])
-async def test_an_address_that_is_not_ours_is_said_plainly(host: str, words: str) -> None:
+@pytest.mark.parametrize(("host", "words"), [("203.0.113.1", "no such address"), ("no-such-host.invalid", "unknown")])
+async def test_an_address_that_is_not_ours_is_said_plainly(host: str, words: str, new_listeners: Maker) -> None:
     listeners = new_listeners()
     with pytest.raises(BindError, match=f"Listener A .*{words}"):
         await listeners.open([Endpoint("A", host, 0)])
-    await listeners.close(0)
+
+
+async def test_a_host_without_any_address_of_ours_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, new_listeners: Maker
+) -> None:
+    monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "198.51.100.1"))
+    listeners = new_listeners()
+    with pytest.raises(BindError, match="no such address"):
+        await listeners.open([Endpoint("A", "localhost", 0)])
+
+
+async def test_a_host_with_one_address_of_ours_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "127.0.0.1"))
+    async with serving(host="localhost") as server:
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        assert await peer.answers(1) == [1]
 
 
 async def test_the_sockets_have_the_buffers_that_are_set() -> None:
@@ -217,12 +249,9 @@ async def test_over_the_creation_rate_a_newcomer_waits_a_moment() -> None:
             assert await peer.answers(1) == [1]
 
 
-async def test_brokers_push_out_the_longest_idle_client() -> None:
-    handler = ScriptedHandler()
+async def test_brokers_push_out_the_longest_idle_client(new_listeners: Maker) -> None:
     limits = LimitSettings(max_connections=2, inter_broker_listener="BROKERS")
-    listeners = Listeners(
-        NetworkSettings(limits=limits), handler, clock_ms=lambda: 0, header_version=lambda api_key, api_version: 1
-    )
+    listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
     idle, active = await Peer.connect(clients), await Peer.connect(clients)
     for peer in (idle, active):
@@ -236,7 +265,6 @@ async def test_brokers_push_out_the_longest_idle_client() -> None:
     assert await active.answers(1) == [3]
     for peer in (idle, active, broker):
         await peer.close()
-    await listeners.close(0)
 
 
 async def test_an_idle_connection_is_closed() -> None:
@@ -297,10 +325,10 @@ async def test_closing_does_not_wait_longer_than_its_grace() -> None:
 async def test_closing_leaves_no_task_behind() -> None:
     async with serving() as server:
         peer = await server.connect()
-        peer.send(frame(COROUTINE, 1))
-        await server.handler.has_started(1)
+        peer.send(frame(STUCK, 1), frame(ECHO, 2))
+        await server.handler.has_started(2)
         await server.listeners.close(0)
-        assert not [task for task in asyncio.all_tasks() if "_coroutine" in repr(task)]
+        assert server.handler.stuck_ended
 
 
 def test_settings_come_from_the_brokers_configuration() -> None:
