@@ -26,15 +26,15 @@ class AdvertisedAddresses:
     by which it reached it: with several networks, or none that has a name, that is the one that works."""
 
     def __init__(self, cache: MetadataCache, broker_id: int, *, as_reached: bool) -> None:
-        """``as_reached``: ``advertised.listeners`` is not set."""
         self._cache = cache
         self._broker_id = broker_id
-        self._as_reached = as_reached
+        self.as_reached = as_reached
+        """``advertised.listeners`` is not set."""
 
     def endpoint_of(self, node_id: int, address: ReachedBy) -> BrokerEndpoint | None:
         """None: the broker is not alive, or does not have the client's listener."""
         endpoint = self._cache.endpoint_of(node_id, address.listener_name)
-        if endpoint is None or node_id != self._broker_id or not self._as_reached:
+        if endpoint is None or node_id != self._broker_id or not self.as_reached:
             return endpoint
         return endpoint._replace(host=reachable_host(address.local_host), port=address.local_port)
 

@@ -95,6 +95,7 @@ class BrokerServer:
     _changes: StateChanges
     _orders: ControllerOrders
     _groups: GroupCoordinator
+    _addresses: AdvertisedAddresses
     _listeners: Listeners
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
@@ -275,9 +276,10 @@ class BrokerServer:
 
     async def _bind_listeners(self) -> None:
         config, environment = self.config, self._environment
-        addresses = AdvertisedAddresses(
+        self._addresses = addresses = AdvertisedAddresses(
             self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
         )
+        self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
         table = handlers(
             config=config,
             settings=self._settings,
@@ -335,10 +337,15 @@ class BrokerServer:
             stop_replica=self._orders.stop_replica,
         )
 
+    async def _advertise(self, config: Config) -> None:
+        """The addresses that clients are told have changed."""
+        self._addresses.as_reached = config.advertised_listeners() is None
+        await self._metadata.advertise(self._registered_endpoints())
+
     def _registered_endpoints(self) -> list[RegisteredEndpoint]:
         """What other brokers and the metadata say; clients are told the address by which they reached us if
         ``advertised.listeners`` is not set."""
-        advertised = self.config.advertised_listeners()
+        advertised = self._settings.dynamic.config.advertised_listeners()
         if advertised is not None:
             return [
                 RegisteredEndpoint(each.name, each.security_protocol, each.host or socket.gethostname(), each.port)

@@ -102,16 +102,23 @@ class MetadataPlane:
         """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
         election. Returns the broker epoch, when all that brokers had to be told at the controller's start is done:
         with the embedded store, when this broker leads what it leads. BrokerIdTakenError."""
-        info = BrokerInfo(
+        info = self._info(endpoints)
+        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
+        self.broker_epoch = await self.registration.register(info, wait_ms)
+        await self.controller.start()
+        return self.broker_epoch
+
+    async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
+        """Have clients told other addresses from now on; the controller passes them on to every broker."""
+        await self.registration.update(self._info(endpoints))
+
+    def _info(self, endpoints: Sequence[Endpoint]) -> BrokerInfo:
+        return BrokerInfo(
             broker_id=self.identity.broker_id,
             endpoints=tuple(endpoints),
             timestamp_ms=self._clock_ms(),
             rack=self.config.optional_string("broker.rack"),
         )
-        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
-        self.broker_epoch = await self.registration.register(info, wait_ms)
-        await self.controller.start()
-        return self.broker_epoch
 
     def update_config(self, config: Config) -> None:
         """The broker's own (dynamic) settings have changed."""

@@ -18,6 +18,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import InvalidConfigurationError
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pybroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from pybroker.protocol.messages.describe_configs import DescribeConfigsResourceResult
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.record import Record, build_batch
@@ -306,6 +307,22 @@ def test_the_brokers_largest_batch_is_in_force_for_topics_without_their_own(
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.NONE)
 
 
+def test_clients_are_told_the_address_that_is_advertised_now(client: WireClient, broker: Broker) -> None:
+    def address() -> tuple[str, int]:
+        (found,) = client.ask(DescribeClusterRequest(), 0).brokers
+        return found.host, found.port
+
+    port = int(broker.bootstrap_servers.rpartition(":")[2])
+    assert address() == ("127.0.0.1", port)
+    set_now(client, THIS_BROKER, advertised_listeners=f"PLAINTEXT://localhost:{port}")
+    until(address, lambda found: found == ("localhost", port))
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    assert admin.describe_cluster()["brokers"][0]["host"] == "localhost"
+    admin.close()
+    assert codes(client.ask(alter((THIS_BROKER, [Change("advertised.listeners", DELETE)])), 1)) == [0]
+    until(address, lambda found: found == ("127.0.0.1", port))
+
+
 # -- loggers
 
 
@@ -352,6 +369,7 @@ def test_the_level_of_a_logger_is_set_and_unset(client: WireClient) -> None:
         (ALL_BROKERS, Change("max.connections.per.ip.overrides", SET, "here"), ErrorCode.INVALID_REQUEST),
         (ALL_BROKERS, Change("leader.replication.throttled.rate", SET, "-1"), ErrorCode.INVALID_REQUEST),
         (ALL_BROKERS, Change("advertised.listeners", SET, "PLAINTEXT://here:1"), ErrorCode.INVALID_REQUEST),
+        (THIS_BROKER, Change("advertised.listeners", SET, "OTHER://here:1"), ErrorCode.INVALID_REQUEST),
         (Resource(LOGGER, "0"), Change("no.such.logger", SET, "INFO"), ErrorCode.INVALID_CONFIG),
         (Resource(LOGGER, "0"), Change("root", SET, "info"), ErrorCode.INVALID_CONFIG),
         (Resource(LOGGER, "0"), Change("root", DELETE), ErrorCode.INVALID_REQUEST),
