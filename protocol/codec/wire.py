@@ -10,8 +10,9 @@ What comes out is a plain slotted dataclass with keyword construction, to type c
 are kept beside it in ``SCHEMA``. A broker imports a few hundred of them at its start, so what `dataclasses` would
 compile for each class is compiled on first use (``__init__``) or shared by all (``__eq__``, ``__repr__``). The first
 argument of a field is the range of versions that have it, ``nullable`` the range in which null is allowed, ``tag``
-makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a value that the version cannot carry instead of
-refusing the message. Python names are Kafka's in snake_case; ``kafka_name`` is given where that cannot be turned back.
+makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a value that the version cannot carry
+instead of refusing the message. Python names are Kafka's in snake_case; ``kafka_name`` is given where that cannot be
+turned back.
 """
 
 import dataclasses
