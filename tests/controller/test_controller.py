@@ -268,6 +268,28 @@ async def test_unclean_election_where_it_is_allowed(plane: ControlPlane, by: str
     assert plane.brokers[3].roles[TopicPartition("t", 0)].leader_recovery_state == 1
 
 
+@pytest.mark.parametrize("by", ["topic", "broker"])
+async def test_unclean_election_where_it_is_allowed_from_now_on(plane: ControlPlane, by: str) -> None:
+    for topic in ("t", "other"):
+        await plane.create_topic(topic, {0: (2, 3)})
+    await plane.settled()
+    for broker_id in (3, 2):
+        await plane.take_down(broker_id)
+        await plane.settled()
+    await plane.bring_up(3)
+    await plane.settled()
+    assert ((await plane.state("t")).leader, (await plane.state("other")).leader) == (-1, -1)
+    if by == "broker":
+        plane.unclean = True
+        plane.controller.unclean_election_allowed()
+    else:
+        await plane.tree.change_config("topics", "t", lambda _stored: {"unclean.leader.election.enable": "true"})
+        plane.controller.unclean_election_allowed("t")
+    await plane.settled()
+    assert (await plane.state("t")).leader == 3
+    assert (await plane.state("other")).leader == (3 if by == "broker" else -1)
+
+
 async def test_restarted_broker_is_told_its_roles_under_its_new_epoch(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()

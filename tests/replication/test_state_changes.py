@@ -307,6 +307,16 @@ async def test_changed_topic_settings_hold_at_once(replicas: Replicas) -> None:
     assert not replicas.hosted().allows_down_conversion
 
 
+async def test_changed_settings_of_the_broker_hold_at_once(replicas: Replicas) -> None:
+    await replicas.order(isr=(1,), replicas=(1, 2))
+    replicas.topics[TOPIC] = {"min.insync.replicas": "2"}
+    replicas.changes.topic_settings_changed("another")
+    assert replicas.append(acks=1)[0].error is ErrorCode.NONE
+    assert replicas.hosted().partition.minimum_isr == 1
+    replicas.changes.default_settings_changed()
+    assert replicas.append(acks=-1)[0].error is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
 async def test_many_partitions_are_ordered_at_once_through_the_worker_pool(tmp_path: Path) -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 3)
     replicas = Replicas(tmp_path, pool=pool)

@@ -240,6 +240,29 @@ class TestWithThreads:
         with pytest.raises(RuntimeError):
             pool.submit(lambda: None)
 
+    async def test_closing_waits_for_a_thread_that_became_too_many_while_it_worked(self, pool: WorkerPool) -> None:
+        pool.resize(3)
+        busy, go_on = [threading.Event() for _ in range(3)], threading.Event()
+        ran: list[int] = []
+
+        def work(number: int) -> None:
+            busy[number].set()
+            go_on.wait()
+            sum(range(1_000_000 * number))  # so that they do not end together
+            ran.append(number)
+
+        for number in range(3):
+            pool.submit(partial(work, number))
+        for event in busy:
+            event.wait()
+        pool.resize(1)
+        assert pool.thread_count == 1
+        closing = threading.Thread(target=pool.close)
+        closing.start()
+        go_on.set()
+        closing.join()
+        assert sorted(ran) == [0, 1, 2]
+
     async def test_posted_callbacks_come_in_order_and_one_that_fails_stops_no_other(self, pool: WorkerPool) -> None:
         loop = asyncio.get_running_loop()
         failures: list[dict[str, Any]] = []
