@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
@@ -25,8 +26,8 @@ CLEAN_STOP = ".kafka_cleanshutdown"
 
 def open_descriptors() -> list[str]:
     """What the process has open, named; the same again is no leak."""
-    names = []
-    for number in os.listdir("/proc/self/fd"):
+    names: list[str] = []
+    for number in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
         try:
             names.append(os.readlink(f"/proc/self/fd/{number}"))
         except FileNotFoundError:  # that of the listing itself
