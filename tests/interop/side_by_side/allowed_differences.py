@@ -71,6 +71,35 @@ ALLOWED: dict[str, list[Allowed]] = {
         Allowed("* FindCoordinator v6 (type 2): *.errorCode", "share groups are not served: clients stop at once"),
         Allowed("* (type 2): *.errorMessage", "it says why"),
     ],
+    "describe_configs_of_a_topic_in_every_version": [
+        Allowed("1 DescribeConfigs v0: *.isDefault", "Kafka says of no setting that it is the default")
+    ],
+    "describe_some_configs_of_a_topic": [
+        Allowed("* DescribeConfigs v0 *.isDefault", "Kafka says of no setting that it is the default")
+    ],
+    "describe_configs_of_the_broker": [
+        Allowed("1 *.configs.zookeeper.connect.*", "there is no ZooKeeper with the embedded store"),
+        *(
+            Allowed(f"1 *.configs.{name}.synonyms.1.value", "another default with the embedded store")
+            for name in (
+                "group.initial.rebalance.delay.ms",
+                "offsets.topic.replication.factor",
+                "transaction.state.log.replication.factor",
+                "transaction.state.log.min.isr",
+            )
+        ),
+        Allowed("1 *.configs.node.id.*", "a setting of KRaft; Kafka also gives it what broker.id has"),
+        Allowed("1 *.configs.queued.max.request.bytes.*", "requests are bounded by default"),
+        Allowed("1 *.configs.metadata.store.path", "a setting of pybroker's own"),
+        Allowed("1 *.configs.pybroker.record.validation", "a setting of pybroker's own"),
+    ],
+    "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", "it says why")],
+    "change_configs_wrongly": [Allowed("* ([[]([4-]*): responses.0.*", CLEARER)],
+    "create_partitions_wrongly": [Allowed("* (''): results.0.*", CLEARER)],
+    "reassign_partitions": [
+        Allowed("14 Metadata v9: *.leaderEpoch", "a reassignment to the replicas that it has raises no leader epoch")
+    ],
+    "quotas_that_cannot_be_set": [Allowed("* entries.0.errorCode", "quotas are not built")],
 }
 
 

@@ -29,7 +29,8 @@ _MESSAGES = {"errorMessage", "batchIndexErrorMessage"}
 _IDS = {"topicId", "memberId"}
 # Lists whose order means nothing to clients and is that of a hash map in Kafka.
 _UNORDERED = {
-    "MetadataResponse": {"topics"},
+    "MetadataResponse": {"topics", "partitions"},
+    "ElectLeadersResponse": {"replicaElectionResults", "partitionResult"},
     "ListGroupsResponse": {"groups"},
     "DescribeGroupsResponse": {"members"},
     "JoinGroupResponse": {"members"},
@@ -178,6 +179,8 @@ RULES: dict[str, Callable[[PlainForm, Any], Json]] = {
     "clusterId": PlainForm._cluster_id,
     "logAppendTimeMs": PlainForm._timestamp,
     "timestamp": PlainForm._timestamp,
+    "lastTimestamp": PlainForm._timestamp,
+    "partitionErrorCode": PlainForm._error_code,
 }
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from interop.side_by_side import (
+    admin_oddities,
     admin_scenarios,
+    config_scenarios,
     fetch_scenarios,
     frame_scenarios,
     group_scenarios,
@@ -24,5 +26,7 @@ SCENARIOS: list[Scenario] = [
     *fetch_scenarios.SCENARIOS,
     *offset_scenarios.SCENARIOS,
     *group_scenarios.SCENARIOS,
+    *config_scenarios.SCENARIOS,
     *admin_scenarios.SCENARIOS,
+    *admin_oddities.SCENARIOS,
 ]

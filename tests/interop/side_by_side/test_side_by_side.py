@@ -16,8 +16,12 @@ from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 
-# What both are told, beside the few settings that pybroker's embedded store changes (KafkaProcess has those).
+# What both are told; the first of them are pybroker's defaults with the embedded store.
 SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
     "broker.id": "0",
     "offsets.topic.num.partitions": "3",
     "group.max.size": "3",
