@@ -3,9 +3,9 @@
 An answer that a handler gives at once costs no task. What it gives later (an awaitable) is a task of the connection's.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
-from inspect import isawaitable
+from collections.abc import Awaitable, Callable, Mapping
 from struct import Struct
 from typing import Any
 
@@ -71,11 +71,13 @@ class Dispatcher:
             raise
         except Exception as error:
             answer = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+        if isinstance(answer, Message):
+            return self._encode(route, request, message, answer)
         if answer is None:
             return None
-        if isawaitable(answer):
-            return self._answer_later(request, route, message, answer)
-        return self._encode(route, request, message, answer)
+        if isinstance(answer, asyncio.Future):
+            return self._answer_when_done(request, route, message, answer)
+        return self._answer_later(request, route, message, answer)
 
     def _find_route(self, request: Request) -> Route | None:
         """Remembers the route; None when ApiVersions is asked for in a version that is not served (KIP-511)."""
@@ -94,6 +96,35 @@ class Dispatcher:
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route
         return route
+
+    def _answer_when_done(
+        self, request: Request, route: Route, message: Message, answer: "asyncio.Future[Any]"
+    ) -> "asyncio.Future[list[ReplyPart] | None]":
+        """For parked produces and fetches, of which there are many: a task would cost several times as much."""
+        reply: asyncio.Future[list[ReplyPart] | None] = answer.get_loop().create_future()
+
+        def done(_answer: "asyncio.Future[Any]") -> None:
+            if reply.done():  # the connection is gone
+                return
+            try:
+                reply.set_result(self._settle(request, route, message, answer.result))
+            except Exception as error:
+                reply.set_exception(error)
+
+        answer.add_done_callback(done)
+        return reply
+
+    def _settle(
+        self, request: Request, route: Route, message: Message, result: Callable[[], Any]
+    ) -> list[ReplyPart] | None:
+        """The answer's parts, of a result or of what asking for it raises. Raises CloseConnectionError."""
+        try:
+            response = result()
+        except CloseConnectionError:
+            raise
+        except Exception as error:
+            response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+        return None if response is None else self._encode(route, request, message, response)
 
     async def _answer_later(
         self, request: Request, route: Route, message: Message, answer: Awaitable[Any]

@@ -63,6 +63,31 @@ async def test_the_answer_repeats_the_correlation_id_in_the_header_of_its_versio
     assert decode(HeartbeatResponse, reply[len(header) :], version).error_code == 25
 
 
+async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    reply = heartbeats_by(lambda context, request: future)(heartbeat())
+    assert isinstance(reply, asyncio.Future)
+    future.set_result(HeartbeatResponse(error_code=25))
+    parts = await reply
+    assert parts is not None
+    assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == 25  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [NotCoordinatorError("elsewhere"), CloseConnectionError("acks=0")])
+async def test_a_futures_error_is_a_code_or_the_end_of_the_connection(error: Exception) -> None:
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    reply = heartbeats_by(lambda context, request: future)(heartbeat())
+    assert isinstance(reply, asyncio.Future)
+    future.set_exception(error)
+    if isinstance(error, CloseConnectionError):
+        with pytest.raises(CloseConnectionError):
+            await reply
+    else:
+        parts = await reply
+        assert parts is not None
+        assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == ErrorCode.NOT_COORDINATOR  # type: ignore[arg-type]
+
+
 async def test_a_handler_may_answer_later_or_not_at_all() -> None:
     async def later(context: RequestContext, request: Any) -> HeartbeatResponse:
         await asyncio.sleep(0)
