@@ -1,0 +1,223 @@
+"""Groups that change under their members: new members, new topics, new partitions, and many at once."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+from kafka import KafkaConsumer
+
+Place = tuple[str, int]
+"""Topic and partition."""
+LONG_MS = 10_000
+"""kafka-python 3.0 loses its assignment when a poll ends while its member, as the leader, brings new partitions in."""
+
+
+def create(servers: str, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+
+
+def produce(servers: str, topic: str, partitions: int, values: Iterable[str]) -> None:
+    """Sends the values to the partitions in turn."""
+    producer = Producer({"bootstrap.servers": servers})
+    for n, value in enumerate(values):
+        producer.produce(topic, value, partition=n % partitions)
+    assert producer.flush() == 0
+
+
+class ConfluentSubscriber:
+    """Notes what it was given, what was taken from it and what it read; commits when partitions are taken from it."""
+
+    def __init__(self, servers: str, group: str, subscription: str, **settings: object) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "heartbeat.interval.ms": 100,
+                "topic.metadata.refresh.interval.ms": 100,
+                **settings,
+            }
+        )
+        self.given: list[set[Place]] = []
+        self.taken: list[set[Place]] = []
+        self.read: list[str] = []
+        self._consumer.subscribe([subscription], on_assign=self._assigned, on_revoke=self._revoked)
+
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.given.append({(one.topic, one.partition) for one in partitions})
+
+    def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.taken.append({(one.topic, one.partition) for one in partitions})
+
+    @property
+    def owned(self) -> set[Place]:
+        return {(one.topic, one.partition) for one in self._consumer.assignment()}
+
+    def poll(self, timeout_ms: int) -> None:
+        message: Message | None = self._consumer.poll(timeout_ms / 1000)
+        if message is None:
+            return
+        assert message.error() is None, message.error()
+        value = message.value()
+        assert value is not None
+        self.read.append(value.decode())
+
+    def commit(self) -> None:
+        self._consumer.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class KafkaPythonSubscriber:
+    """The same for a regular expression or a topic's name, by kafka-python."""
+
+    def __init__(self, servers: str, group: str, subscription: str) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=servers,
+            group_id=group,
+            auto_offset_reset="earliest",
+            heartbeat_interval_ms=100,
+            metadata_max_age_ms=100,
+        )
+        if subscription.startswith("^"):
+            self._consumer.subscribe(pattern=subscription)
+        else:
+            self._consumer.subscribe([subscription])
+        self.read: list[str] = []
+
+    @property
+    def owned(self) -> set[Place]:
+        return set(map(tuple, self._consumer.assignment()))
+
+    def poll(self, timeout_ms: int) -> None:
+        for batch in self._consumer.poll(timeout_ms=timeout_ms).values():
+            self.read.extend(record.value.decode() for record in batch)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+Subscriber = ConfluentSubscriber | KafkaPythonSubscriber
+SUBSCRIBERS = [ConfluentSubscriber, KafkaPythonSubscriber]
+
+
+@contextmanager
+def closing(*subscribers: Subscriber) -> Iterator[None]:
+    yield
+    for subscriber in subscribers:
+        subscriber.close()
+
+
+@pytest.mark.parametrize("client", SUBSCRIBERS)
+def test_a_subscription_by_pattern_meets_a_new_topic(
+    client: type[Subscriber], servers: str, topic: str, group: str
+) -> None:
+    create(servers, f"{topic}-first", 1)
+    create(servers, f"not-{topic}", 1)
+    subscriber = client(servers, group, f"^{topic}-.*")
+    with closing(subscriber):
+        while not subscriber.owned:
+            subscriber.poll(50)
+        assert subscriber.owned == {(f"{topic}-first", 0)}
+        create(servers, f"{topic}-second", 2)
+        produce(servers, f"{topic}-second", 2, ["new", "topic"])
+        while len(subscriber.read) < 2:
+            subscriber.poll(LONG_MS)
+        assert subscriber.owned == {(f"{topic}-first", 0), (f"{topic}-second", 0), (f"{topic}-second", 1)}
+        assert sorted(subscriber.read) == ["new", "topic"]
+
+
+def grow(servers: str, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
+
+
+def test_growth_in_partitions_rebalances_the_group(servers: str, topic: str, group: str) -> None:
+    create(servers, topic, 2)
+    first, second = ConfluentSubscriber(servers, group, topic), ConfluentSubscriber(servers, group, topic)
+    with closing(first, second):
+        while (len(first.owned), len(second.owned)) != (1, 1):
+            first.poll(50)
+            second.poll(50)
+        grow(servers, topic, 6)
+        produce(servers, topic, 6, map(str, range(12)))
+        while (len(first.owned), len(second.owned)) != (3, 3) or len({*first.read, *second.read}) < 12:
+            first.poll(50)
+            second.poll(50)
+        assert not first.owned & second.owned
+
+
+def test_a_kafka_python_member_finds_new_partitions(servers: str, topic: str, group: str) -> None:
+    create(servers, topic, 1)
+    member = KafkaPythonSubscriber(servers, group, topic)
+    with closing(member):
+        while not member.owned:
+            member.poll(50)
+        grow(servers, topic, 3)
+        produce(servers, topic, 3, map(str, range(6)))
+        while len(member.read) < 6:
+            member.poll(LONG_MS)
+        assert sorted(member.read) == list(map(str, range(6)))
+
+
+def test_cooperative_rebalancing_takes_away_only_what_moves(servers: str, topic: str, group: str) -> None:
+    """KIP-429: the first member keeps reading what it keeps; each record is read once."""
+    create(servers, topic, 4)
+    cooperative = {"partition.assignment.strategy": "cooperative-sticky"}
+    first = ConfluentSubscriber(servers, group, topic, **cooperative)
+    while len(first.owned) < 4:
+        first.poll(50)
+    second = ConfluentSubscriber(servers, group, topic, **cooperative)
+    produce(servers, topic, 4, map(str, range(100)))
+    while len(first.read + second.read) < 100 or len(second.owned) < 2:
+        first.poll(10)
+        second.poll(10)
+    moved = second.owned
+    assert len(moved) == 2
+    assert [taken for taken in first.taken if taken] == [moved]
+    assert not second.taken
+    assert Counter(first.read + second.read) == Counter(map(str, range(100)))
+    second.close()
+    while len(first.owned) < 4:
+        first.poll(50)
+    assert [given for given in first.given if given][1:] == [moved]
+    first.close()
+
+
+def test_a_group_of_twenty_shares_forty_partitions_and_halves(servers: str, topic: str, group: str) -> None:
+    create(servers, topic, 40)
+    members = [ConfluentSubscriber(servers, group, topic) for _ in range(20)]
+
+    def poll_until_each_owns(amount: int) -> None:
+        while [len(member.owned) for member in members] != [amount] * len(members):
+            for member in members:
+                member.poll(5)
+        assert len(set().union(*(member.owned for member in members))) == 40
+
+    def poll_until_read(amount: int) -> list[str]:
+        while sum(len(member.read) for member in members) < amount:
+            for member in members:
+                member.poll(5)
+        return [value for member in members for value in member.read]
+
+    poll_until_each_owns(2)
+    produce(servers, topic, 40, map(str, range(200)))
+    assert Counter(poll_until_read(200)) == Counter(map(str, range(200)))
+    assert {len(member.read) for member in members} == {10}
+    for member in members:
+        member.commit()
+    leaving, members = members[10:], members[:10]
+    for member in leaving:
+        member.close()
+    poll_until_each_owns(4)
+    produce(servers, topic, 40, map(str, range(200, 400)))
+    read = poll_until_read(100 + 200) + [value for member in leaving for value in member.read]
+    assert Counter(read) == Counter(map(str, range(400)))
+    for member in members:
+        member.close()
