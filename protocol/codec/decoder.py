@@ -29,7 +29,7 @@ from uuid import UUID
 
 from .errors import DecodeError
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, StructSchema, Text, WireType
-from .sizes import minimal_size
+from .sizes import MAX_ELEMENTS, minimal_size
 from .source import SourceWriter
 from .varint import read_uvarint, read_uvarint_tail
 from .wire import UUID16, Message
@@ -93,6 +93,10 @@ def _reason(error: Exception) -> str:
 def shortage(path: str, length: int, left: int) -> DecodeError:
     """A length or count that the rest of the buffer cannot hold."""
     return DecodeError(f"{path} is said to have length {length}, but only {left} bytes are left")
+
+
+def too_many(path: str, count: int) -> DecodeError:
+    return DecodeError(f"{path} has {count} elements, and {MAX_ELEMENTS} are the most that is taken")
 
 
 def forbidden_null(path: str) -> DecodeError:
@@ -185,6 +189,7 @@ class _Compiler:
         for function in (
             DecodeError,
             shortage,
+            too_many,
             forbidden_null,
             too_long,
             wrong_tag_size,
@@ -317,6 +322,8 @@ class _Compiler:
             if isinstance(array.element, Fixed):
                 self._fixed_elements(array.element, target, count)
             else:
+                with self._writer.block(f"if {count} > {MAX_ELEMENTS}:"):
+                    self._writer.line(f"raise too_many({path!r}, {count})")
                 self._elements(array.element, target, count, path, flexible)
 
     def _fixed_elements(self, element: Fixed[Any], target: str, count: str) -> None:

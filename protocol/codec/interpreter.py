@@ -11,7 +11,7 @@ from uuid import UUID
 from .encoder import records_size
 from .errors import DecodeError, EncodeError, FieldNotInVersionError
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, Text, WireType
-from .sizes import minimal_size
+from .sizes import MAX_ELEMENTS, minimal_size
 from .varint import MAX_UVARINT
 from .wire import UUID16, Message, Struct
 
@@ -153,6 +153,8 @@ class _Reader:
             return None
         if count * max(1, minimal_size(element, self._version, flexible)) > self.left:
             raise DecodeError(f"{count} elements cannot be in {self.left} bytes")
+        if count > MAX_ELEMENTS and not isinstance(element, Fixed):
+            raise DecodeError(f"{count} elements are more than is taken")
         values = [self.value(element, flexible) for _ in range(count)]
         if None in values:
             raise DecodeError("an element must not be null")

@@ -2,6 +2,11 @@
 
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, StructSchema, Text, WireType
 
+MAX_ELEMENTS = 100_000
+"""Structs or texts in one array of a message. A few bytes on the wire are an object here, and a handler's time: no
+honest request names more topics (or partitions of one topic, or groups) than this at once. Plain numbers are not
+bounded."""
+
 
 def minimal_struct_size(struct: StructSchema, version: int, message_is_flexible: bool) -> int:
     """Bytes of the struct with everything empty or null; a flexible one has at least its count of tagged fields."""

@@ -17,6 +17,7 @@ from pybroker.protocol.codec import (
     encode_parts,
     interpreter,
 )
+from pybroker.protocol.codec.sizes import MAX_ELEMENTS
 from pybroker.protocol.errors import ErrorCode, KafkaError
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey
 from pybroker.protocol.messages.consumer_offsets import ConsumerGroupMemberMetadataValue
@@ -162,6 +163,16 @@ class TestLengths:
         refuses(ProduceRequest, 0, head + struct.pack(">i", 4) + bytes(23), "topic_data is said to have length 4")
         refuses(ProduceRequest, 0, head + b"\x7f\xff\xff\xff" + bytes(23), "2147483647")
         refuses(ProduceRequest, 9, b"\0" + head + b"\xff\xff\xff\xff\x07" + bytes(23), "2147483646")
+
+    @pytest.mark.parametrize(("count", "is_taken"), [(MAX_ELEMENTS, True), (MAX_ELEMENTS + 1, False)])
+    def test_more_elements_than_any_honest_request_has_are_refused(self, count: int, is_taken: bool) -> None:
+        body = count.to_bytes(4, "big") + b"\x00\x00" * count
+        for decoded_by in (decode, interpreter.decode):
+            if is_taken:
+                assert len(decoded_by(MetadataRequest, body, 1).topics or ()) == count
+            else:
+                with pytest.raises(DecodeError):
+                    decoded_by(MetadataRequest, body, 1)
 
     def test_a_count_of_numbers_is_checked_as_well(self) -> None:
         refuses(ConsumerGroupMemberMetadataValue, 0, b"\0" * 3 + b"\x7f")
