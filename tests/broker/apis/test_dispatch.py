@@ -70,7 +70,7 @@ async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
     future.set_result(HeartbeatResponse(error_code=25))
     parts = await reply
     assert parts is not None
-    assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == 25  # type: ignore[arg-type]
+    assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == 25
 
 
 @pytest.mark.parametrize("error", [NotCoordinatorError("elsewhere"), CloseConnectionError("acks=0")])
@@ -85,7 +85,7 @@ async def test_a_futures_error_is_a_code_or_the_end_of_the_connection(error: Exc
     else:
         parts = await reply
         assert parts is not None
-        assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == ErrorCode.NOT_COORDINATOR  # type: ignore[arg-type]
+        assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_a_handler_may_answer_later_or_not_at_all() -> None:
