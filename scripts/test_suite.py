@@ -56,6 +56,11 @@ def bring_kafka() -> None:
     subprocess.run(["sh", "scripts/fetch-kafka"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
+def bring_clients() -> None:
+    """The Kafka clients of other languages; of those that can't be had, ``scripts/fetch-clients`` says why."""
+    subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+
+
 def run_tests(options: argparse.Namespace, further: list[str]) -> bool:
     arguments = list(further)
     if not options.long:
@@ -81,6 +86,7 @@ def main(arguments: list[str]) -> int:
     if not options.fast:
         bring_java()
         bring_kafka()
+        bring_clients()
     started = time.monotonic()
     if not run_tests(options, further):
         failed.append("tests")
