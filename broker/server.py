@@ -249,6 +249,7 @@ class BrokerServer:
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
             offload=self._offload,
         )
+        self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
         self._logs.on_directory_failure = self._changes.directory_failed
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
         self._settings.follow(

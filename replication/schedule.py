@@ -1,4 +1,5 @@
-"""What replication does by the clock: high watermark checkpoints, and ISRs without the followers that lag."""
+"""What replication does by the clock: high watermark checkpoints, ISRs without the followers that lag, and another try
+where the disk was full."""
 
 import asyncio
 import logging
@@ -10,6 +11,8 @@ from .state_changes import StateChanges
 __all__ = ["ReplicationSchedule"]
 
 logger = logging.getLogger(__name__)
+
+_SPACE_RETRY_MS = 2_000
 
 
 class ReplicationSchedule:
@@ -35,16 +38,20 @@ class ReplicationSchedule:
         self._shrink_interval_ms = max(replica_lag_time_max_ms // 2, 1)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._checkpoint: asyncio.Task[None] | None = None
+        self._space_retry: asyncio.Task[None] | None = None
         self._stopped = False
 
     def start(self) -> None:
         self._repeat("checkpoint", self._checkpoint_interval_ms, self._start_checkpoint)
         self._repeat("shrink", self._shrink_interval_ms, self._partitions.shrink_isrs)
+        self._repeat("space", _SPACE_RETRY_MS, self._start_space_retry)
 
     async def stop(self) -> None:
         self._cancel_timers()
         if self._checkpoint is not None:
             await self._checkpoint
+        if self._space_retry is not None:
+            await self._space_retry
         await self._changes.checkpoint_high_watermarks()
 
     def kill(self) -> None:
@@ -52,6 +59,8 @@ class ReplicationSchedule:
         self._cancel_timers()
         if self._checkpoint is not None:
             self._checkpoint.cancel()
+        if self._space_retry is not None:
+            self._space_retry.cancel()
 
     def _cancel_timers(self) -> None:
         self._stopped = True
@@ -62,6 +71,10 @@ class ReplicationSchedule:
     def _start_checkpoint(self) -> None:
         if self._checkpoint is None or self._checkpoint.done():  # a slow disk gets one at a time
             self._checkpoint = self._loop.create_task(self._changes.checkpoint_high_watermarks())
+
+    def _start_space_retry(self) -> None:
+        if self._space_retry is None or self._space_retry.done():
+            self._space_retry = self._loop.create_task(self._changes.retry_for_space())
 
     def _repeat(self, name: str, interval_ms: int, step: Callable[[], None]) -> None:
         def run() -> None:

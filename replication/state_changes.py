@@ -25,6 +25,7 @@ from ..protocol.errors import (
 )
 from ..storage.log import Log
 from ..storage.log_store import LogStore
+from ..storage.no_space import NoSpaceError
 from ..storage.topic_partition import TopicPartition
 from .hosted_partition import HostedPartition
 from .partition import Partition
@@ -92,6 +93,7 @@ class StateChanges:
         self._one_at_a_time = asyncio.Lock()
         self._listeners: list[LeadershipListener] = []
         self._checkpointed: dict[TopicPartition, int] = {}
+        self._wanting_space: dict[TopicPartition, PartitionState] = {}
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
@@ -109,21 +111,33 @@ class StateChanges:
     ) -> dict[TopicPartition, ErrorCode]:
         """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
 
+        What the disk has no room for is LEADER_NOT_AVAILABLE, not the KAFKA_STORAGE_ERROR by which a controller takes a
+        replica for lost: it is tried again, see `retry_for_space`.
+
         Raises ControllerMovedError when the order is of an older controller than one that spoke before.
         """
         async with self._one_at_a_time:
             self._check_controller(controller_epoch)
-            codes = await asyncio.gather(*(self._take_role(state, controller_epoch) for state in states))
-            elected: list[Leadership] = []
-            resigned: list[Leadership] = []
-            for state, (code, is_new) in zip(states, codes, strict=True):
-                if code is ErrorCode.NONE and is_new:
-                    change = Leadership(state.topic_partition, state.leader_epoch)
-                    (elected if state.leader == self._broker_id else resigned).append(change)
-            _log_roles("leading", elected)
-            _log_roles("following in", resigned)
-            self._tell(elected, resigned)
-            return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
+            return await self._take_roles(states)
+
+    async def retry_for_space(self) -> None:
+        """Take the roles that were given while the disk was full, as far as there is room now."""
+        if self._wanting_space:
+            async with self._one_at_a_time:
+                await self._take_roles(list(self._wanting_space.values()))
+
+    async def _take_roles(self, states: Sequence[PartitionState]) -> dict[TopicPartition, ErrorCode]:
+        codes = await asyncio.gather(*(self._take_role(state) for state in states))
+        elected: list[Leadership] = []
+        resigned: list[Leadership] = []
+        for state, (code, is_new) in zip(states, codes, strict=True):
+            if code is ErrorCode.NONE and is_new:
+                change = Leadership(state.topic_partition, state.leader_epoch)
+                (elected if state.leader == self._broker_id else resigned).append(change)
+        _log_roles("leading", elected)
+        _log_roles("following in", resigned)
+        self._tell(elected, resigned)
+        return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
 
     def _check_controller(self, controller_epoch: int) -> None:
         if controller_epoch < self.controller_epoch:
@@ -132,17 +146,25 @@ class StateChanges:
             )
         self.controller_epoch = controller_epoch
 
-    async def _take_role(self, state: PartitionState, controller_epoch: int) -> tuple[ErrorCode, bool]:
+    async def _take_role(self, state: PartitionState) -> tuple[ErrorCode, bool]:
         """(code, whether the leader epoch was new)."""
+        waited = self._wanting_space.pop(state.topic_partition, None)
         try:
             hosted = await self._host(state)
             if hosted is None:
                 return ErrorCode.NONE, False
-            hosted.partition.controller_epoch = controller_epoch
+            hosted.partition.controller_epoch = self.controller_epoch
             if state.leader == self._broker_id:
                 await self._lead(hosted, state)
             else:
                 await self._follow(hosted, state)
+        except NoSpaceError as error:
+            self._wanting_space[state.topic_partition] = state
+            if waited is not state:
+                logger.error(
+                    "%s: leader epoch %d waits for space: %s", state.topic_partition, state.leader_epoch, error
+                )
+            return ErrorCode.LEADER_NOT_AVAILABLE, False
         except KafkaError as error:
             logger.warning("%s: cannot take leader epoch %d: %s", state.topic_partition, state.leader_epoch, error)
             return error.code, False
@@ -282,6 +304,7 @@ class StateChanges:
         topic_partition = stop.topic_partition
         if self._partitions.is_offline(topic_partition):
             raise KafkaStorageError("its log directory is offline")
+        self._wanting_space.pop(topic_partition, None)
         hosted = self._partitions.get(topic_partition)
         if hosted is not None:
             known_epoch = hosted.partition.leader_epoch

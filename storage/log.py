@@ -22,6 +22,7 @@ from .leader_epochs import EpochEntry, LeaderEpochs
 from .log_config import LogConfig
 from .log_host import LogHost
 from .log_view import LogReadResult, LogView
+from .no_space import NoSpaceError
 from .prepared_append import PreparedAppend
 from .producer_recovery import rebuild_producer_state
 from .producer_snapshots import ProducerSnapshots
@@ -126,6 +127,7 @@ class Log:
         """The last write found no space. Cleared by the next one that does."""
         self._snapshots = snapshots
         self._fence_epoch = -1
+        self._epochs_unwritten = False  # for want of space
         self._high_watermark_hint = 0
         self._truncation_count = 0
         self._roll_jitter_of(segments[-1])
@@ -405,13 +407,13 @@ class Log:
             raise self._fail("cannot cut back after a failed write", second_error) from second_error
         raise self._full_error(error) from error
 
-    def _full_error(self, error: OSError) -> KafkaStorageError:
+    def _full_error(self, error: OSError) -> NoSpaceError:
         if not self.is_full:
             logger.error(
                 "%s: no space left in %s: appends are refused until there is", self.topic_partition, self.directory
             )
         self.is_full = True
-        return KafkaStorageError(f"{self.topic_partition}: no space left on device ({error})")
+        return NoSpaceError(f"{self.topic_partition}: no space left on device ({error})")
 
     def _appended(self, prepared: PreparedAppend) -> LogAppendInfo:
         return LogAppendInfo(
@@ -641,7 +643,8 @@ class Log:
     def assign_epoch_start(self, leader_epoch: int) -> None:
         """Note that `leader_epoch` begins at the log's end: done by who becomes leader."""
         self._check_online()
-        self._change_epochs(self.leader_epochs.assign(leader_epoch, self.view.log_end_offset))
+        changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
+        self._change_epochs(changed or self._epochs_unwritten)
 
     def _change_epochs(self, changed: bool) -> None:
         if changed:
@@ -650,7 +653,9 @@ class Log:
     def _write_epochs(self) -> None:
         path = os.path.join(self.directory, LEADER_EPOCH_FILE)
         entries = self.leader_epochs.entries
+        self._epochs_unwritten = True
         self._guard("cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self._files, path, entries))
+        self._epochs_unwritten = False
 
     def assign_topic_id(self, topic_id: uuid.UUID) -> None:
         """Write the topic id; a log keeps the one it has. Raises ValueError when that is another."""

@@ -31,6 +31,7 @@ from .meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
+from .no_space import NoSpaceError
 from .partition_metadata import CorruptPartitionMetadataError
 from .strand import Strand
 from .topic_partition import (
@@ -251,8 +252,8 @@ class LogStore:
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
         """The log of `tp`, made in the online directory that has the fewest partitions when there is none.
 
-        Not made when it is not new and a directory is offline: it may lie there. Blocks. Raises KafkaStorageError,
-        ValueError when the log has another topic id.
+        Not made when it is not new and a directory is offline: it may lie there. Blocks. Raises KafkaStorageError
+        (NoSpaceError: it may work later), ValueError when the log has another topic id.
         """
         while (rename := self._renames.get(tp)) is not None:
             rename()  # a log of that name is being deleted: its directory has to be out of the way
@@ -271,16 +272,33 @@ class LogStore:
                 f"{tp}: not made anew, it may be in the offline log directories {', '.join(offline)}"
             )
         candidates = sorted(self.online_directories(), key=lambda directory: directory.partition_count)
+        full: list[str] = []
         for directory in candidates:
+            path = os.path.join(directory.path, str(tp))
+            was_there = self.files.exists(path)
             try:
                 log = self._load(directory, str(tp), tp, StartingPoint(clean_stop=True))
             except OSError as error:
+                if is_out_of_space(error):
+                    full.append(directory.path)
+                    if not was_there:
+                        self._remove_half_made(directory, path)
+                    continue
                 self.directory_failed(directory, f"cannot make the log of {tp}", error)
                 continue
             self._add(directory, log)
             logger.debug("%s: made a log in %s", tp, directory.path)
             return log
+        if full:
+            raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {', '.join(full)}")
         raise KafkaStorageError(f"{tp}: no log directory is online")
+
+    def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
+        """The log may be made in another log directory, and must not be found in two at the next start."""
+        try:
+            self.files.delete_tree(path)
+        except OSError as error:
+            self.directory_failed(directory, f"cannot remove the half-made log {path}", error)
 
     def async_delete(self, tp: TopicPartition, renamed: Callable[[Any], None] | None = None) -> None:
         """Forget the log and rename its directory to `-delete`; its files go after `file.delete.delay.ms`.

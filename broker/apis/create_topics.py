@@ -21,6 +21,7 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ...storage.topic_partition import TopicPartition
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext
@@ -39,7 +40,8 @@ class TopicCreator(Protocol):
 
 class CreateTopics:
     """Handler. ``is_controller`` tells whether this broker is the controller; clients send this to it alone.
-    ``config_entries`` describes a topic's settings."""
+    ``config_entries`` describes a topic's settings. ``leads`` tells whether a broker leads a partition, as far as that
+    can be known here: this one may have been elected and yet have no room for the log."""
 
     def __init__(
         self,
@@ -48,12 +50,14 @@ class CreateTopics:
         cache: MetadataCache,
         waiters: TopicWaiters,
         config_entries: Callable[[TopicConfig], list[ConfigEntry]],
+        leads: Callable[[int, TopicPartition], bool],
     ) -> None:
         self._topics = topics
         self._is_controller = is_controller
         self._cache = cache
         self._waiters = waiters
         self._config_entries = config_entries
+        self._leads = leads
 
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
@@ -119,6 +123,8 @@ class CreateTopics:
         for index in range(result.num_partitions):
             state = self._cache.partition(result.name, index)
             if state is None or state.leader == _NO_LEADER:
+                return False
+            if not self._leads(state.leader, TopicPartition(result.name, index)):
                 return False
         return True
 

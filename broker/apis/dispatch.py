@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from struct import Struct
 from typing import Any
 
+from ...controller.metadata_store import StoreWriteError
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
-from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, UnknownServerError
 from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
 from .api_versions import ApiVersions, unsupported_version_answer
 from .context import Handler, RequestContext
@@ -164,6 +165,9 @@ def as_kafka_error(error: Exception, request: Request) -> KafkaError:
     """What nobody expected is logged with its traceback, and harms no other request."""
     if isinstance(error, KafkaError) and not isinstance(error, EncodeError):
         return error
+    if isinstance(error, StoreWriteError):
+        logger.error("%s of client %s failed: %s", describe(request), request.client_id, error)
+        return KafkaStorageError("The metadata store cannot be written.")
     logger.error(
         "%s of client %s at %s failed", describe(request), request.client_id, request.connection, exc_info=error
     )

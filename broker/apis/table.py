@@ -124,6 +124,7 @@ def handlers(
             cache,
             waiters,
             lambda topic: topic_entries(dynamic.config, topic),
+            lambda broker_id, partition: broker_id != metadata.identity.broker_id or partitions.is_leader(partition),
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics, metadata.controller, cache, waiters, lambda: config.boolean("delete.topic.enable")

@@ -1,6 +1,7 @@
 """The controller's orders: who leads, who follows, who goes; and what survives a restart."""
 
 import asyncio
+import errno
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -16,6 +17,7 @@ from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Le
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import WorkerPool
 from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
+from support.storage_faults import FaultyFiles
 
 OTHER = TopicPartition("other", 1)
 
@@ -333,3 +335,56 @@ async def test_many_partitions_are_ordered_at_once_through_the_worker_pool(tmp_p
     replicas.partitions.close()
     pool.close()
     replicas.logs.close()
+
+
+# -- full disks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operations", [("write",), ("create", "write", "truncate")])
+async def test_what_a_full_disk_kept_from_leading_leads_once_there_is_room(
+    tmp_path: Path, operations: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FaultyFiles()
+    replicas = Replicas(tmp_path, files=files)
+    heard = Heard(replicas)
+    files.fault, files.operations = errno.ENOSPC, operations
+    assert await replicas.order() is ErrorCode.LEADER_NOT_AVAILABLE
+    await replicas.changes.retry_for_space()
+    assert len([line for line in caplog.messages if "waits for space" in line]) == 1
+    assert (replicas.logs.offline_directories(), heard.elected) == ([], [])
+    files.fault = None
+    await replicas.changes.retry_for_space()
+    assert heard.elected == [Leadership(TP, 0)]
+    assert replicas.append()[0].error is ErrorCode.NONE
+    assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+    assert replicas.hosted().log.topic_id == TOPIC_ID
+    await replicas.changes.retry_for_space()
+    assert heard.elected == [Leadership(TP, 0)]
+    replicas.close()
+
+
+async def test_the_epoch_that_a_full_disk_kept_from_being_noted_is_noted_later(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    replicas = Replicas(tmp_path, files=files)
+    await replicas.order()
+    replicas.append()
+    files.fault, files.operations = errno.ENOSPC, ("write",)
+    assert await replicas.order(leader_epoch=1) is ErrorCode.LEADER_NOT_AVAILABLE
+    files.fault = None
+    await replicas.changes.retry_for_space()
+    assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n1 1\n"
+    assert replicas.append()[0].error is ErrorCode.NONE
+    replicas.close()
+
+
+async def test_what_goes_before_there_is_room_is_not_made(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    replicas = Replicas(tmp_path, files=files)
+    files.fault, files.operations = errno.ENOSPC, ("write",)
+    await replicas.order()
+    files.fault = None
+    assert await stop(replicas, EPOCH_DURING_DELETE, delete=True) is ErrorCode.NONE
+    await replicas.changes.retry_for_space()
+    assert replicas.partitions.get(TP) is None
+    assert not (tmp_path / "orders-0").exists()
+    replicas.close()

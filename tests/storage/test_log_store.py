@@ -213,6 +213,20 @@ class TestSeveralDirectories:
         assert not os.path.exists(os.path.join(path, ".kafka_cleanshutdown"))
         assert os.path.exists(os.path.join(os.path.dirname(second.directory), ".kafka_cleanshutdown"))
 
+    def test_a_log_that_one_has_no_room_for_goes_to_another(self, tmp_path: Path) -> None:
+        class OneFull(Files):
+            def make_directory(self, path: str) -> None:
+                super().make_directory(path)
+                if path.startswith(str(tmp_path / "a" / "topic")):
+                    raise OSError(errno.ENOSPC, "full", path)
+
+        store = open_store(tmp_path / "a", tmp_path / "b", files=OneFull())
+        log = store.get_or_create(TP, is_new=True)
+        assert log.directory == str(tmp_path / "b" / "topic-0")
+        assert store.offline_directories() == []
+        assert not (tmp_path / "a" / "topic-0").exists(), "the next start would find the log twice"
+        store.close()
+
 
 class TestDeletion:
     def test_the_directory_is_renamed_and_then_goes(self, tmp_path: Path) -> None:

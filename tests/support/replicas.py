@@ -54,13 +54,18 @@ class Replicas:
         pool: Pool | None = None,
         log_dirs: Iterable[Path] = (),
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
+        files: Files | None = None,
     ) -> None:
         self.topics = dict(topics or {})
         dirs = ",".join(str(path) for path in (log_dirs or [directory]))
         self.config = Config.load("", {"log.dirs": dirs, "file.delete.delay.ms": "0", **(settings or {})})
         self.pool = pool or InlinePool()
         self.logs = LogStore.open(
-            self.config, Files(), self.pool, lambda: NOW_MS, topic_overrides=lambda topic: self.topics.get(topic, {})
+            self.config,
+            files or Files(),
+            self.pool,
+            lambda: NOW_MS,
+            topic_overrides=lambda topic: self.topics.get(topic, {}),
         )
         self.known: set[TopicPartition] = set()
         self.alive = {1, 2, 3}

@@ -36,7 +36,9 @@ def handler(apis: TopicApis, *, is_controller: bool = True) -> CreateTopics:
     def entries(topic: TopicConfig) -> list[ConfigEntry]:
         return topic_entries(apis.config, topic)
 
-    return CreateTopics(apis.plane.topics, lambda: is_controller, apis.cache, apis.waiters, entries)
+    return CreateTopics(
+        apis.plane.topics, lambda: is_controller, apis.cache, apis.waiters, entries, lambda _id, _partition: True
+    )
 
 
 def topic(name: str, partitions: int = 1, factor: int = 1, **settings: str | None) -> CreatableTopic:

@@ -15,6 +15,7 @@ from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
+from pybroker.controller.metadata_store import StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError
@@ -119,6 +120,20 @@ async def test_what_a_handler_raises_becomes_a_code(
     assert decode(HeartbeatResponse, reply[5:], 4).error_code == code
     logged = [record for record in caplog.records if record.exc_info]
     assert len(logged) == (code is ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(context: RequestContext, request: Any) -> Any:
+        raise StoreWriteError("/data/store", "database or disk is full")
+
+    reply = await answer(heartbeats_by(full), heartbeat())
+    assert reply is not None
+    assert decode(HeartbeatResponse, reply[5:], 4).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert record.message.endswith("/data/store: database or disk is full")
 
 
 async def test_an_answer_that_cannot_be_encoded_is_an_unknown_server_error() -> None:
