@@ -93,6 +93,7 @@ def main(arguments: list[str]) -> int:
             print(f"round {round_number}: {contestant.name}", file=sys.stderr, flush=True)
             run_round(contestant, chosen, options.scale, figures)
         if not options.only:
+            print(f"round {round_number}: starts", file=sys.stderr, flush=True)
             start_up(figures)
     if not options.only:
         memory_at_rest(figures, 60 * min(options.scale, 1.0))

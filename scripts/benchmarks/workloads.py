@@ -8,10 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pybroker.protocol.apis import API_SPECS, ApiKey
-from pybroker.protocol.codec import decode_prefix, encode
+from pybroker.protocol.codec import Message, decode, decode_prefix, encode
 from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pybroker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from pybroker.protocol.records.record import Record, build_batch
 from support.java import java_command
 
@@ -131,7 +136,7 @@ WORKLOADS = (
 )
 
 
-def exchange(connection: socket.socket, api_key: ApiKey, version: int, message: object) -> memoryview:
+def exchange(connection: socket.socket, api_key: ApiKey, version: int, message: Message) -> memoryview:
     """Sends one request and returns the answer's body."""
     spec = API_SPECS[api_key]
     header = RequestHeader(
@@ -159,22 +164,23 @@ def first_acknowledged_record(port: int, deadline: float) -> float:
 
     Returns the monotonic time of the acknowledgement.
     """
-    batch = build_batch([Record(offset=0, timestamp_ms=int(time.time() * 1000), key=None, value=b"first")])
     while time.monotonic() < deadline:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[MetadataRequestTopic(name="first")]))
                 while time.monotonic() < deadline:
-                    data = [PartitionProduceData(index=0, records=batch)]
-                    topics = [TopicProduceData(name="first", partition_data=data)]
-                    body = exchange(
-                        connection, ApiKey.PRODUCE, 3, ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
-                    )
-                    response = API_SPECS[ApiKey.PRODUCE].response_type()
-                    answer = decode_prefix(response, body, 3)[0]
-                    if answer.responses[0].partition_responses[0].error_code == 0:
+                    if produce_first_record(connection):
                         return time.monotonic()
                     time.sleep(0.005)
         except OSError:
             time.sleep(0.005)
     raise TimeoutError("no record was acknowledged")
+
+
+def produce_first_record(connection: socket.socket) -> bool:
+    """Whether it was acknowledged. A broker that has just started may fail to make the topic: it is asked each time."""
+    exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[MetadataRequestTopic(name="first")]))
+    batch = build_batch([Record(offset=0, timestamp_ms=int(time.time() * 1000), key=None, value=b"first")])
+    topics = [TopicProduceData(name="first", partition_data=[PartitionProduceData(index=0, records=batch)])]
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
+    answer = decode(ProduceResponse, exchange(connection, ApiKey.PRODUCE, 3, request), 3)
+    return answer.responses[0].partition_responses[0].error_code == 0
