@@ -15,13 +15,14 @@ import signal
 import socket
 from collections.abc import Coroutine, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
-from ..controller.broker_registration import BrokerIdTakenError
+from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
 from ..controller.cluster_tree import ClusterTree
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
 from ..controller.metadata_store import MetadataStore, MetadataStoreError
@@ -204,8 +205,14 @@ class BrokerServer:
     async def _open_metadata(self) -> None:
         environment, config = self._environment, self.config
         stored = peek_meta_properties(environment.files, config)
-        self._store = await environment.open_store(config.metadata_store_path, environment.clock_ms)
+        path = config.metadata_store_path
+        cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
+        if cluster is not None and not path.exists():
+            raise _lost_store(path, "missing", cluster, config)
+        self._store = await environment.open_store(path, environment.clock_ms)
         self._cleanup.push_async_callback(self._store.close)
+        if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
+            raise _lost_store(path, "empty", cluster, config)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._offload)
@@ -397,6 +404,15 @@ class BrokerServer:
         logger.critical("the broker cannot go on: %s", error, exc_info=error)
         if not self.failed.done():
             self.failed.set_result(error)
+
+
+def _lost_store(path: Path, what: str, cluster: str, config: Config) -> StartError:
+    """To begin with a new store would hide that the cluster's metadata is gone, and all its topics with it."""
+    directories = ", ".join(os.path.abspath(directory) for directory in config.log_dirs)
+    return StartError(
+        f"{path} is {what}, the metadata of cluster {cluster} was in it: restore it, or remove {directories} to begin"
+        " anew"
+    )
 
 
 def run(config: Config) -> int:

@@ -18,7 +18,14 @@ from .metadata_store import (
 )
 from .znodes import BrokerInfo
 
-__all__ = ["BrokerIdTakenError", "BrokerRegistration", "cluster_id", "generate_broker_id"]
+__all__ = [
+    "BrokerIdTakenError",
+    "BrokerRegistration",
+    "cluster_id",
+    "earlier_broker_id",
+    "generate_broker_id",
+    "has_cluster_id",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +43,22 @@ async def cluster_id(tree: ClusterTree, random: Random) -> str:
         await tree.ensure(znodes.CLUSTER_ID_PATH, znodes.encode_cluster_id(fresh))
         data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
     return znodes.decode_cluster_id(data)
+
+
+async def has_cluster_id(tree: ClusterTree) -> bool:
+    """Whether a broker has ever been here."""
+    return await tree.store.exists(znodes.CLUSTER_ID_PATH) is not None
+
+
+async def earlier_broker_id(tree: ClusterTree, reserved_max: int) -> int | None:
+    """The number of the one broker that a tree is of, for when it has forgotten: that to which topics are assigned,
+    else the last one that was generated; None when there was none, or there were several."""
+    infos = await tree.topic_infos(await tree.topics())
+    assigned = {broker for info in infos for replicas in info.partitions.values() for broker in replicas.replicas}
+    if assigned:
+        return assigned.pop() if len(assigned) == 1 else None
+    stat = await tree.store.exists(znodes.BROKER_SEQUENCE_PATH)
+    return reserved_max + stat.version if stat is not None and stat.version > 0 else None
 
 
 async def generate_broker_id(tree: ClusterTree, reserved_max: int) -> int:

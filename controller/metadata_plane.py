@@ -9,7 +9,7 @@ from ..config.config import Config
 from .assignment import BrokerRack
 from .auto_creation import AutoTopicCreation
 from .broker_channel import BrokerChannel
-from .broker_registration import BrokerRegistration, cluster_id, generate_broker_id
+from .broker_registration import BrokerRegistration, cluster_id, earlier_broker_id, generate_broker_id
 from .cluster_tree import ClusterTree
 from .controller import Controller
 from .metadata_store import MetadataStore, SessionEvent, StoreClosedError
@@ -37,18 +37,21 @@ async def resolve_identity(
     store: MetadataStore, config: Config, stored_broker_id: int | None, random: Random
 ) -> BrokerIdentity:
     """Step one of the start. ``stored_broker_id`` is what ``meta.properties`` says, None in new directories; a broker
-    without ``broker.id`` (−1) keeps that, or gets the next number from the tree (from 1001 on)."""
+    without ``broker.id`` (−1) keeps that, or the one that a tree of its own knows it by, or gets the next number from
+    the tree (from 1001 on)."""
     tree = ClusterTree(store)
     await tree.create_persistent_paths()
     cluster = await cluster_id(tree, random)
     broker_id = config.int("broker.id")
     if broker_id < 0:
-        broker_id = (
-            stored_broker_id
-            if stored_broker_id is not None
-            else await generate_broker_id(tree, config.int("reserved.broker.max.id"))
-        )
+        broker_id = await _own_number(tree, config) if stored_broker_id is None else stored_broker_id
     return BrokerIdentity(broker_id, cluster)
+
+
+async def _own_number(tree: ClusterTree, config: Config) -> int:
+    reserved_max = config.int("reserved.broker.max.id")
+    earlier = await earlier_broker_id(tree, reserved_max) if config.uses_embedded_store else None
+    return await generate_broker_id(tree, reserved_max) if earlier is None else earlier
 
 
 class MetadataPlane:

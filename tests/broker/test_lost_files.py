@@ -1,0 +1,59 @@
+"""What a broker makes of a data directory from which a file is gone."""
+
+from pathlib import Path
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.start_error import StartError
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from support.wire_client import WireClient
+
+
+async def run_once(directory: Path, **settings: str) -> None:
+    async with Broker({"log.dirs": str(directory), **settings}):
+        pass
+
+
+def store_files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("__pybroker_metadata.db*"))
+
+
+async def refusal_of(directory: Path) -> str:
+    with pytest.raises(StartError) as caught:
+        await run_once(directory)
+    return str(caught.value)
+
+
+async def test_without_its_metadata_store_it_does_not_start_nor_make_another(tmp_path: Path) -> None:
+    await run_once(tmp_path)
+    for file in store_files(tmp_path):
+        file.unlink()
+    said = await refusal_of(tmp_path)
+    assert said.startswith(f"{tmp_path}/__pybroker_metadata.db is missing, ")
+    assert said.endswith(f"restore it, or remove {tmp_path} to begin anew")
+    assert "\n" not in said
+    assert store_files(tmp_path) == []
+
+
+async def test_an_empty_metadata_store_is_as_good_as_none(tmp_path: Path) -> None:
+    await run_once(tmp_path)
+    for file in store_files(tmp_path):
+        file.write_bytes(b"")
+    assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path)
+    assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path), "the attempt left it as it was"
+
+
+@pytest.mark.parametrize(("given", "has_topic"), [({}, True), ({}, False), ({"broker.id": "7"}, True)])
+def test_without_meta_properties_it_is_the_same_broker(tmp_path: Path, given: dict[str, str], has_topic: bool) -> None:
+    """Its topics are assigned to it, and its own settings are kept under its number."""
+    settings = {"log.dirs": str(tmp_path)}
+    with Broker(settings | given) as broker:
+        if has_topic:
+            new = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+            with WireClient(broker.bootstrap_servers) as client:
+                assert client.ask(CreateTopicsRequest(topics=[new]), 7).topics[0].error_code == 0
+    before = (tmp_path / "meta.properties").read_text()
+    (tmp_path / "meta.properties").unlink()
+    with Broker(settings):
+        pass
+    assert (tmp_path / "meta.properties").read_text() == before
