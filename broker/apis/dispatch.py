@@ -14,6 +14,7 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, UnknownServerError
 from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
+from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
 from .context import Handler, RequestContext
 from .failures import failure_answer
@@ -62,7 +63,9 @@ class Dispatcher:
         try:
             message, _ = decode_prefix(route.request_type, request.frame, route.version, request.header_size)
         except DecodeError as error:
-            raise CloseConnectionError(f"{describe(request)} could not be decoded: {error}") from error
+            raise CloseConnectionError(
+                f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE
+            ) from error
         context = RequestContext(
             request.api_version, request.correlation_id, request.client_id, request.connection, request.received_ms
         )
@@ -86,13 +89,13 @@ class Dispatcher:
             key = ApiKey(request.api_key)
             handler = self._handlers[key]
         except (ValueError, KeyError) as error:
-            raise CloseConnectionError(f"API {request.api_key} is not served") from error
+            raise CloseConnectionError(f"API {request.api_key} is not served", Offence.NOT_SERVED) from error
         spec = API_SPECS[key]
         if not spec.min_version <= request.api_version <= spec.max_version:
             if key is ApiKey.API_VERSIONS:
                 return None
             raise CloseConnectionError(
-                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are"
+                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are", Offence.NOT_SERVED
             )
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route

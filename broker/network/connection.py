@@ -26,7 +26,7 @@ from .region_sender import RegionSender
 from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
 from .request_header import BadRequestHeaderError
 from .response_writer import ResponseWriter
-from .strangers import recognise
+from .strangers import Offence, recognise
 
 __all__ = ["Connection", "ConnectionOwner", "Hold"]
 
@@ -246,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_for_memory(self) -> None:
-        self._warn("silent in the middle of a request while queued.max.request.bytes is reached")
+        self._warn(Offence.SILENCE, "silent in the middle of a request while queued.max.request.bytes is reached")
         self.abort()
 
     def finish(self) -> None:
@@ -280,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             api_key, api_version, correlation_id, client_id, header_size = resources.headers.parse(frame)
         except BadRequestHeaderError as error:
-            self._refuse(str(error))
+            self._refuse(Offence.HEADER, str(error))
             return
         if client_id != self._client_id_bytes:
             self._client_id_bytes = client_id
@@ -424,22 +424,23 @@ class Connection(asyncio.BufferedProtocol):
         if self._requests_started == 0 and (stranger := recognise(error.start)) is not None:
             if stranger.answer:
                 self._writer.write_raw(stranger.answer)
-            self._refuse(stranger.description)
+            self._refuse(stranger.offence, stranger.description)
             return
         limit = self._resources.settings.max_request_bytes
-        self._refuse(f"a request of {error.size} bytes; socket.request.max.bytes allows 1 to {limit}")
+        allowed = f"socket.request.max.bytes allows 1 to {limit}"
+        self._refuse(Offence.FRAME_SIZE, f"a request of {error.size} bytes; {allowed}")
 
-    def _refuse(self, reason: str) -> None:
-        self._warn(reason)
+    def _refuse(self, offence: Offence, reason: str) -> None:
+        self._warn(offence, reason)
         self.finish()
 
-    def _warn(self, reason: str) -> None:
-        self._resources.offenders.warn(self.info.peer_host, f"Closing the connection of {self.info}: {reason}")
+    def _warn(self, offence: Offence, reason: str) -> None:
+        self._resources.offenders.warn(self.info.peer_host, offence, f"Closing the connection of {self.info}: {reason}")
 
     def _failed(self, error: BaseException, api_key: int, api_version: int) -> None:
         """A handler did not answer but raised: it should have answered with an error code, or it wants us to close."""
         if isinstance(error, CloseConnectionError):
-            self._refuse(str(error))
+            self._refuse(error.offence, str(error))
             return
         if not isinstance(error, asyncio.CancelledError):
             logger.error(

@@ -17,6 +17,7 @@ from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
+from .strangers import Offence
 
 __all__ = ["Listeners"]
 
@@ -235,7 +236,7 @@ class Listeners:
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         info = connection.info
-        self._resources.offenders.warn(info.peer_host, f"Refusing the connection of {info}: {reason}")
+        self._resources.offenders.warn(info.peer_host, Offence.TOO_MANY, f"Refusing the connection of {info}: {reason}")
         connection.abort()
 
     def _close_longest_idle(self) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
+from .strangers import Offence
+
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "Region", "Reply", "ReplyPart", "Request"]
 
 
@@ -31,6 +33,10 @@ class CloseConnectionError(Exception):
 
     The message says why, in words for the log.
     """
+
+    def __init__(self, message: str, offence: Offence = Offence.REFUSED_REQUEST) -> None:
+        super().__init__(message)
+        self.offence = offence
 
 
 class ConnectionInfo:

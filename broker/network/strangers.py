@@ -4,8 +4,9 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 
-__all__ = ["OffenderLog", "Stranger", "recognise"]
+__all__ = ["Offence", "OffenderLog", "Stranger", "recognise"]
 
 _HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 _TLS_HANDSHAKE = b"\x16\x03"
@@ -23,16 +24,31 @@ _HTTP_ANSWER = (
 ).encode("ascii")
 
 
+class Offence(Enum):
+    """What a peer does wrong: the kinds that are told apart in the log."""
+
+    TLS = auto()
+    HTTP = auto()
+    FRAME_SIZE = auto()
+    HEADER = auto()
+    NOT_SERVED = auto()
+    UNDECODABLE = auto()
+    REFUSED_REQUEST = auto()
+    SILENCE = auto()
+    TOO_MANY = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Stranger:
     """Somebody who took this port for something else."""
 
+    offence: Offence
     description: str
     answer: bytes
 
 
-_TLS = Stranger("a TLS hello on a plaintext listener: the client is set to SSL, this listener is not", b"")
-_HTTP = Stranger("an HTTP request on a Kafka port", _HTTP_ANSWER)
+_TLS = Stranger(Offence.TLS, "a TLS hello on a plaintext listener: the client is set to SSL, this listener is not", b"")
+_HTTP = Stranger(Offence.HTTP, "an HTTP request on a Kafka port", _HTTP_ANSWER)
 
 
 def recognise(start: bytes) -> Stranger | None:
@@ -45,31 +61,33 @@ def recognise(start: bytes) -> Stranger | None:
 
 
 class OffenderLog:
-    """Warnings about peers: one line a host in ``quiet_s`` seconds, and how many were left out since."""
+    """Warnings about peers: one line for a host and an offence in ``quiet_s`` seconds, and how many were left out
+    since."""
 
-    _MAX_HOSTS = 1024
+    _MAX_REMEMBERED = 1024
 
     def __init__(self, logger: logging.Logger, now_s: Callable[[], float], quiet_s: float = 30.0) -> None:
         self._logger = logger
         self._now_s = now_s
         self._quiet_s = quiet_s
-        self._hosts: OrderedDict[str, tuple[float, int]] = OrderedDict()  # last line, left out since
+        self._lines: OrderedDict[tuple[str, Offence], tuple[float, int]] = OrderedDict()  # last line, left out since
 
     @property
-    def host_count(self) -> int:
-        """Hosts that are remembered."""
-        return len(self._hosts)
+    def remembered_count(self) -> int:
+        """Hosts, each with an offence, that are remembered."""
+        return len(self._lines)
 
-    def warn(self, host: str, message: str) -> None:
+    def warn(self, host: str, offence: Offence, message: str) -> None:
         now_s = self._now_s()
-        last_s, left_out = self._hosts.get(host, (None, 0))
+        key = (host, offence)
+        last_s, left_out = self._lines.get(key, (None, 0))
         if last_s is not None and now_s - last_s < self._quiet_s:
-            self._hosts[host] = (last_s, left_out + 1)
+            self._lines[key] = (last_s, left_out + 1)
             return
-        self._hosts[host] = (now_s, 0)
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > self._MAX_HOSTS:
-            self._hosts.popitem(last=False)
+        self._lines[key] = (now_s, 0)
+        self._lines.move_to_end(key)
+        if len(self._lines) > self._MAX_REMEMBERED:
+            self._lines.popitem(last=False)
         if left_out:
             message = f"{message} ({left_out} more from {host} since the last such line)"
         self._logger.warning("%s", message)

@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from pybroker.broker.network.strangers import OffenderLog, recognise
+from pybroker.broker.network.strangers import Offence, OffenderLog, recognise
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,23 @@ def test_one_host_gets_one_line_in_a_while(caplog: pytest.LogCaptureFixture) -> 
     clock = Clock()
     log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
     for _ in range(5000):
-        log.warn("10.0.0.1", "nonsense")
-    log.warn("10.0.0.2", "other nonsense")
+        log.warn("10.0.0.1", Offence.HEADER, "nonsense")
+    log.warn("10.0.0.2", Offence.HEADER, "other nonsense")
     assert caplog.messages == ["nonsense", "other nonsense"]
     clock.now_s += 30
-    log.warn("10.0.0.1", "nonsense")
+    log.warn("10.0.0.1", Offence.HEADER, "nonsense")
     assert caplog.messages[2:] == ["nonsense (4999 more from 10.0.0.1 since the last such line)"]
+
+
+def test_one_offence_does_not_hide_another(caplog: pytest.LogCaptureFixture) -> None:
+    log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
+    for offence in (Offence.TLS, Offence.HTTP, Offence.NOT_SERVED, Offence.HTTP):
+        log.warn("10.0.0.1", offence, offence.name)
+    assert caplog.messages == ["TLS", "HTTP", "NOT_SERVED"]
 
 
 def test_memory_of_offenders_is_bounded() -> None:
     log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
     for number in range(5000):
-        log.warn(f"10.0.{number // 256}.{number % 256}", "nonsense")
-    assert log.host_count <= 1024
+        log.warn(f"10.0.{number // 256}.{number % 256}", Offence.HEADER, "nonsense")
+    assert log.remembered_count <= 1024
