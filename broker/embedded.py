@@ -39,7 +39,7 @@ class Broker:
 
     def __init__(self, config: Config | Mapping[str, str] | None = None) -> None:
         if not isinstance(config, Config):
-            config = Config.load("", config or {})
+            config = Config.load("", {name: str(value) for name, value in (config or {}).items()})
         self._given = config if config.is_given("listeners") else config.with_overrides({"listeners": _ANY_FREE_PORT})
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None

@@ -7,6 +7,7 @@ Kafka answers COORDINATOR_NOT_AVAILABLE while the internal topic is being made; 
 spares every first consumer a round trip.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,7 +19,10 @@ from .context import RequestContext
 
 __all__ = ["CoordinatorDirectory", "CoordinatorType", "FindCoordinator", "Node"]
 
+logger = logging.getLogger(__name__)
+
 _FIRST_BATCHED_VERSION = 4
+_LAST_VERSION_OF_LIBRDKAFKA = 2
 _FIRST_SHARE_VERSION = 6
 
 
@@ -100,11 +104,26 @@ class FindCoordinator:
             case CoordinatorType.GROUP | CoordinatorType.TRANSACTION | CoordinatorType.SHARE:
                 if CoordinatorType(key_type) in self._directories:
                     return None
-                what = "transactions" if key_type == CoordinatorType.TRANSACTION else "share groups"
                 # Not COORDINATOR_NOT_AVAILABLE: on that a client retries until its own time-out.
-                return ErrorCode.UNSUPPORTED_VERSION, f"This broker does not serve {what}."
+                if key_type == CoordinatorType.SHARE:
+                    return ErrorCode.UNSUPPORTED_VERSION, "This broker does not serve share groups."
+                return _refusal_of_transactions(context)
             case _:
                 return ErrorCode.INVALID_REQUEST, f"Coordinator type {key_type} is unknown."
+
+
+def _refusal_of_transactions(context: RequestContext) -> tuple[ErrorCode, str]:
+    """What a client takes for final: librdkafka, which asks in versions up to 2, goes on asking at UNSUPPORTED_VERSION;
+    of the other code the Java client, which asks in newer ones, would not show the message."""
+    logger.warning(
+        "client %s at %s asks for transactions, which this broker does not serve; an idempotent producer needs no "
+        "transactional.id",
+        context.client_id,
+        context.address,
+    )
+    is_old = context.api_version <= _LAST_VERSION_OF_LIBRDKAFKA
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_old else ErrorCode.UNSUPPORTED_VERSION
+    return code, "This broker does not serve transactions."
 
 
 def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:

@@ -101,7 +101,11 @@ class Administration:
     def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Topics were deleted: so are the offsets in them."""
         for group in self._registry.groups():
-            self._clear(group, group.offsets.remove(partitions))
+            removed = group.offsets.remove(partitions)
+            if removed:
+                deleted = ", ".join(map(str, removed))
+                logger.info("group %s: offsets of %s are dropped with their topics", group.group_id, deleted)
+            self._clear(group, removed)
 
     def expire(self) -> int:
         """Drop offsets past ``offsets.retention.minutes`` and groups that have nothing left; how many offsets."""
@@ -109,10 +113,15 @@ class Administration:
         count = 0
         for group in self._registry.groups():
             expired = group.expired_offsets(now_ms, self._settings.retention_ms)
+            if expired:
+                logger.info(
+                    "group %s: offsets of %s are dropped, nothing was committed for %d minutes",
+                    group.group_id,
+                    ", ".join(map(str, expired)),
+                    self._settings.retention_ms // 60_000,
+                )
             self._clear(group, group.offsets.remove(expired))
             count += len(expired)
-        if count:
-            logger.info("%d offsets expired", count)
         return count
 
     def _clear(self, group: Group, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:

@@ -1,6 +1,7 @@
 """List, describe, delete, expire."""
 
 import pytest
+from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
@@ -187,6 +188,24 @@ def test_offsets_of_a_group_without_members_expire_after_it_became_empty(world: 
 
     assert tombstones(world) == [OffsetKey("g", T0), GroupKey("g")]
     assert world.rules.registry.get("g") is None
+
+
+def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    world.commit({T0: 1})
+    world.time.advance(8 * DAY_MS)
+    lines_when_written: list[str] = []
+    append = world.topic.append
+
+    def note(partition: int, records: bytes, done: AppendDone) -> None:
+        lines_when_written.extend(record.getMessage() for record in caplog.records)
+        append(partition, records, done)
+
+    world.topic.append = note  # type: ignore[method-assign]
+    assert world.rules.administration.expire() == 1
+    assert (
+        f"group g: offsets of {T0} are dropped, nothing was committed for {7 * 24 * 60} minutes" in lines_when_written
+    )
 
 
 def test_offsets_of_topics_in_use_never_expire_others_do(world: GroupWorld) -> None:

@@ -1,0 +1,39 @@
+"""A producer that asks for transactions, which are not served, is told so for good: it does not wait for a minute."""
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import KafkaException, Producer
+from kafka import KafkaProducer
+from support.broker_process import BrokerProcess
+
+
+@pytest.fixture
+def broker_of_ours(broker: object) -> BrokerProcess:
+    if not isinstance(broker, BrokerProcess):
+        pytest.skip("Apache Kafka serves transactions")
+    return broker
+
+
+def test_librdkafka_is_refused_by_a_fatal_error_with_the_reason(broker_of_ours: BrokerProcess) -> None:
+    producer = Producer({"bootstrap.servers": broker_of_ours.bootstrap_servers, "transactional.id": "t"})
+    with pytest.raises(KafkaException) as refused:
+        producer.init_transactions(60)
+    error = refused.value.args[0]
+    assert error.fatal()
+    assert "does not serve transactions" in error.str()
+    assert "asks for transactions, which this broker does not serve" in broker_of_ours.output
+
+
+def test_kafka_python_is_refused_by_an_error_that_is_not_retriable(broker_of_ours: BrokerProcess) -> None:
+    producer = KafkaProducer(bootstrap_servers=broker_of_ours.bootstrap_servers, transactional_id="t")
+    with pytest.raises(Exception, match=r"UnsupportedVersion|Transactional") as refused:
+        producer.init_transactions()
+    assert not getattr(refused.value, "retriable", False)
+    producer.close(timeout=0)
+
+
+async def test_aiokafka_is_refused_at_its_start(broker_of_ours: BrokerProcess) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=broker_of_ours.bootstrap_servers, transactional_id="t")
+    with pytest.raises(Exception, match=r"UnsupportedVersion|Transactional"):
+        await producer.start()
+    await producer.stop()
