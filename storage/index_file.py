@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_right
+from operator import le, lt
 
 from .files import FileRef, Files
 
@@ -100,6 +101,13 @@ class IndexFile:
     def __len__(self) -> int:
         keys = self._keys
         return self._file_entries() if keys is None else len(keys)
+
+    def is_sorted(self) -> bool:
+        """Whether an active index has rising keys and values that do not fall, none below 0: files hold anything."""
+        keys, values = self._keys, self._values
+        if not keys or not values:
+            return True
+        return keys[0] >= 0 <= values[0] and all(map(lt, keys, keys[1:])) and all(map(le, values, values[1:]))
 
     def entry(self, slot: int) -> tuple[int, int]:
         """Entry number `slot` as it is stored."""

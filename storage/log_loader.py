@@ -1,7 +1,8 @@
 """Opening a partition's directory: leftovers of a crash, segments, recovery, producers (Kafka's LogLoader).
 
-After a clean stop the files are taken as they are. Otherwise every segment that reaches past the recovery point is read
-batch by batch, cut at the first one that is broken, and its indexes are written anew; what came behind a cut goes.
+After a clean stop the files are taken as they are once the end of the last segment looks right. Otherwise every segment
+that reaches past the recovery point is read batch by batch, cut at the first one that is broken, and its indexes are
+written anew; what came behind a cut goes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..protocol.errors import CorruptRecordError, InvalidRecordError
 from . import checkpoint_file, partition_metadata
 from .batch_span import check_batch, read_batches
 from .files import Entry, Files
+from .index_check import active_segment_fault, closed_segment_fault
 from .leader_epochs import LeaderEpochs
 from .log import LEADER_EPOCH_FILE, Log
 from .log_config import LogConfig
@@ -200,6 +202,10 @@ class _Loader:
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
             fault = self._index_fault(segment, entries)
+            if fault is None and base_offset != bases[-1]:
+                fault = closed_segment_fault(segment)
+            elif fault is None and self.start.clean_stop:  # it is recovered otherwise
+                fault = active_segment_fault(segment, self.start.recovery_point)
             if fault is not None:
                 logger.warning("%s: rebuilding the indexes of segment %d: %s", self.topic_partition, base_offset, fault)
                 self._recover(segment, snapshots)
@@ -260,13 +266,16 @@ class _Loader:
         segment.transaction_index.reset()
         largest = TimestampOffset(-1, segment.base_offset)
         valid_bytes = indexed_bytes = 0
+        next_offset = segment.base_offset
         reason = "the last batch is not whole"
         try:
             for position, batch in read_batches(segment.log_ref.file(), 0, segment.size_bytes):
                 check_batch(batch)
                 last_offset = batch.last_offset
-                if not 0 <= last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET:
-                    raise CorruptRecordError(f"offset {last_offset} does not belong in this segment")
+                # The checksum does not cover the base offset.
+                if batch.base_offset < next_offset or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+                    raise CorruptRecordError(f"offset {batch.base_offset} does not belong behind {next_offset - 1}")
+                next_offset = last_offset + 1
                 if batch.max_timestamp > largest.timestamp:
                     largest = TimestampOffset(batch.max_timestamp, last_offset)
                 if position - indexed_bytes > segment.index_interval_bytes:

@@ -2,13 +2,27 @@
 
 import logging
 import os
+import shutil
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
+from pybroker.storage.log import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_loader import StartingPoint
 from pybroker.storage.segment import file_name
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
+from support.storage_logs import TP, (
+    CRASHED,
+    NOW_MS,
+    batch_of,
+    batches_in,
+    close_cleanly,
+    crash_copy,
+    open_log,
+    records_from,
+)
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=200)
 
@@ -129,3 +143,155 @@ def test_the_time_index_knows_the_last_timestamp_after_a_clean_stop(tmp_path: Pa
     found = again.offset_for_timestamp(NOW_MS + 6)
     assert found is not None
     assert found.offset == 6
+
+
+def cut_seven_bytes(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 7)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def fill_with_junk(path: Path) -> None:
+    path.write_bytes(b"\x11\xf0\x0d\x91" * (path.stat().st_size // 4))
+
+
+def fill_with_zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def cut_the_last_batch(path: Path) -> None:
+    data = path.read_bytes()
+    last = list(batches_in(data))[-1]
+    os.truncate(path, len(data) - last.size_bytes)
+
+
+def append_a_torn_batch(path: Path) -> None:
+    with open(path, "ab") as stream:
+        stream.write(bytes(batch_of("torn" * 10))[:40])
+
+
+def rewrite_last_entry(layout: str, change: Callable[[int, int], tuple[int, int]]) -> Callable[[Path], None]:
+    def rewrite(path: Path) -> None:
+        size = struct.calcsize(layout)
+        data = path.read_bytes()
+        path.write_bytes(data[:-size] + struct.pack(layout, *change(*struct.unpack(layout, data[-size:]))))
+
+    return rewrite
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [
+        (".log", cut_seven_bytes),
+        (".log", empty),
+        (".log", cut_the_last_batch),
+        (".log", append_a_torn_batch),
+        (".index", fill_with_junk),
+        (".index", fill_with_zeros),
+        (".index", rewrite_last_entry(">ii", lambda offset, position: (offset, 1 << 30))),
+        (".index", rewrite_last_entry(">ii", lambda offset, position: (offset, position + 1))),
+        (".index", rewrite_last_entry(">ii", lambda offset, position: (offset - 1, position))),
+        (".index", rewrite_last_entry(">ii", lambda offset, position: (offset + 1000, position))),
+        (".timeindex", fill_with_junk),
+        (".timeindex", rewrite_last_entry(">qi", lambda timestamp, offset: (timestamp, offset + 1))),
+        (".timeindex", rewrite_last_entry(">qi", lambda timestamp, offset: (timestamp - 1, offset))),
+    ],
+)
+@pytest.mark.parametrize("segment_bytes", [2000, 1 << 20])
+def test_a_last_segment_that_was_damaged_after_a_clean_stop_is_recovered_and_said(
+    suffix: str, damage: Callable[[Path], None], segment_bytes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=200)
+    log = fill(tmp_path, config=config)
+    start = close_cleanly(log)
+    before = records_from(log)
+    last = log.segments[-1]
+    path = Path(log.directory) / file_name(last.base_offset, suffix)
+    damage(path)
+    log_bytes = Path(last.log_ref.path).read_bytes()
+    with caplog.at_level(logging.WARNING):
+        again = open_log(tmp_path, config, start)
+    assert f"rebuilding the indexes of segment {last.base_offset}: " in caplog.text
+    whole = len(list(whole_batches(log_bytes)))
+    assert records_from(again) == before[: last.base_offset + whole]
+    assert again.log_end_offset == last.base_offset + whole
+    for number in range(60):
+        info = again.append_as_leader(batch_of(f"more {number}" * 5, timestamp_ms=NOW_MS + number), 0, NOW_MS)
+        assert info.first_offset == last.base_offset + whole + number
+    assert [offset for offset, _ in records_from(again)] == list(range(again.log_end_offset))
+
+
+def whole_batches(data: bytes) -> Iterator[RecordBatch]:
+    position = 0
+    while (header := read_header(data, position, len(data))) is not None and header.end <= len(data):
+        yield header
+        position = header.end
+
+
+def batch_at(offset: int, *values: str) -> bytearray:
+    batch = batch_of(*values)
+    set_base_offset(batch, 0, offset)
+    return batch
+
+
+@pytest.mark.parametrize("segment_bytes", [2000, 1 << 20])
+def test_an_undamaged_log_is_not_recovered_after_a_clean_stop(
+    segment_bytes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=200)
+    for count in (0, 1, 60, 7):
+        with caplog.at_level(logging.INFO):
+            log = open_log(tmp_path, config, close_cleanly(open_log(tmp_path, config)))
+        for _number in range(count):
+            log.append_many([LeaderAppend(batch_of("a", "b"), 0, NOW_MS), LeaderAppend(batch_of("c"), 0, NOW_MS)])
+            end_offset = log.log_end_offset
+            log.append_as_follower(batch_at(end_offset, "d", "e") + batch_at(end_offset + 2, "f"), NOW_MS)
+        close_cleanly(log)
+    assert "rebuilding" not in caplog.text
+
+
+def test_a_closed_segment_whose_index_points_outside_is_indexed_anew(tmp_path: Path) -> None:
+    log = fill(tmp_path)
+    start = close_cleanly(log)
+    path = Path(log.directory) / file_name(log.segments[1].base_offset, ".index")
+    original = path.read_bytes()
+    rewrite_last_entry(">ii", lambda offset, position: (offset, log.segments[1].size_bytes))(path)
+    recovered = open_log(tmp_path, SMALL, start)
+    assert path.read_bytes() == original
+    assert records_from(recovered) == records_from(log)
+
+
+@pytest.mark.parametrize("base_offset", [0, 3, -5, 1 << 40])
+def test_offsets_that_do_not_rise_are_cut_off_for_the_checksum_does_not_cover_them(
+    base_offset: int, tmp_path: Path
+) -> None:
+    log = fill(tmp_path, 30, LogConfig(index_interval_bytes=0))
+    log.close_files()
+    path = Path(log.segments[0].log_ref.path)
+    data = bytearray(path.read_bytes())
+    position = sum(batch.size_bytes for batch in list(batches_in(bytes(data)))[:20])
+    struct.pack_into(">q", data, position, base_offset)
+    path.write_bytes(data)
+    recovered = open_log(tmp_path, LogConfig(index_interval_bytes=0), CRASHED)
+    assert recovered.log_end_offset == 20
+
+
+def test_only_the_checksum_sees_a_changed_value_and_recovery_cuts_there(tmp_path: Path) -> None:
+    log = fill(tmp_path / "live")
+    second = log.segments[1]
+    start = StartingPoint(0, second.base_offset, clean_stop=False)
+    close_cleanly(log)
+    data = Path(second.log_ref.path).read_bytes()
+    for number, batch in enumerate(list(batches_in(data))):
+        offset = second.base_offset + number
+        copy = tmp_path / str(number)
+        shutil.copytree(log.directory, copy / str(TP))
+        changed = data.index(b"value", batch.end - batch.size_bytes)
+        damaged = copy / str(TP) / file_name(second.base_offset, ".log")
+        damaged.write_bytes(data[:changed] + b"V" + data[changed + 1 :])
+        recovered = open_log(copy, SMALL, start)
+        assert recovered.log_end_offset == offset
+        assert records_from(recovered) == records_from(log)[:offset]
+        assert damaged.stat().st_size == batch.end - batch.size_bytes

@@ -1,0 +1,71 @@
+"""Whether the indexes of a segment fit what is in its `.log`, seen from a few reads.
+
+A clean stop says that everything was written, not that the disk or somebody else left it so: what is wrong at the end
+of the active segment would hide records, have their offsets handed out again, and misplace every later index entry.
+"""
+
+from __future__ import annotations
+
+from ..protocol.errors import CorruptRecordError
+from .offset_index import MAX_RELATIVE_OFFSET
+from .segment import Segment
+
+
+def closed_segment_fault(segment: Segment) -> str | None:
+    """Why the last entry of a closed segment's offset index cannot be, or None. Raises OSError."""
+    if len(segment.offset_index):
+        offset, position = segment.offset_index.last()
+        if offset < segment.base_offset or not 0 <= position < segment.size_bytes:
+            return f"an index entry of offset {offset} at byte {position} of {segment.size_bytes}"
+    return None
+
+
+def active_segment_fault(segment: Segment, flushed_offset: int) -> str | None:
+    """Why the active segment's indexes cannot be used or its end is not what it was, or None. Raises OSError.
+
+    Everything before `flushed_offset` was on disk once. Reads both indexes, and the headers behind their last entries.
+    """
+    for index in (segment.offset_index, segment.time_index):
+        index.activate()
+        if not index.is_sorted():
+            return f"{index.path} is not in order"
+    fault = closed_segment_fault(segment)
+    if fault is not None:
+        return fault
+    try:
+        return _end_fault(segment, flushed_offset) or _time_fault(segment)
+    except CorruptRecordError as error:
+        return f"no batch where the indexes point: {error}"
+
+
+def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
+    """Walk from the last offset index entry to the end."""
+    entry = segment.offset_index.last()
+    is_indexed = len(segment.offset_index) == 0
+    next_offset, end = segment.base_offset, entry.position
+    for span in segment.spans(entry.position, segment.size_bytes):
+        if not next_offset <= span.last_offset <= segment.base_offset + MAX_RELATIVE_OFFSET:
+            return f"offset {span.last_offset} at byte {span.position}"
+        is_indexed = is_indexed or span.last_offset == entry.offset
+        next_offset, end = span.last_offset + 1, span.position + span.size_bytes
+    if end != segment.size_bytes:
+        return f"{segment.size_bytes - end} bytes behind the last whole batch"
+    if not is_indexed:
+        return f"no batch that ends with offset {entry.offset} behind byte {entry.position}"
+    if next_offset < flushed_offset:
+        return f"it ends before offset {next_offset}, and had records before {flushed_offset}"
+    if len(segment.time_index) and segment.time_index.last().offset >= next_offset:
+        return f"a time index entry of offset {segment.time_index.last().offset}, it ends before {next_offset}"
+    return None
+
+
+def _time_fault(segment: Segment) -> str | None:
+    """No batch up to the last time index entry's offset may have a greater timestamp."""
+    if len(segment.time_index):
+        last = segment.time_index.last()
+        for span in segment.spans(segment.offset_index.lookup(last.offset).position, segment.size_bytes):
+            if span.last_offset > last.offset:
+                break
+            if span.max_timestamp > last.timestamp:
+                return f"timestamp {span.max_timestamp} at offset {span.last_offset}, the time index has less"
+    return None
