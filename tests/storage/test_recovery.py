@@ -13,9 +13,10 @@ from pybroker.storage.log import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_loader import StartingPoint
 from pybroker.storage.segment import file_name
-from support.storage_logs import TP, (
+from support.storage_logs import (
     CRASHED,
     NOW_MS,
+    TP,
     batch_of,
     batches_in,
     close_cleanly,
