@@ -198,15 +198,37 @@ class Files:
         self._open_refs: OrderedDict[int, FileRef] = OrderedDict()
         self._open_files: weakref.WeakSet[File] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._shortages = 0
 
     # --- open files ---------------------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        file = File(os.open(path, flags, 0o644))
+        flags = os.O_RDWR | (os.O_CREAT if create else 0)
+        file = File(self._descriptor(path, flags))
         with self._lock:
             self._open_files.add(file)
         return file
+
+    def _descriptor(self, path: str, flags: int) -> int:
+        """Open a file; where the process or the system has no descriptor left, FileRefs first give up theirs."""
+        try:
+            return os.open(path, flags | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            if not is_out_of_descriptors(error):
+                raise
+            self._drop_all_refs(error)
+        return os.open(path, flags | os.O_CLOEXEC, 0o644)
+
+    def _drop_all_refs(self, error: OSError) -> None:
+        with self._lock:
+            refs = list(self._open_refs.values())
+            self._open_refs.clear()
+            self._shortages += 1
+            told = self._shortages & (self._shortages - 1)  # the 1st, 2nd, 4th, 8th … time is told
+        if not told:
+            logger.warning("%s (ulimit -n): letting go of %d log files to go on", error.strerror, len(refs))
+        for ref in refs:
+            ref.drop()
 
     def close_all(self) -> None:
         """Close every file that was opened here, whoever still holds it: the end of a broker that the process outlives.
@@ -237,12 +259,12 @@ class Files:
     # --- whole files --------------------------------------------------------------------------------------------
 
     def read_bytes(self, path: str) -> bytes:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=self._descriptor) as stream:
             return stream.read()
 
     def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         """Write a file anew, in place. The directory is not synced: what must not vanish is written atomically."""
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         file = File(fd)
         try:
             file.write_at(0, data)
@@ -260,7 +282,7 @@ class Files:
 
     def create_empty(self, path: str) -> None:
         """Create `path`, empty whether it was there or not."""
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
+        os.close(self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
     def truncate(self, path: str, size_bytes: int) -> None:
         os.truncate(path, size_bytes)
@@ -319,7 +341,7 @@ class Files:
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = self._descriptor(path, os.O_RDONLY)
         try:
             os.fsync(fd)
         except OSError as error:
@@ -382,3 +404,13 @@ def raise_descriptor_limit() -> int:
 def is_out_of_space(error: OSError) -> bool:
     """Whether a write failed only for want of space: it may succeed later, and the file's state is known."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_out_of_descriptors(error: OSError) -> bool:
+    """Whether a file could not be opened for want of a descriptor. That comes before anything is read or written."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+def is_passing(error: OSError) -> bool:
+    """Whether it is a want of space or of descriptors: the disk is sound, and the same step may work later."""
+    return is_out_of_space(error) or is_out_of_descriptors(error)

@@ -16,13 +16,13 @@ from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower
 from ..protocol.records.batch import NO_TIMESTAMP
 from . import checkpoint_file, partition_metadata, retention
 from .append_validation import prepare_leader_append
-from .files import Buffer, File, Files, is_out_of_space
+from .files import Buffer, File, Files, is_out_of_descriptors, is_passing
 from .invariant import invariant
 from .leader_epochs import EpochEntry, LeaderEpochs
 from .log_config import LogConfig
 from .log_host import LogHost
 from .log_view import LogReadResult, LogView
-from .no_space import NoSpaceError
+from .no_space import NoDescriptorsError, NoSpaceError
 from .prepared_append import PreparedAppend
 from .producer_recovery import rebuild_producer_state
 from .producer_snapshots import ProducerSnapshots
@@ -200,6 +200,8 @@ class Log:
                 return search(view)
             except (OSError, IndexError) as error:
                 if attempt == 2 or self.view is view:
+                    if isinstance(error, OSError) and is_out_of_descriptors(error):
+                        raise self._passing_error(error) from error
                     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
                         self._fail("cannot read", error)
                     raise KafkaStorageError(f"{self.topic_partition}: cannot read: {error}") from error
@@ -389,6 +391,7 @@ class Log:
             return None
         first = aborted[0].last_offset
         try:
+            active.log_ref.file()  # once it is open, a want of descriptors cannot come between index and log
             for transaction in aborted:
                 active.transaction_index.append(transaction)
         except OSError as error:
@@ -396,18 +399,21 @@ class Log:
         return first
 
     def _undo_write(self, active: Segment, aborted_from: int | None, error: OSError) -> NoReturn:
-        """After a failed write: back to the known length when only space was wanting, else the directory is lost."""
-        if not is_out_of_space(error):
+        """After a failed write: back to the known length when it may work later, else the directory is lost."""
+        if not is_passing(error):
             raise self._fail("cannot write", error) from error
         try:
-            active.log_ref.file().truncate(active.size_bytes)
+            if not is_out_of_descriptors(error):  # then nothing was written
+                active.log_ref.file().truncate(active.size_bytes)
             if aborted_from is not None:
                 active.transaction_index.truncate_to(aborted_from)
         except OSError as second_error:
             raise self._fail("cannot cut back after a failed write", second_error) from second_error
-        raise self._full_error(error) from error
+        raise self._passing_error(error) from error
 
-    def _full_error(self, error: OSError) -> NoSpaceError:
+    def _passing_error(self, error: OSError) -> NoSpaceError:
+        if is_out_of_descriptors(error):
+            return NoDescriptorsError(f"{self.topic_partition}: no file descriptor left ({error})")
         if not self.is_full:
             logger.error(
                 "%s: no space left in %s: appends are refused until there is", self.topic_partition, self.directory
@@ -720,12 +726,12 @@ class Log:
         self.is_offline = True
 
     def _guard(self, what: str, step: Callable[[], T], *, may_be_full: bool = True) -> T:
-        """Run a step on files; an OSError takes the directory offline, unless it only says that the disk is full."""
+        """Run a step on files; an OSError takes the directory offline, unless the same step may work later."""
         try:
             return step()
         except OSError as error:
-            if may_be_full and is_out_of_space(error):
-                raise self._full_error(error) from error
+            if is_out_of_descriptors(error) or (may_be_full and is_passing(error)):
+                raise self._passing_error(error) from error
             raise self._fail(what, error) from error
 
     def _fail(self, what: str, error: OSError) -> KafkaStorageError:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..protocol.errors import CorruptRecordError
 from ..protocol.records.batch import NO_TIMESTAMP
 from .batch_span import BatchSpan, scan_spans
-from .files import Buffer, File, Files, is_out_of_space
+from .files import Buffer, File, Files, is_passing
 from .log_config import LogConfig
 from .offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from .recent_batches import RecentBatches
@@ -144,7 +144,7 @@ class Segment:
             try:
                 add(first, second)
             except OSError as error:  # the entry is in memory and is written with a later one
-                if not is_out_of_space(error):
+                if not is_passing(error):
                     raise
 
     def should_roll(

@@ -9,7 +9,7 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
-from support.storage_faults import FaultyFiles
+from support.storage_faults import FaultyFiles, no_more_descriptors
 from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
 
 
@@ -118,3 +118,42 @@ def test_a_failed_sync_for_want_of_space_is_no_reason_to_trust_the_file(
     with pytest.raises(KafkaStorageError):
         log.flush(NOW_MS)
     assert host.failures
+
+
+def forget_descriptors(log: Log) -> None:
+    for segment in log.segments:
+        segment.close_files()
+
+
+def test_without_a_descriptor_appends_and_reads_are_refused_and_the_log_stays_online(
+    log: Log, host: RecordingHost
+) -> None:
+    before = records_from(log)
+    forget_descriptors(log)
+    with no_more_descriptors():
+        for _ in range(2):
+            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+                log.append_as_leader(batch_of("lost"), 0, NOW_MS)
+            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+                log.read(0, 100, 5, min_one_batch=True)
+            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+                log.flush(NOW_MS)
+            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+                log.append_as_leader(batch_of("another epoch"), 1, NOW_MS)
+    assert (host.failures, log.is_offline, log.is_full) == ([], False, False)
+    assert log.append_as_leader(batch_of("found"), 1, NOW_MS).first_offset == 5
+    assert records_from(log) == [*before, (5, b"found")]
+
+
+def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
+    log: Log, files: FaultyFiles, tmp_path: Path, host: RecordingHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = open_log(tmp_path / "other", files=files, host=host)
+    other.append_as_leader(batch_of("other"), 0, NOW_MS)
+    forget_descriptors(other)
+    records_from(log)
+    with no_more_descriptors():
+        assert other.append_as_leader(batch_of("more"), 0, NOW_MS).first_offset == 1
+        assert records_from(log)[-1] == (4, b"value 4")
+    assert host.failures == []
+    assert "letting go of" in caplog.text

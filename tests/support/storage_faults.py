@@ -1,7 +1,10 @@
 """A file system that fails on demand."""
 
 import errno
-from collections.abc import Sequence
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from pybroker.storage.files import Buffer, File, Files
 
@@ -71,3 +74,21 @@ class FaultyFile(File):
     def truncate(self, size_bytes: int) -> None:
         self._files.check("truncate", self._path)
         super().truncate(size_bytes)
+
+
+@contextmanager
+def no_more_descriptors() -> Iterator[None]:
+    """This process can open a file only when it closes one that was open before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = max(map(int, os.listdir("/dev/fd"))) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
