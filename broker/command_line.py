@@ -1,6 +1,7 @@
 """The command ``pybroker``: runs a broker, or does what a first argument says that names a command.
 
-Exit codes: 0 after a clean stop, 1 when the broker could not start or had to stop, 2 for bad input on the command line
+Exit codes: 0 after a clean stop, 1 when the broker could not start for a reason outside the settings (an address, a
+directory or a file that cannot be used as it is) or had to stop, 2 for bad input on the command line
 or in the file of settings. Either way one line on standard error says what was wrong.
 """
 
@@ -183,7 +184,11 @@ def _epilog() -> str:
         setting = BROKER_SETTINGS[name]
         default = setting.default_text(embedded_store=True)
         lines += [f"  {name}={'' if default is None else default}", f"      {setting.doc}"]
-    lines += ["", "exit codes: 0 stopped cleanly, 1 could not start or had to stop, 2 bad arguments or settings"]
+    lines += [
+        "",
+        "exit codes: 0 stopped cleanly; 1 could not start for a reason outside the settings, or had to stop; 2 bad "
+        "arguments or settings",
+    ]
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import queue
 import threading
 from asyncio import Future
@@ -222,4 +223,18 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
         return StoreLockedError(str(path), "another process uses this metadata store")
     if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or name.startswith(("SQLITE_CORRUPT_", "SQLITE_IOERR")):
         return StoreCorruptError(str(path), f"the metadata store cannot be read: {error}")
+    if name == "SQLITE_CANTOPEN":
+        return StoreWriteError(str(path), f"the metadata store cannot be opened: {_why_not_opened(path)}")
     return StoreWriteError(str(path), f"the metadata store cannot be written: {error}")
+
+
+def _why_not_opened(path: Path) -> str:
+    """SQLite does not tell."""
+    directory = path.absolute().parent
+    if not directory.is_dir():
+        return f"there is no directory {directory}"
+    if path.is_dir():
+        return "it is a directory"
+    if not os.access(path if path.exists() else directory, os.W_OK):
+        return f"no permission to write {path if path.exists() else f'into {directory}'}"
+    return "unable to open database file"

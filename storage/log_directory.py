@@ -34,6 +34,7 @@ class LogDirectory:
         self.path = path
         self.budget = InlineBudget()
         self.is_online = True
+        self.failure: OSError | None = None
         self.had_clean_stop = False
         self.partition_count = 0
         self._lock: DirectoryLock | None = None

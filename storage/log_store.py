@@ -209,12 +209,13 @@ class LogStore:
     def _offline_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
         logger.error("log directory %s %s: %s", directory.path, what, error)
         directory.is_online = False
+        directory.failure = error
         directory.release()
 
     def _require_one_online(self) -> None:
         if not any(directory.is_online for directory in self.directories):
-            paths = ", ".join(directory.path for directory in self.directories)
-            raise LogDirectoriesError(f"no log directory can be used: {paths}")
+            failed = ", ".join(f"{directory.path} ({_reason(directory)})" for directory in self.directories)
+            raise LogDirectoriesError(f"no log directory can be used: {failed}")
 
     # --- looking up ---------------------------------------------------------------------------------------------
 
@@ -601,6 +602,11 @@ def _log_failure(tp: TopicPartition, what: str) -> Callable[[object], None]:
             logger.warning("%s: %s failed: %s", tp, what, result)
 
     return done
+
+
+def _reason(directory: LogDirectory) -> str:
+    error = directory.failure
+    return error.strerror or str(error) if error is not None else "it is offline"
 
 
 def _no_overrides(topic: str) -> Mapping[str, str]:

@@ -102,6 +102,46 @@ def test_a_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in error.output
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "listeners=PLAINTEXT://no.such.host.invalid:0",
+            "Listener PLAINTEXT cannot listen on no.such.host.invalid:0: ",
+        ),
+        ("listeners=PLAINTEXT://192.0.2.1:0", "192.0.2.1:0: this machine has no such address"),
+        (
+            "metadata.store.path=nowhere/store",
+            "nowhere/store: the metadata store cannot be opened: there is no directory",
+        ),
+        ("metadata.store.path=.", "it is a directory"),
+        ("log.dirs=/dev/null", "no log directory can be used: /dev/null (Not a directory)"),
+        ("log.dirs=/proc/1/new", "no log directory can be used: /proc/1/new ("),
+    ],
+)
+def test_what_the_machine_does_not_allow_is_named_and_exit_code_1(tmp_path: Path, setting: str, said: str) -> None:
+    listeners = "listeners=PLAINTEXT://127.0.0.1:0"
+    done = pybroker("--log-level", "error", "--override", listeners, "--override", setting, cwd=tmp_path)
+    assert done.returncode == 1
+    assert last_line(done.stderr).startswith("pybroker: ")
+    assert said in last_line(done.stderr)
+    assert len(done.stderr.strip().splitlines()) <= 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into directories that are read-only")
+@pytest.mark.parametrize("setting", ["log.dirs={}", "metadata.store.path={}/store"])
+def test_a_directory_that_is_read_only_is_named(tmp_path: Path, setting: str) -> None:
+    directory = tmp_path / "read-only"
+    directory.mkdir(mode=0o500)
+    listeners = "listeners=PLAINTEXT://127.0.0.1:0"
+    done = pybroker("--override", listeners, "--override", setting.format(directory), cwd=tmp_path)
+    assert done.returncode == 1
+    assert str(directory) in last_line(done.stderr)
+    assert "ermission" in last_line(done.stderr)
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(tmp_path: Path, how: signal.Signals) -> None:
     broker = BrokerProcess(tmp_path).start()
