@@ -207,7 +207,7 @@ class BrokerServer:
         stored = peek_meta_properties(environment.files, config)
         path = config.metadata_store_path
         cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
-        if cluster is not None and not path.exists():
+        if cluster is not None and _is_missing(path):
             raise _lost_store(path, "missing", cluster, config)
         self._store = await environment.open_store(path, environment.clock_ms)
         self._cleanup.push_async_callback(self._store.close)
@@ -258,6 +258,7 @@ class BrokerServer:
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
         self._logs.on_directory_failure = self._changes.directory_failed
+        self._logs.on_last_directory_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
         self._settings.follow(
             overrides=self._overrides,
@@ -401,9 +402,19 @@ class BrokerServer:
         """Rather stop than go on with what may be wrong."""
         if self._killed:
             return
-        logger.critical("the broker cannot go on: %s", error, exc_info=error)
+        trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say
+        logger.critical("the broker cannot go on: %s", error, exc_info=trace)
         if not self.failed.done():
             self.failed.set_result(error)
+
+
+def _is_missing(path: Path) -> bool:
+    """Not that it cannot be seen: that is for the store to say."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def _lost_store(path: Path, what: str, cluster: str, config: Config) -> StartError:

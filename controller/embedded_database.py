@@ -230,11 +230,12 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
 
 def _why_not_opened(path: Path) -> str:
     """SQLite does not tell."""
-    directory = path.absolute().parent
-    if not directory.is_dir():
+    directory = path.absolute().parent  # os.path does not raise where it may not look
+    if not os.path.isdir(directory):
         return f"there is no directory {directory}"
-    if path.is_dir():
+    if os.path.isdir(path):
         return "it is a directory"
-    if not os.access(path if path.exists() else directory, os.W_OK):
-        return f"no permission to write {path if path.exists() else f'into {directory}'}"
+    place = path if os.path.exists(path) else directory
+    if not os.access(place, os.W_OK | (os.X_OK if place is directory else 0)):
+        return f"no permission to write {'into ' if place is directory else ''}{place}"
     return "unable to open database file"

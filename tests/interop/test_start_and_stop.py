@@ -130,10 +130,11 @@ def test_what_the_machine_does_not_allow_is_named_and_exit_code_1(tmp_path: Path
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write into directories that are read-only")
+@pytest.mark.parametrize("mode", [0o500, 0o000])
 @pytest.mark.parametrize("setting", ["log.dirs={}", "metadata.store.path={}/store"])
-def test_a_directory_that_is_read_only_is_named(tmp_path: Path, setting: str) -> None:
+def test_a_directory_that_may_not_be_written_is_named(tmp_path: Path, setting: str, mode: int) -> None:
     directory = tmp_path / "read-only"
-    directory.mkdir(mode=0o500)
+    directory.mkdir(mode=mode)
     listeners = "listeners=PLAINTEXT://127.0.0.1:0"
     done = pybroker("--override", listeners, "--override", setting.format(directory), cwd=tmp_path)
     assert done.returncode == 1
