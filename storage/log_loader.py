@@ -182,7 +182,11 @@ class _Loader:
         try:
             return LeaderEpochs(checkpoint_file.read_epochs(self.files, self._path(LEADER_EPOCH_FILE)))
         except (checkpoint_file.CorruptCheckpointError, ValueError) as error:
-            raise OSError(f"{self.topic_partition}: {error}") from error
+            path = self._path(LEADER_EPOCH_FILE)
+            raise OSError(
+                f"{path} is corrupt ({error}): remove it to go on without, or all of {self.directory} to have the "
+                "partition copied from another replica"
+            ) from error
 
     def _open_segments(self, entries: dict[str, Entry], snapshots: ProducerSnapshots) -> None:
         bases = _offsets(entries, LOG_SUFFIX)

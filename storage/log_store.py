@@ -18,8 +18,8 @@ from typing import Any
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
-from ..protocol.errors import KafkaError, KafkaStorageError
-from .files import Files, is_out_of_space
+from ..protocol.errors import CorruptRecordError, KafkaError, KafkaStorageError
+from .files import Files, is_out_of_descriptors, is_out_of_space, is_passing
 from .log import FlushPlan, Log
 from .log_config import LogConfig
 from .log_directory import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
@@ -31,7 +31,7 @@ from .meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
-from .no_space import NoSpaceError
+from .no_space import NoDescriptorsError, NoSpaceError
 from .partition_metadata import CorruptPartitionMetadataError
 from .strand import Strand
 from .topic_partition import (
@@ -81,6 +81,8 @@ class LogStore:
         self._renames: dict[TopicPartition, Callable[[], None]] = {}
         self.on_directory_failure: DirectoryFailureCallback | None = None
         """Called on the loop with the directory's path and the partitions that were in it."""
+        self.on_last_directory_failure: Callable[[LogDirectoriesError], None] | None = None
+        """Called on the loop after it, when no directory is left: the broker has nothing to serve any more."""
         self.run_later: LaterCallback | None = None
         """Set by the schedule; without it what is due later is done at once."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
@@ -191,6 +193,8 @@ class LogStore:
             return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start)
         except CorruptPartitionMetadataError as error:
             raise OSError(str(error)) from error
+        except CorruptRecordError as error:
+            raise OSError(f"{path} cannot be read: {error}") from error
 
     def _add(self, directory: LogDirectory, log: Log) -> None:
         tp = log.topic_partition
@@ -280,6 +284,8 @@ class LogStore:
             try:
                 log = self._load(directory, str(tp), tp, StartingPoint(clean_stop=True))
             except OSError as error:
+                if is_out_of_descriptors(error):
+                    raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
                 if is_out_of_space(error):
                     full.append(directory.path)
                     if not was_there:
@@ -429,7 +435,9 @@ class LogStore:
                 plan.run(self.files)
             except OSError as error:
                 directory = self._directory_of.get(log.topic_partition)
-                if directory is not None and not log.is_offline:
+                if is_out_of_descriptors(error):
+                    logger.warning("%s: not synced, to be tried again: %s", log.topic_partition, error)
+                elif directory is not None and not log.is_offline:
                     self.directory_failed(directory, f"{log.topic_partition}: cannot sync", error)
                 return
             now_ms = self._clock()
@@ -482,8 +490,8 @@ class LogStore:
         try:
             directory.write_checkpoint(name, offsets)
         except OSError as error:
-            if is_out_of_space(error):
-                logger.error("%s: no space left to write %s; the old one stays", directory.path, name)
+            if is_passing(error):
+                logger.error("%s: cannot write %s, the old one stays: %s", directory.path, name, error.strerror)
             else:
                 self.directory_failed(directory, f"cannot write {name}", error)
 
@@ -499,16 +507,26 @@ class LogStore:
             if not directory.is_online:
                 return
             directory.is_online = False
+            is_last = not self.online_directories()
             logs = [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]
         logger.error("log directory %s is offline with %d logs: %s: %s", directory.path, len(logs), what, error)
         for log in logs:
             log.mark_offline()
         directory.release()
         self._pool.post(self._tell_of_failure, directory.path, [log.topic_partition for log in logs])
+        if is_last:
+            self._pool.post(
+                self._tell_of_the_end,
+                LogDirectoriesError(f"no log directory is online any more: {directory.path}: {what}: {error}"),
+            )
 
     def _tell_of_failure(self, path: str, partitions: list[TopicPartition]) -> None:
         if self.on_directory_failure is not None:
             self.on_directory_failure(path, partitions)
+
+    def _tell_of_the_end(self, error: LogDirectoriesError) -> None:
+        if self.on_last_directory_failure is not None:
+            self.on_last_directory_failure(error)
 
     def _forget_logs_in(self, directory: LogDirectory) -> None:
         with self._lock:

@@ -31,16 +31,22 @@ def read_topic_id(files: Files, path: str) -> uuid.UUID | None:
         text = files.read_bytes(path).decode(errors="replace")
     except FileNotFoundError:
         return None
+    fields = dict(line.partition(":")[::2] for line in text.splitlines())
     try:
-        fields = dict(line.split(":", 1) for line in text.splitlines() if line)
         if int(fields["version"]) < 0:
             raise ValueError("unknown version")
         topic_id = parse_topic_id(fields["topic_id"].strip())
-    except (KeyError, ValueError) as error:
-        raise CorruptPartitionMetadataError(f"{path} cannot be read: {error}") from None
+    except KeyError as error:
+        raise CorruptPartitionMetadataError(_corrupt(path, f"it has no line {error.args[0]}")) from None
+    except ValueError as error:
+        raise CorruptPartitionMetadataError(_corrupt(path, str(error))) from None
     if topic_id.int == 0:
-        raise CorruptPartitionMetadataError(f"{path} has a zero topic id")
+        raise CorruptPartitionMetadataError(_corrupt(path, "its topic id is zero"))
     return topic_id
+
+
+def _corrupt(path: str, why: str) -> str:
+    return f"{path} is corrupt ({why}): remove it, and it is written anew when the topic is opened"
 
 
 def write_topic_id(files: Files, path: str, topic_id: uuid.UUID) -> None:

@@ -1,0 +1,97 @@
+"""What is said and done when log directories are lost, one by one or by what is in them."""
+
+import errno
+import logging
+import uuid
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.files import Files
+from pybroker.storage.log_store import LogDirectoriesError, LogStore
+from pybroker.storage.no_space import NoDescriptorsError
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
+from support.storage_faults import no_more_descriptors
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+TP = TopicPartition("topic", 0)
+OTHER = TopicPartition("other", 0)
+
+
+def open_store(*directories: Path) -> LogStore:
+    config = Config.load(f"log.dirs={','.join(map(str, directories))}\n")
+    return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
+
+
+def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a", tmp_path / "b")
+    told: list[str] = []
+    ends: list[LogDirectoriesError] = []
+    store.on_directory_failure = lambda path, partitions: told.append(path)
+    store.on_last_directory_failure = ends.append
+    first, second = store.directories
+    store.directory_failed(first, "cannot write", OSError(errno.EIO, "Input/output error"))
+    assert (told, ends) == ([first.path], [])
+    for _ in range(2):
+        store.directory_failed(second, "cannot sync", OSError(errno.EIO, "Input/output error"))
+    assert told == [first.path, second.path]
+    (end,) = ends
+    assert f"{second.path}: cannot sync: [Errno 5] Input/output error" in str(end)
+    store.release()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("partition.metadata", b"\x00\xffjunk"),
+        ("partition.metadata", b""),
+        ("partition.metadata", b"version: 0\ntopic_id: ?"),
+        ("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
+        ("leader-epoch-checkpoint", b"\xff"),
+        ("leader-epoch-checkpoint", b"0\n1\n-3 -5\n"),
+        ("leader-epoch-checkpoint", b"0\n7\n1 0\n"),
+    ],
+)
+def test_a_corrupt_file_is_named_with_what_to_do_and_doing_it_helps(
+    name: str, content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(tmp_path)
+    log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
+    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    store.close()
+    path = tmp_path / str(TP) / name
+    path.write_bytes(content)
+    with pytest.raises(LogDirectoriesError):
+        open_store(tmp_path)
+    (said,) = (record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR)
+    assert f"{path} is corrupt (" in said
+    assert "remove it" in said
+    assert "dictionary" not in said
+    assert "\n" not in said
+    path.unlink()
+    again = open_store(tmp_path)
+    log = again.get_or_create(TP, is_new=False, topic_id=uuid.UUID(int=5))
+    assert (log.topic_id, records_from(log)) == (uuid.UUID(int=5), [(0, b"x")])
+    again.release()
+
+
+def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    log = store.get_or_create(TP, is_new=True)
+    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    log.close_files()
+    store.in_background = lambda step: step()
+    with no_more_descriptors():
+        with pytest.raises(NoDescriptorsError):
+            store.get_or_create(OTHER, is_new=True)
+        store.flush_in_background(log)
+        store.checkpoint_recovery_points()
+        with pytest.raises(KafkaStorageError):
+            log.read(0, 100, 1, min_one_batch=True)
+    assert (store.offline_directories(), log.recovery_point) == ([], 0)
+    store.get_or_create(OTHER, is_new=True)
+    store.flush_in_background(log)
+    assert log.recovery_point == 1
+    store.close()
