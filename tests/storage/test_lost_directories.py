@@ -3,6 +3,7 @@
 import errno
 import logging
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,16 +83,19 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     log = store.get_or_create(TP, is_new=True)
     log.append_as_leader(batch_of("x"), 0, NOW_MS)
     log.close_files()
-    store.in_background = lambda step: step()
+    steps: list[Callable[[], None]] = []
+    store.in_background = steps.append
+    store.flush_in_background(log)
     with no_more_descriptors():
         with pytest.raises(NoDescriptorsError):
             store.get_or_create(OTHER, is_new=True)
-        store.flush_in_background(log)
+        steps.pop()()
         store.checkpoint_recovery_points()
         with pytest.raises(KafkaStorageError):
             log.read(0, 100, 1, min_one_batch=True)
     assert (store.offline_directories(), log.recovery_point) == ([], 0)
     store.get_or_create(OTHER, is_new=True)
     store.flush_in_background(log)
+    steps.pop()()
     assert log.recovery_point == 1
     store.close()
