@@ -165,7 +165,7 @@ class LogView(NamedTuple):
         first = max(segment.time_index.lookup(timestamp).offset, self.log_start_offset)
         position = segment.offset_index.lookup(first).position
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
-            if batch.max_timestamp < timestamp or batch.last_offset < self.log_start_offset:
+            if batch.max_timestamp < timestamp:
                 continue
             for record in read_records(batch):
                 if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.storage.files import Files
+from pybroker.storage.log_config import LogConfig
 from pybroker.storage.offset_index import OffsetIndex
 from pybroker.storage.time_index import TimeIndex
+from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 
 BASE = 1000
 
@@ -81,3 +83,38 @@ def test_time_index_keeps_only_growing_timestamps(
     assert len(index) == len(kept)
     assert index.last() == (kept[-1] if kept else (-1, BASE))
     index.close()
+
+
+def test_an_index_entry_falls_on_the_first_append_after_more_than_the_interval(tmp_path: Path) -> None:
+    size = len(batch_of("x"))
+    config = LogConfig(index_interval_bytes=2 * size)
+    log = open_log(tmp_path, config)
+    for number in range(8):
+        log.append_as_leader(batch_of("x", timestamp_ms=NOW_MS + number), 0, NOW_MS)
+    expected = [(3, 3 * size), (6, 6 * size)]  # LogSegment.append: bytesSinceLastIndexEntry > indexIntervalBytes
+    index = log.segments[0].offset_index
+    assert [index.entry(slot) for slot in range(len(index))] == expected
+    close_cleanly(log)
+    index = open_log(tmp_path, config, CRASHED).segments[0].offset_index
+    assert [index.entry(slot) for slot in range(len(index))] == expected
+
+
+@pytest.mark.parametrize(
+    ("index_interval_bytes", "expected"),
+    [(0, [(NOW_MS + 3, 1), (NOW_MS + 5, 5)]), (4096, [(NOW_MS + 5, 5)])],
+)
+def test_of_equal_timestamps_the_time_index_holds_the_first_batch(
+    index_interval_bytes: int, expected: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    config = LogConfig(index_interval_bytes=index_interval_bytes)
+    log = open_log(tmp_path, config)
+    for timestamp in (1, 3, 3, 2, 3, 5, 5):
+        log.append_as_leader(batch_of("x", timestamp_ms=NOW_MS + timestamp), 0, NOW_MS)
+    assert log.segments[0].max_timestamp == (NOW_MS + 5, 5)
+    start = close_cleanly(log)
+    for again in (open_log(tmp_path, config, start), open_log(tmp_path, config, CRASHED)):
+        index = again.segments[0].time_index
+        index.activate()
+        assert [index.entry(slot) for slot in range(len(index))] == expected
+        assert again.segments[0].max_timestamp == (NOW_MS + 5, 5)
+        again.close()
