@@ -77,7 +77,9 @@ async def test_without_a_leader_the_coordinator_is_not_available(version: int) -
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.FIND_COORDINATOR, first=1))
-async def test_transactions_that_are_not_served_are_refused_for_good(version: int) -> None:
+async def test_transactions_that_are_not_served_are_refused_for_good(
+    version: int, caplog: pytest.LogCaptureFixture
+) -> None:
     request = ask(version, "tx", key_type=CoordinatorType.TRANSACTION)
     response = await call(FindCoordinator(Cluster().directory), version, request)
     found = response.coordinators[0] if version >= 4 else response
@@ -86,6 +88,7 @@ async def test_transactions_that_are_not_served_are_refused_for_good(version: in
     final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if version <= 2 else ErrorCode.UNSUPPORTED_VERSION
     assert found.error_code == final
     assert "transactions" in found.error_message
+    assert "asks for transactions, which this broker does not serve" in caplog.text
 
 
 async def test_transactions_are_found_when_they_are_served() -> None:
