@@ -1,11 +1,9 @@
 """What Kafka's users build on: queue and broadcast, at most once and at least once."""
 
-from collections.abc import Iterator
-from itertools import islice
-
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.admin import NewTopic
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 RECORDS = [f"job {n}" for n in range(20)]
 
@@ -13,52 +11,57 @@ RECORDS = [f"job {n}" for n in range(20)]
 @pytest.fixture
 def topic(servers: str, topic: str) -> str:
     """An empty topic of two partitions."""
-    admin = KafkaAdminClient(bootstrap_servers=servers)
-    admin.create_topics([NewTopic(topic, 2, 1)])
-    admin.close()
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
     return topic
 
 
 def produce(servers: str, topic: str) -> None:
     """Sends RECORDS to the two partitions in turn."""
-    producer = KafkaProducer(bootstrap_servers=servers)
+    producer = Producer({"bootstrap.servers": servers})
     for n, record in enumerate(RECORDS):
-        producer.send(topic, record.encode(), partition=n % 2)
-    producer.close()
+        producer.produce(topic, record, partition=n % 2)
+    assert producer.flush() == 0
 
 
 class Reader:
     """A member of a group that commits only when it is told to."""
 
     def __init__(self, servers: str, topic: str, group: str) -> None:
-        self._consumer = KafkaConsumer(
-            topic,
-            bootstrap_servers=servers,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=100,
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms": 100,
+            }
         )
+        self._consumer.subscribe([topic])
 
     def partitions(self) -> int:
         """How many it owns, after a moment in which it takes part in the group's life. The topic must be empty."""
-        assert not self._consumer.poll(timeout_ms=50)
+        assert self._consumer.poll(0.05) is None
         return len(self._consumer.assignment())
 
     def take(self, amount: int) -> list[str]:
-        return list(islice(self._records(), amount))
-
-    def _records(self) -> Iterator[str]:
-        while True:
-            for batch in self._consumer.poll(timeout_ms=1000, max_records=1).values():
-                yield from (record.value.decode() for record in batch)
+        taken: list[str] = []
+        while len(taken) < amount:
+            message = self._consumer.poll()
+            assert message is not None
+            assert message.error() is None, message.error()
+            value = message.value()
+            assert value is not None
+            taken.append(value.decode())
+        return taken
 
     def commit(self) -> None:
-        self._consumer.commit()
+        """Everything that was taken."""
+        self._consumer.commit(asynchronous=False)
 
     def close(self) -> None:
         """Leaves without a commit, as a process does that ends too early."""
-        self._consumer.close(autocommit=False)
+        self._consumer.close()
 
 
 def test_as_a_queue_each_record_goes_to_one_member_of_the_group(servers: str, topic: str, group: str) -> None:

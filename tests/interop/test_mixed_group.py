@@ -45,6 +45,8 @@ def test_three_clients_share_partitions_and_hand_them_over_without_loss(
     second.leave()
     shared_by(6)
     third.leave()
+    for member in membership.members:
+        member.thread.join()
     producer.close()
     committed = admin.list_group_offsets(group)[group]
     admin.close()
