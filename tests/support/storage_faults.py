@@ -1,6 +1,7 @@
 """A file system that fails on demand."""
 
 import errno
+import gc
 import os
 import resource
 from collections.abc import Iterator, Sequence
@@ -79,6 +80,8 @@ class FaultyFile(File):
 @contextmanager
 def no_more_descriptors() -> Iterator[None]:
     """This process can open a file only when it closes one that was open before."""
+    gc.collect()  # files that earlier tests left open must not be closed meanwhile
+    gc.disable()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = max(map(int, os.listdir("/dev/fd"))) + 1
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -92,3 +95,4 @@ def no_more_descriptors() -> Iterator[None]:
         for descriptor in taken:
             os.close(descriptor)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        gc.enable()
