@@ -2,8 +2,7 @@
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from support.topics import create_topic
 
 RECORDS = [f"job {n}" for n in range(20)]
 
@@ -11,8 +10,7 @@ RECORDS = [f"job {n}" for n in range(20)]
 @pytest.fixture
 def topic(servers: str, topic: str) -> str:
     """An empty topic of two partitions."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
+    create_topic(servers, topic, 2)
     return topic
 
 

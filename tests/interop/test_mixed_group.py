@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
 from support.group_members import ASSIGNORS, ConfluentMember, JavaMember, KafkaPythonMember, Membership
+from support.topics import create_topic
 
 PARTITIONS = 6
 
@@ -15,8 +15,7 @@ PARTITIONS = 6
 def test_three_clients_share_partitions_and_hand_them_over_without_loss(
     servers: str, topic: str, group: str, assignor: str, tmp_path: Path
 ) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=servers)
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+    create_topic(servers, topic, PARTITIONS)
     producer = KafkaProducer(bootstrap_servers=servers)
     numbers = count()
     sent: set[tuple[int, int]] = set()
@@ -48,6 +47,7 @@ def test_three_clients_share_partitions_and_hand_them_over_without_loss(
     for member in membership.members:
         member.thread.join()
     producer.close()
+    admin = KafkaAdminClient(bootstrap_servers=servers)
     committed = admin.list_group_offsets(group)[group]
     admin.close()
     ends = {TopicPartition(topic, one): offset + 1 for one, offset in sorted(sent)}

@@ -2,8 +2,7 @@
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from support.topics import create_topic
 
 
 class Member:
@@ -73,8 +72,7 @@ class TwoMembers:
 @pytest.fixture
 def topic(servers: str, topic: str) -> str:
     """A topic of two partitions."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
+    create_topic(servers, topic, 2)
     return topic
 
 

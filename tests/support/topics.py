@@ -1,0 +1,22 @@
+"""Topics for tests that talk to a real broker."""
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+__all__ = ["create_topic", "grow_topic"]
+
+
+def _admin(servers: str) -> AdminClient:
+    # A broker that has only just started may not know its controller yet: then librdkafka waits for its next refresh.
+    return AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
+
+
+def create_topic(servers: str, topic: str, partitions: int) -> None:
+    admin = _admin(servers)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+
+
+def grow_topic(servers: str, topic: str, partitions: int) -> None:
+    """``partitions`` is what it has afterwards."""
+    admin = _admin(servers)
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
