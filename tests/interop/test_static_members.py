@@ -16,6 +16,7 @@ class Member:
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "heartbeat.interval.ms": 100,
+                "session.timeout.ms": 10_000,
                 **({"group.instance.id": instance} if instance else {}),
             }
         )
