@@ -149,7 +149,8 @@ class Member(threading.Thread):
     def run(self) -> None:
         try:
             while not self._leave.is_set():
-                for batch in self._consumer.poll(timeout_ms=100, max_records=20).values():
+                # Longer than a rebalance takes: kafka-python 3.0 drops a join's answer that comes between two polls.
+                for batch in self._consumer.poll(timeout_ms=2000, max_records=20).values():
                     self._seen.update(record.value for record in batch)
                     self.read_something.set()
                     self._consumer.commit()
