@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Run | None) -> int:
-    config = Config.load(arguments.config or "", _overrides(arguments.override))
+    config = Config.load(arguments.config or "", _overrides(arguments.override), place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
     log_to_stderr(arguments.log_level)

@@ -15,8 +15,8 @@ from ..config.config import HIDDEN, Config, Given, base_setting
 from ..config.config_error import ConfigError
 from ..config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from ..config.dynamic_layers import DynamicLayers
-from ..config.notices import notices_of
-from ..config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
+from ..config.notices import notices_of, setting_taken
+from ..config.table import BROKER_SETTINGS
 from ..config.values import trim
 
 __all__ = ["DynamicConfig", "Reaction"]
@@ -132,8 +132,9 @@ def _tell_of(config: Config, name: str) -> None:
     if given is None:
         logger.info("%s is not set any more%s", name, f": {config.text(name)}" if name in BROKER_SETTINGS else "")
         return
-    setting = config.setting(name) or DYNAMIC_ONLY_SETTINGS.get(name)
-    shown = HIDDEN if setting is None or setting.is_secret else trim(given.text)
-    logger.info("%s is %s now (%s)", name, shown, given.place)
+    setting = setting_taken(config, name)
+    if setting is not None:
+        shown = HIDDEN if setting.is_secret else trim(given.text)
+        logger.info("%s is %s now (%s)", name, shown, given.place)
     for line in notices_of(config, name):
         logger.warning("%s", line)

@@ -8,6 +8,7 @@ of the process changed.
 """
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Awaitable, Generator, Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from ..config.config import Config
+from ..config.config_error import ConfigError
+from ..config.notices import notices, why_ignored
 from ..storage.files import Files, allowed_log_files
 from .address import local_address
 from .environment import Environment
@@ -24,6 +27,8 @@ from .server import BrokerServer
 
 __all__ = ["BlockingBroker", "Broker"]
 
+logger = logging.getLogger(__name__)
+
 _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
 
@@ -32,14 +37,18 @@ class Broker:
 
     What ``config`` (settings by Kafka's names) leaves out is chosen for a guest: without ``listeners`` the broker
     listens on a free port of 127.0.0.1, without ``log.dirs`` or ``log.dir`` its data is in a temporary directory that
-    goes when it is closed. Otherwise defaults are those of ``pybroker``. Raises ConfigError.
+    goes when it is closed. Otherwise defaults are those of ``pybroker``. Raises ConfigError, also for a name in a
+    mapping that is no setting's: it is a slip of the program's. (A file that ``Config.load`` read may be meant for
+    Kafka and its plug-ins.) A setting that does not do what it says is a warning in the log.
 
     After ``stop`` or ``kill`` it may be started again, with its data and on its port.
     """
 
-    def __init__(self, config: Config | Mapping[str, str] | None = None) -> None:
+    def __init__(self, config: Config | Mapping[str, str | float] | None = None) -> None:
         if not isinstance(config, Config):
-            config = Config.load("", {name: str(value) for name, value in (config or {}).items()})
+            config = _config_of(config or {})
+        for line in notices(config):
+            logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else config.with_overrides({"listeners": _ANY_FREE_PORT})
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -268,6 +277,14 @@ class _Settled:
     def __await__(self) -> Generator[Any, None, None]:
         if self._broker is not None:
             yield from self._broker._settle().__await__()
+
+
+def _config_of(settings: Mapping[str, str | float]) -> Config:
+    texts = {name: str(value) for name, value in settings.items()}
+    config = Config.load("", texts, place="given to Broker")
+    if config.unknown:
+        raise ConfigError("; ".join(f"{name} (given to Broker): {why_ignored(name)}" for name in config.unknown))
+    return config
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

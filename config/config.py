@@ -102,27 +102,27 @@ class Config(TypedValues):
             _parse(setting, name, value)
 
     @classmethod
-    def load(cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None) -> "Config":
+    def load(
+        cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+    ) -> "Config":
         """Read settings, check them, and refuse those that promise what is not there.
 
         Args:
             properties: a file, or the text of one.
             overrides: values by name that stand above the file's.
+            place: what errors and warnings call the place where the overrides were given.
 
         Raises:
             ConfigError: one plain line: the name, the value, what is allowed.
         """
-        return cls.unchecked(properties, overrides)._checked()
+        return cls.unchecked(properties, overrides, place=place)._checked()
 
     @classmethod
-    def unchecked(cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None) -> "Config":
+    def unchecked(
+        cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+    ) -> "Config":
         """``load`` without the checks that look at several settings, and without the refusals."""
-        if isinstance(properties, Path):
-            lines, source = read_properties(properties), properties.name
-        else:
-            lines, source = parse_properties(properties), "settings"
-        given = {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
-        given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in (overrides or {}).items()})
+        given = {**_given_in(properties), **_given_above(overrides or {}, place)}
         return cls(given, file=properties if isinstance(properties, Path) else None)
 
     def with_overrides(self, overrides: Mapping[str, str]) -> "Config":
@@ -131,8 +131,7 @@ class Config(TypedValues):
         Raises:
             ConfigError: as ``load``.
         """
-        given = dict(self._static)
-        given.update({name: Given(text, Source.OVERRIDE, "--override") for name, text in overrides.items()})
+        given = {**self._static, **_given_above(overrides, "override")}
         return Config(given, self.dynamic, self.file)._checked()
 
     def with_dynamic(self, dynamic: DynamicLayers) -> "Config":
@@ -159,8 +158,8 @@ class Config(TypedValues):
         """
         if self.file is None:
             return self
-        overrides = {name: given.text for name, given in self._static.items() if given.source is Source.OVERRIDE}
-        return Config.load(self.file, overrides)
+        overrides = {name: given for name, given in self._static.items() if given.source is Source.OVERRIDE}
+        return Config({**_given_in(self.file), **overrides}, file=self.file)._checked()
 
     def _checked(self) -> "Config":
         check_refusals(self)
@@ -315,6 +314,18 @@ def base_setting(name: str) -> Setting | None:
     if base not in BROKER_SETTINGS:
         base = next((suffix for suffix in _BASES_BEHIND_A_MECHANISM if base.endswith("." + suffix)), base)
     return BROKER_SETTINGS.get(base)
+
+
+def _given_in(properties: str | Path) -> dict[str, Given]:
+    if isinstance(properties, Path):
+        lines, source = read_properties(properties), properties.name
+    else:
+        lines, source = parse_properties(properties), "settings"
+    return {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
+
+
+def _given_above(overrides: Mapping[str, str], place: str) -> dict[str, Given]:
+    return {name: Given(text, Source.OVERRIDE, place) for name, text in overrides.items()}
 
 
 def _given_cluster_wide(dynamic: DynamicLayers) -> dict[str, Given]:

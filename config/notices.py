@@ -37,10 +37,15 @@ def notices(config: "Config") -> list[str]:
 
 def notices_of(config: "Config", name: str) -> list[str]:
     """What to tell of one setting that was given: nothing, or one line."""
-    setting = config.setting(name)
-    if setting is None and name in config.dynamic:
-        setting = DYNAMIC_ONLY_SETTINGS.get(name)
+    setting = setting_taken(config, name)
     return _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
+
+
+def setting_taken(config: "Config", name: str) -> Setting | None:
+    """The setting that was given under the name, where it was given; None: it is ignored."""
+    if name in config.dynamic and name in DYNAMIC_ONLY_SETTINGS:
+        return DYNAMIC_ONLY_SETTINGS[name]
+    return config.setting(name)
 
 
 def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
@@ -59,16 +64,20 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
 
 
 def _of_unknown(config: "Config", name: str) -> str:
-    where = f"{name} ({config.given[name].place})"
+    return f"{name} ({config.given[name].place}) is ignored: {why_ignored(name)}"
+
+
+def why_ignored(name: str) -> str:
+    """What is wrong with a name under which a broker has no setting at the start, and what may be meant by it."""
     if name in FORMER_NAMES:
-        return f"{where} is ignored, Kafka took it away long ago: {FORMER_NAMES[name]}"
+        return f"Kafka took it away long ago: {FORMER_NAMES[name]}"
     if name in DYNAMIC_ONLY_SETTINGS:
-        return f"{where} is ignored: it is set while the broker runs, by kafka-configs"
+        return "it is set while the broker runs, by kafka-configs"
     if name in TOPIC_SETTINGS:
         synonyms = TOPIC_SETTINGS[name].synonyms
         hint = f"; for topics without it the broker has {synonyms[0]}" if synonyms else ""
-        return f"{where} is ignored: it is a setting of topics{hint}"
+        return f"it is a setting of topics{hint}"
     import difflib  # only here: it costs more to import than all the rest of this room
 
     close = difflib.get_close_matches(name, BROKER_SETTINGS, n=1, cutoff=0.8)
-    return f"{where} is ignored: there is no such setting" + (f"; is {close[0]} meant?" if close else "")
+    return "there is no such setting" + (f"; is {close[0]} meant?" if close else "")

@@ -134,6 +134,10 @@ async def test_each_change_is_one_line_and_secrets_stay_out_of_it(caplog: pytest
     await dynamic.take({}, per_broker=True)
     assert "hunter2" not in caplog.text
     lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if "plugin.secret" in line] == [
+        "plugin.secret (set for this broker while running) is ignored: there is no such setting",
+        "plugin.secret is not set any more",
+    ]
     assert "num.io.threads is 9 now (set for this broker while running)" in lines
     assert "num.io.threads is not set any more: 8" in lines
     assert "listener.name.x.max.connections is not set any more" in lines
@@ -159,6 +163,25 @@ async def test_of_the_file_what_may_change_is_taken(tmp_path: Path, caplog: pyte
     assert "num.partitions has changed: that needs a restart" in caplog.text
     await dynamic.take({}, per_broker=True)
     assert dynamic.config.int("log.segment.bytes") == 2000
+
+
+async def test_what_is_ignored_in_the_file_is_not_said_to_be_in_force(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    file = tmp_path / "server.properties"
+    file.write_text("")
+    dynamic = DynamicConfig(Config.load(file, {"num.partitions": "3"}, place="given by the test"))
+    file.write_text("num.partition=2\nleader.replication.throttled.rate=5\nlog.segment.bytes=2000")
+    caplog.clear()
+    await dynamic.reload(offload)
+    assert [record.getMessage() for record in caplog.records[1:]] == [
+        "log.segment.bytes is 2000 now (server.properties line 3)",
+        "num.partition (server.properties line 1) is ignored: there is no such setting; is num.partitions meant?",
+        "leader.replication.throttled.rate (server.properties line 2) is ignored: it is set while the broker runs, by "
+        "kafka-configs",
+    ]
+    assert dynamic.config.given["num.partitions"].place == "given by the test"
 
 
 @pytest.mark.parametrize("text", ["num.io.threads=many", "num.io.threads=5\nmax.connections.per.ip=0", "a=\\u12"])

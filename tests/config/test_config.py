@@ -257,7 +257,7 @@ def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
         ("num.network.threads=3", "num.network.threads (settings line 1) has no meaning here: one event loop"),
         ("log.cleanup.policy=compact", "log.cleanup.policy (settings line 1) is acted on in part"),
         ("listener.name.plaintext.socket.request.max.bytes=5", "not acted on yet: socket.request.max.bytes holds for"),
-        ("port=9093", "port (settings line 1) is ignored, Kafka took it away long ago: use listeners"),
+        ("port=9093", "port (settings line 1) is ignored: Kafka took it away long ago: use listeners"),
         ("retention.ms=5", "it is a setting of topics; for topics without it the broker has log.retention.ms"),
         ("leader.replication.throttled.rate=5", "set while the broker runs"),
         ("num.partition=5", "num.partition (settings line 1) is ignored: there is no such setting; is num.partitions"),
