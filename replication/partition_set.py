@@ -26,7 +26,7 @@ from ..protocol.errors import (
 from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
 from ..storage.invariant import InvariantError
-from ..storage.log import LeaderAppend, LogAppendInfo
+from ..storage.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
 from .append import AppendResult

@@ -17,8 +17,9 @@ from .batch_span import check_batch, read_batches
 from .files import Entry, Files
 from .index_check import active_segment_fault, closed_segment_fault
 from .leader_epochs import LeaderEpochs
-from .log import LEADER_EPOCH_FILE, Log
+from .log import Log
 from .log_config import LogConfig
+from .log_files import LEADER_EPOCH_FILE, LogFiles, mark_segments_deleted
 from .log_host import LogHost
 from .offset_index import MAX_RELATIVE_OFFSET
 from .producer_recovery import apply_batch, rebuild_producer_state
@@ -109,9 +110,8 @@ class _Loader:
         state = self._load_producers(snapshots, log_start_offset, next_offset)
         recovery_point = next_offset if self.start.clean_stop else min(self.start.recovery_point, next_offset)
         return Log(
-            self.files,
+            LogFiles(self.files, self.host, self.directory, self.topic_partition, snapshots),
             self.host,
-            self.directory,
             self.topic_partition,
             self.config,
             self.segments,
@@ -120,7 +120,6 @@ class _Loader:
             recovery_point,
             self.epochs,
             state,
-            snapshots,
             partition_metadata.read_topic_id(self.files, self._path(partition_metadata.FILE_NAME)),
             self.now_ms,
         )
@@ -313,11 +312,7 @@ class _Loader:
     def _drop(self, segments: list[Segment], snapshots: ProducerSnapshots, why: str) -> None:
         bases = [segment.base_offset for segment in segments]
         logger.warning("%s: deleting the segments %s: %s", self.topic_partition, bases, why)
-        paths: list[str] = []
-        for segment in segments:
-            paths += segment.mark_deleted()
-            paths += snapshots.mark_deleted(segment.base_offset)
-            segment.close_files()
+        paths = mark_segments_deleted(segments, snapshots)
         self.host.delete_later(paths, self.config.file_delete_delay_ms)
 
     def _drop_what_ends_before_the_start(self, snapshots: ProducerSnapshots) -> None:

@@ -20,7 +20,8 @@ from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.errors import CorruptRecordError, KafkaError, KafkaStorageError
 from .files import Files, is_out_of_descriptors, is_out_of_space, is_passing
-from .log import FlushPlan, Log
+from .flush_plan import FlushPlan
+from .log import Log
 from .log_config import LogConfig
 from .log_directory import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
 from .log_loader import StartingPoint, load_log

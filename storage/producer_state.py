@@ -140,6 +140,24 @@ class ProducerState:
 
     # --- checks: nothing changes --------------------------------------------------------------------------------
 
+    def check(self, updates: Iterable[DataBatch | EndMarker], origin: AppendOrigin) -> BatchMetadata | None:
+        """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
+
+        Raises what `check_batch` and `check_marker` raise. Of what replication brings nothing is checked.
+        """
+        if origin is AppendOrigin.REPLICATION:
+            return None
+        for update in updates:
+            if isinstance(update, EndMarker):
+                self.check_marker(update)
+                continue
+            if origin is AppendOrigin.CLIENT:
+                known = self.find_duplicate(update)
+                if known is not None:
+                    return known
+            self.check_batch(update, origin)
+        return None
+
     def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
         """The stored batch that `batch` repeats, if it is among the last five of the same epoch."""
         entry = self.producers.get(batch.producer_id)

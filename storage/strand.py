@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import KafkaError
-from .log import FollowerAppend, LeaderAppend, Log, LogAppendInfo
+from .log import Log
+from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from .worker_pool import Pool
 
 logger = logging.getLogger(__name__)
@@ -145,9 +146,7 @@ def _is_append(item: Any) -> bool:
 
 def _run_append(log: Log, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | Exception:
     try:
-        if isinstance(append, LeaderAppend):
-            return log.append_as_leader(append.records, append.leader_epoch, append.now_ms, append.origin)
-        return log.append_as_follower(append.records, append.now_ms, append.leader_epoch)
+        return log.append(append)
     except KafkaError as error:
         return error
     except Exception as error:

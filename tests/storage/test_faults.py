@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from support.storage_faults import FaultyFiles, no_more_descriptors

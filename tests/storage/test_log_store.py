@@ -13,7 +13,8 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files import DirectoryLockedError, Files
-from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
 from pybroker.storage.meta_properties import MetaPropertiesError
 from pybroker.storage.store_schedule import StoreSchedule

@@ -11,7 +11,8 @@ from pybroker.protocol.errors import (
     TransactionCoordinatorFencedError,
 )
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
 from pybroker.storage.producer_state import AppendOrigin, BatchMetadata, ProducerEntry

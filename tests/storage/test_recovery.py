@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
-from pybroker.storage.log import LeaderAppend
+from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_loader import StartingPoint
 from pybroker.storage.segment import file_name

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, NotLeaderOrFollowerError
-from pybroker.storage.log import LeaderAppend, Log, LogAppendInfo
+from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.strand import SMALL_APPEND_BYTES, InlineBudget, Strand
 from pybroker.storage.worker_pool import WorkerPool
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from

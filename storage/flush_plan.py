@@ -1,0 +1,49 @@
+"""What has to be synced so that a log is durable up to an offset."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .files import File, Files
+from .log_view import LogView
+from .producer_snapshots import ProducerSnapshots
+
+
+class FlushPlan(NamedTuple):
+    """What to sync, without the strand, so that the log is durable before `end_offset`."""
+
+    targets: list[str | File]
+    directory: str | None
+    end_offset: int
+    truncation_count: int
+
+    def run(self, files: Files) -> None:
+        """Sync all of it. Raises OSError."""
+        for target in self.targets:
+            if isinstance(target, str):
+                files.sync_path(target)
+            else:
+                target.sync()
+        if self.directory is not None:
+            files.sync_directory(self.directory)
+
+
+def plan_flush(
+    view: LogView, snapshots: ProducerSnapshots, recovery_point: int, truncation_count: int, *, with_active: bool
+) -> FlushPlan | None:
+    """For what lies behind `recovery_point`, the active segment only when asked for; None when there is nothing.
+
+    Writes what the indexes hold back; raises OSError.
+    """
+    end_offset = view.log_end_offset if with_active else view.base_offsets[-1]
+    if end_offset <= recovery_point:
+        return None
+    first = max(view.slot_of(recovery_point), 0)
+    segments = view.segments[first:] if with_active else view.segments[first:-1]
+    targets: list[str | File] = []
+    for segment in segments:
+        targets.extend(segment.sync_targets())
+        if segment.base_offset in snapshots.offsets:
+            targets.append(snapshots.path(segment.base_offset))
+    has_new_files = any(segment.base_offset >= recovery_point for segment in segments)
+    return FlushPlan(targets, snapshots.directory if has_new_files else None, end_offset, truncation_count)

@@ -1,0 +1,162 @@
+"""The files of one log: the steps on its directory, and what a step that failed means.
+
+What failed for want of space or of file descriptors may work later. Any other I/O error leaves a file in an unknown
+state: the log directory goes offline, with all logs in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from ..protocol.errors import KafkaStorageError
+from . import checkpoint_file, partition_metadata
+from .files import Files, is_out_of_descriptors, is_passing
+from .leader_epochs import EpochEntry
+from .log_config import LogConfig
+from .log_host import LogHost
+from .no_space import NoDescriptorsError, NoSpaceError
+from .producer_snapshots import ProducerSnapshots
+from .producer_state import ProducerState
+from .segment import Segment
+from .topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
+T = TypeVar("T")
+
+
+class LogFiles:
+    """See the module's text. What fails raises KafkaStorageError; NoSpaceError and NoDescriptorsError are such."""
+
+    def __init__(
+        self,
+        files: Files,
+        host: LogHost,
+        directory: str,
+        topic_partition: TopicPartition,
+        snapshots: ProducerSnapshots,
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.snapshots = snapshots
+        self.is_offline = False
+        self.is_closed = False
+        self.is_full = False
+        """The last write found no space. Cleared by the next one that does."""
+        self.are_epochs_written = True
+        """False when the leader epochs have changed and there was no space for their file."""
+        self._host = host
+        self._topic_partition = topic_partition
+
+    # --- failure ------------------------------------------------------------------------------------------------
+
+    def check_online(self) -> None:
+        """Raise KafkaStorageError unless the log may be changed."""
+        if self.is_offline:
+            raise self.offline_error()
+        if self.is_closed:
+            raise KafkaStorageError(f"{self._topic_partition}: the log is closed")
+
+    def offline_error(self) -> KafkaStorageError:
+        return KafkaStorageError(f"{self._topic_partition}: its log directory is offline")
+
+    def guard(self, what: str, step: Callable[[], T], *, may_be_full: bool = True) -> T:
+        """Run a step on files; an OSError takes the directory offline, unless the same step may work later."""
+        try:
+            return step()
+        except OSError as error:
+            if is_out_of_descriptors(error) or (may_be_full and is_passing(error)):
+                raise self.passing_error(error) from error
+            raise self.failed(what, error) from error
+
+    def failed(self, what: str, error: OSError) -> KafkaStorageError:
+        """Take the directory offline; return what to raise."""
+        self.is_offline = True
+        self._host.directory_failed(f"{self._topic_partition}: {what} in {self.directory}", error)
+        return KafkaStorageError(f"{self._topic_partition}: {what}: {error}")
+
+    def passing_error(self, error: OSError) -> NoSpaceError:
+        """Note a full disk; return what to raise."""
+        if is_out_of_descriptors(error):
+            return NoDescriptorsError(f"{self._topic_partition}: no file descriptor left ({error})")
+        if not self.is_full:
+            logger.error(
+                "%s: no space left in %s: appends are refused until there is", self._topic_partition, self.directory
+            )
+        self.is_full = True
+        return NoSpaceError(f"{self._topic_partition}: no space left on device ({error})")
+
+    # --- segments and snapshots ---------------------------------------------------------------------------------
+
+    def create_segment(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+        """A new active segment."""
+        segment = self.guard(
+            "cannot make a segment", lambda: Segment.create(self.files, self.directory, base_offset, config, now_ms)
+        )
+        self.draw_roll_jitter(segment, config)
+        return segment
+
+    def draw_roll_jitter(self, segment: Segment, config: LogConfig) -> None:
+        """Give `segment`, which becomes active, its share of `segment.jitter.ms`."""
+        segment.roll_jitter_ms = self._host.roll_jitter_ms(min(config.segment_jitter_ms, config.segment_ms))
+
+    def take_snapshot(self, state: ProducerState, *, sync: bool) -> None:
+        """Write the producers' state at its end offset, unless that snapshot is there."""
+        self.guard("cannot write a producer snapshot", lambda: self.snapshots.take(state, sync=sync))
+
+    def delete_segments(self, segments: Iterable[Segment], delay_ms: int) -> None:
+        """Rename the files to `.deleted`; they go for good after `delay_ms`, when readers had time to finish."""
+        paths = self.guard("cannot rename deleted segments", lambda: mark_segments_deleted(segments, self.snapshots))
+        if paths:
+            self._host.delete_later(paths, delay_ms)
+
+    def close_segments(self, segments: Sequence[Segment]) -> None:
+        """Write the active segment's last index entries, let go of all files, and refuse changes from now on."""
+        for segment in segments[:-1]:
+            segment.close_files()
+        self.guard("cannot write an index", segments[-1].close)
+        self.is_closed = True
+
+    # --- the directory's own files ------------------------------------------------------------------------------
+
+    def write_epochs(self, entries: Sequence[EpochEntry]) -> None:
+        path = os.path.join(self.directory, LEADER_EPOCH_FILE)
+        self.are_epochs_written = False
+        self.guard("cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self.files, path, entries))
+        self.are_epochs_written = True
+
+    def write_topic_id(self, topic_id: uuid.UUID) -> None:
+        path = os.path.join(self.directory, partition_metadata.FILE_NAME)
+        self.guard("cannot write the topic id", lambda: partition_metadata.write_topic_id(self.files, path, topic_id))
+
+    def rename_directory(self, directory: str, segments: Iterable[Segment]) -> None:
+        """Move the directory, with `segments` in it, to another name in the same log directory."""
+
+        def rename() -> None:
+            self.files.rename(self.directory, directory)
+            self.files.sync_directory(os.path.dirname(directory))
+
+        self.guard("cannot rename the directory", rename, may_be_full=False)
+        self.directory = directory
+        self.snapshots.directory = directory
+        for segment in segments:
+            segment.move_to(directory)
+
+    def delete_directory(self) -> None:
+        """Remove the directory and all that is in it."""
+        self.guard("cannot delete", lambda: self.files.delete_tree(self.directory), may_be_full=False)
+
+
+def mark_segments_deleted(segments: Iterable[Segment], snapshots: ProducerSnapshots) -> list[str]:
+    """Rename the segments' files and their producer snapshots to `.deleted`; return the new paths."""
+    paths: list[str] = []
+    for segment in segments:
+        paths += segment.mark_deleted()
+        paths += snapshots.mark_deleted(segment.base_offset)
+        segment.close_files()
+    return paths
