@@ -6,6 +6,7 @@ from interop.side_by_side import (
     admin_oddities,
     admin_scenarios,
     config_scenarios,
+    deleted_topic_scenarios,
     fetch_scenarios,
     frame_scenarios,
     group_scenarios,
@@ -27,6 +28,7 @@ SCENARIOS: list[Scenario] = [
     *offset_scenarios.SCENARIOS,
     *group_scenarios.SCENARIOS,
     *config_scenarios.SCENARIOS,
+    *deleted_topic_scenarios.SCENARIOS,
     *admin_scenarios.SCENARIOS,
     *admin_oddities.SCENARIOS,
 ]
