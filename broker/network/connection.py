@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, resources: LoopResources, owner: ConnectionOwner) -> None:
         self._resources = resources
         self._owner = owner
-        self._reader = FrameReader(resources.read_buffer, resources.settings.max_request_bytes)
+        self._reader = FrameReader(resources.read_buffer, resources.settings.max_request_bytes, resources.spent_frames)
         self._max_parked = resources.settings.max_parked_requests
         self.last_active_s = 0.0
         self.is_admitted = False

@@ -7,17 +7,20 @@ Who owns which buffer:
 - All connections of a loop read into one shared buffer: ``get_buffer`` and ``received`` run back to back, nobody else
   gets in between. What is in it is gone after ``received``. So an idle connection holds no buffer at all.
 - A frame that is whole in there is copied into a bytearray of its own.
-- Of a frame that is not, the bytes at hand go into a bytearray of its own, and the rest is received right into that.
-  After such a frame, the next read takes only the first few bytes into the shared buffer: a stream of big frames is
-  received (all but those bytes) without a copy.
+- Of a frame that is not, the bytes at hand go into a bytearray of its own (a spent one where there is one), and the
+  rest is received right into that. After such a frame, the next read takes only the first few bytes into the shared
+  buffer: a stream of big frames is received (all but those bytes) without a copy.
 
 A size is a promise nobody has to keep. The frame's bytearray grows as the bytes come: it is never more than twice what
-has arrived (nor more than 1 MiB, and the eighth that bytearray adds, over it), or ``FIRST_ALLOCATION``. It is only
-resized in ``get_buffer``: in ``received``, the loop still has it pinned. Growing costs little: 25 µs for 1 MiB, 0.6 ms
-for 16 MiB; bigger steps, or fresh ``bytes`` to append, cost up to 20 times that in page faults.
+has arrived (nor more than 1 MiB, and the eighth that bytearray adds, over it), or ``FIRST_ALLOCATION``, or what a spent
+frame had already. It is only resized in ``get_buffer``: in ``received``, the loop still has it pinned. Growing costs
+little: 25 µs for 1 MiB, 0.6 ms for 16 MiB; bigger steps, or fresh ``bytes`` to append, cost up to 20 times that in page
+faults.
 """
 
 from struct import Struct
+
+from .spent_frames import SpentFrames
 
 __all__ = ["FIRST_ALLOCATION", "FrameReader", "FrameSizeError", "new_shared_buffer"]
 
@@ -58,10 +61,11 @@ class FrameReader:
     complete now.
     """
 
-    __slots__ = ("_filled", "_frame", "_max_size", "_prefix", "_shared", "_short_read", "_size", "held_bytes")
+    __slots__ = ("_filled", "_frame", "_max_size", "_prefix", "_shared", "_short_read", "_size", "_spent", "held_bytes")
 
-    def __init__(self, shared_buffer: bytearray, max_frame_size: int) -> None:
+    def __init__(self, shared_buffer: bytearray, max_frame_size: int, spent: SpentFrames) -> None:
         self._shared = shared_buffer
+        self._spent = spent
         self._max_size = max_frame_size
         self._prefix = b""  # up to three bytes of a size
         self._frame: bytearray | None = None
@@ -96,7 +100,11 @@ class FrameReader:
             return []
         self._frame = None
         self.held_bytes = 0
-        self._short_read = self._size >= _BIG_FRAME
+        if self._size >= _BIG_FRAME:
+            self._short_read = True
+            self._spent.keep(frame)
+        else:
+            self._short_read = False
         return [frame]
 
     def abandon(self) -> None:
@@ -128,7 +136,9 @@ class FrameReader:
         self._prefix = b""
         self._size = size
         self._filled = end - start
-        frame = bytearray(min(size, FIRST_ALLOCATION))
+        frame = self._spent.take(size) if size >= _BIG_FRAME else None
+        if frame is None or len(frame) < self._filled:
+            frame = bytearray(min(size, FIRST_ALLOCATION))
         frame[: end - start] = memoryview(self._shared)[start:end]
         self._frame = frame
         self.held_bytes = len(frame)

@@ -11,6 +11,7 @@ from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
 from .request_memory import RequestMemory
 from .settings import NetworkSettings
+from .spent_frames import SpentFrames
 from .strangers import OffenderLog
 
 __all__ = ["LoopResources"]
@@ -39,6 +40,7 @@ class LoopResources:
         self.new_sender = new_sender
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
+        self.spent_frames = SpentFrames()
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )

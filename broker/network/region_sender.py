@@ -31,6 +31,7 @@ Done: TypeAlias = Callable[[OSError | None], None]
 _HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
 _CHUNK = 256 * 1024
 _CHUNKS_PER_TURN = 8  # then the other connections get the loop
+_PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: a socket's buffer takes less than a chunk
 
 
 class TruncatedRegionError(OSError):
@@ -97,7 +98,7 @@ class _Sender:
         self._position = 0
         self._end = 0
         self._done: Done | None = None
-        self._warm_end = 0  # a worker has read up to here: do not probe it again, or a busy cache would never let go
+        self._warm_end = 0  # cached up to here: once a worker has read it, a busy cache must not make us ask again
 
     def read_now(self, region: Region) -> bytes | bytearray | None:
         return _read_now(region)
@@ -148,7 +149,14 @@ class _Sender:
             done(error)
 
     def _is_warm(self, region: Region, size: int) -> bool:
-        return self._position + size <= self._warm_end or is_cached(region.fileno(), self._position, size)
+        if self._position + size <= self._warm_end:
+            return True
+        start = max(self._position, self._warm_end)
+        for end in (min(start + _PROBE_AHEAD, self._end), self._position + size):
+            if is_cached(region.fileno(), start, end - start):
+                self._warm_end = end
+                return True
+        return False
 
     def _warm(self, region: Region, size: int) -> None:
         """Have a worker read the next ``size`` bytes into the page cache, then go on."""

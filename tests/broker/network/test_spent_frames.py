@@ -1,0 +1,72 @@
+"""Buffers of frames are used again, and never while somebody looks at them."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.network.frame_reader import FrameReader, new_shared_buffer
+from pybroker.broker.network.spent_frames import SpentFrames
+
+KIB = 1024
+
+
+def new_reader(spent: SpentFrames) -> FrameReader:
+    return FrameReader(new_shared_buffer(), 10 * KIB * KIB, spent)
+
+
+def receive(reader: FrameReader, body: bytes) -> bytearray:
+    """One frame that comes in pieces of 64 KiB."""
+    data = struct.pack(">i", len(body)) + body
+    position = 0
+    while True:
+        buffer = reader.get_buffer()
+        chunk = data[position : position + min(64 * KIB, len(buffer))]
+        memoryview(buffer)[: len(chunk)] = chunk
+        if isinstance(buffer, memoryview):
+            buffer.release()
+        position += len(chunk)
+        frames = reader.received(len(chunk))
+        if frames:
+            return frames[0]
+
+
+def test_a_frame_that_nobody_holds_is_received_into_again() -> None:
+    reader = new_reader(SpentFrames())
+    first = id(receive(reader, b"a" * 100 * KIB))
+    assert id(receive(reader, b"b" * 90 * KIB)) == first
+
+
+def test_a_view_of_a_frame_keeps_it_as_it_is() -> None:
+    reader = new_reader(SpentFrames())
+    records = memoryview(receive(reader, b"a" * 100 * KIB))[500:600]
+    for _ in range(3):
+        receive(reader, b"b" * 100 * KIB)
+    assert records == b"a" * 100
+
+
+@given(st.lists(st.tuples(st.integers(1, 300 * KIB), st.booleans()), max_size=12))
+def test_frames_are_what_was_sent_whichever_of_them_are_held(frames: list[tuple[int, bool]]) -> None:
+    reader = new_reader(SpentFrames(512 * KIB))
+    held: list[tuple[memoryview, bytes]] = []
+    for number, (size, is_held) in enumerate(frames):
+        body = bytes([number]) * size
+        frame = receive(reader, body)
+        assert frame == body
+        if is_held:
+            held.append((memoryview(frame), body))
+    assert all(view == body for view, body in held)
+
+
+def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
+    spent = SpentFrames(max_bytes=250)
+    for letter in b"abc":
+        spent.keep(bytearray([letter]) * 100)
+    assert spent.held_bytes == 200
+    assert [spent.take(100), spent.take(100), spent.take(100)] == [b"b" * 100, b"c" * 100, None]
+    assert spent.held_bytes == 0
+
+
+def test_a_huge_frame_is_not_kept() -> None:
+    spent = SpentFrames()
+    spent.keep(bytearray(2 * KIB * KIB + 1))
+    assert spent.held_bytes == 0
