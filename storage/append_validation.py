@@ -83,6 +83,16 @@ def prepare_leader_append(
     return _prepare_in_place(records, batch, topic_partition, config, next_offset, leader_epoch, now_ms)
 
 
+def is_stored_as_it_came(records: Buffer, config: LogConfig, now_ms: int) -> bool:
+    """Whether `prepare_leader_append` looks at the header and the checksum of `records` only (or refuses them)."""
+    size = len(records)
+    batch = read_header(records, 0, size)
+    if batch is None or batch.end > size or batch.magic < 2:
+        return False
+    source = codec_of(batch.attributes)
+    return _target_codec(config, source) is source and not _needs_walk(batch, config, now_ms)
+
+
 def _prepare_in_place(
     records: Buffer,
     batch: RecordBatch,

@@ -12,7 +12,7 @@ from typing import Any
 from . import checkpoint_file
 from .checkpoint_file import CorruptCheckpointError
 from .files import DirectoryLock, Files
-from .strand import InlineBudget
+from .inline_append import InlineBudget
 from .topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)

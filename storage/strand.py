@@ -1,8 +1,8 @@
 """The queue of one log: what changes it runs one step at a time, in the order it was asked for.
 
-A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. A
-small append to an idle strand runs right on the loop, which is cheaper than two hops between threads, for as long as
-the directory's disk answers fast (`InlineBudget`).
+A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. An
+append that is little work runs right on the loop when the strand is idle, which is cheaper than two hops between
+threads, for as long as the directory's disk answers fast (see `inline_append`).
 
 Everything here but `_drain` runs on the loop.
 """
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import KafkaError
+from .inline_append import InlineBudget, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from .worker_pool import Pool
@@ -26,39 +26,7 @@ logger = logging.getLogger(__name__)
 AppendCallback = Callable[[LogAppendInfo | Exception], None]
 StepCallback = Callable[[Any], None]
 
-SMALL_APPEND_BYTES = 16 * 1024
-_SLOW_SECONDS = 0.001
-_FIRST_PAUSE_SECONDS = 0.02
-_LONGEST_PAUSE_SECONDS = 30.0
 _MAX_GROUP = 256
-
-
-class InlineBudget:
-    """Whether appends to a log directory may run on the loop: not for a while after two in a row took over 1 ms.
-
-    One alone says little: on a busy machine the loop's thread loses its processor now and then, and an append through
-    the pool costs more than twice as much. A disk that stalls stalls the next one too. Each further slow one doubles
-    the pause. `now` is a monotonic clock in seconds.
-    """
-
-    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        self.now = now
-        self._paused_until = float("-inf")
-        self._pause = _FIRST_PAUSE_SECONDS
-        self._last_was_slow = False
-
-    def allows(self, now: float) -> bool:
-        return now >= self._paused_until
-
-    def spent(self, started: float, ended: float) -> None:
-        """Note how long an append on the loop took."""
-        is_slow = ended - started > _SLOW_SECONDS
-        was_slow, self._last_was_slow = self._last_was_slow, is_slow
-        if is_slow and was_slow:
-            self._paused_until = ended + self._pause
-            self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
-        elif not is_slow and ended - self._paused_until > self._pause:
-            self._pause = _FIRST_PAUSE_SECONDS
 
 
 class Strand:
@@ -80,7 +48,7 @@ class Strand:
 
     def append(self, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
         """Append; `callback` gets what became of it, or the error (a KafkaError, or another one, which is a bug)."""
-        if not self._busy and len(append.records) <= SMALL_APPEND_BYTES:
+        if not self._busy and is_little_work(append, self.log.config):
             budget = self._budget
             started = budget.now()
             if budget.allows(started):

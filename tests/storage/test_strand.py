@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, NotLeaderOrFollowerError
+from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.strand import SMALL_APPEND_BYTES, InlineBudget, Strand
+from pybroker.storage.strand import Strand
 from pybroker.storage.worker_pool import WorkerPool
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from
 from support.storage_pools import HeldPool
@@ -27,7 +28,7 @@ class Clock:
         return self.now
 
 
-BIG = "x" * (SMALL_APPEND_BYTES + 1)
+BIG = "x" * (LARGE_APPEND_BYTES)
 
 
 @pytest.fixture

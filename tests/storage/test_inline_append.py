@@ -1,0 +1,84 @@
+"""What may run on the event loop."""
+
+import pytest
+from pybroker.protocol.records.batch import TimestampType, set_max_timestamp
+from pybroker.protocol.records.builder import build_batch
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.record import Record
+from pybroker.storage.inline_append import LARGE_APPEND_BYTES, SMALL_APPEND_BYTES, is_little_work
+from pybroker.storage.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log_config import LogConfig
+from support.storage_logs import NOW_MS
+
+PLAIN = LogConfig()
+SMALL = 100
+MIDDLE = SMALL_APPEND_BYTES + 1
+HUGE = LARGE_APPEND_BYTES + 1
+
+
+def batch(value_size: int, codec: Codec = Codec.NONE, timestamp_ms: int = NOW_MS) -> bytearray:
+    """The value does not get smaller by compressing it a lot: its size is about that of the batch."""
+    value = b"".join(number.to_bytes(4, "big") for number in range(value_size // 4 + 1))
+    return bytearray(build_batch([Record(0, timestamp_ms, b"k", value)], base_offset=0, codec=codec))
+
+
+def little(records: bytearray, config: LogConfig = PLAIN) -> bool:
+    return is_little_work(LeaderAppend(records, 0, NOW_MS), config)
+
+
+@pytest.mark.parametrize("size", [SMALL, MIDDLE])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_what_is_stored_as_it_came_is_little_work(size: int, codec: Codec) -> None:
+    assert little(batch(size, codec))
+
+
+def test_a_long_write_is_not() -> None:
+    assert not little(batch(HUGE))
+
+
+def test_a_sync_is_not() -> None:
+    assert not little(batch(SMALL), LogConfig(flush_messages=10))
+
+
+WALKED = [
+    LogConfig(cleanup_policy=("compact",)),
+    LogConfig(validate_every_record=True),
+    LogConfig(message_timestamp_before_max_ms=1000),
+]
+
+
+@pytest.mark.parametrize("config", WALKED)
+def test_only_few_plain_records_are_walked(config: LogConfig) -> None:
+    assert little(batch(SMALL), config)
+    assert not little(batch(MIDDLE), config)
+
+
+@pytest.mark.parametrize(
+    "config", [*WALKED, LogConfig(compression_type="gzip"), LogConfig(compression_type="uncompressed")]
+)
+def test_what_must_be_unpacked_may_be_large_however_small_it_came(config: LogConfig) -> None:
+    assert not little(batch(SMALL, Codec.LZ4), config)
+
+
+def test_a_producer_cannot_have_its_batch_unpacked_on_the_loop() -> None:
+    claimed = batch(SMALL, Codec.LZ4)
+    set_max_timestamp(claimed, 0, TimestampType.LOG_APPEND_TIME, NOW_MS)
+    assert not little(claimed)
+    of_the_future = batch(SMALL, Codec.LZ4, timestamp_ms=NOW_MS + 5000)
+    assert not little(of_the_future, LogConfig(message_timestamp_after_max_ms=1000))
+
+
+def test_old_formats_are_converted_elsewhere() -> None:
+    old = bytearray(build_message_set([Record(0, NOW_MS, b"k", b"v")], magic=1))
+    assert not little(old)
+
+
+def test_nonsense_is_refused_at_once() -> None:
+    assert little(bytearray(5))
+    assert not little(bytearray(b"\xff" * MIDDLE))
+
+
+def test_of_what_a_leader_sent_little_is_written_on_the_loop() -> None:
+    assert is_little_work(FollowerAppend(batch(SMALL), NOW_MS), PLAIN)
+    assert not is_little_work(FollowerAppend(batch(MIDDLE), NOW_MS), PLAIN)
