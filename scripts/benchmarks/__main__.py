@@ -1,103 +1,86 @@
 """``scripts/bench``: pybroker and Apache Kafka in turn, round by round, on this machine."""
 
 import argparse
-import statistics
 import sys
 import tempfile
-import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
-
 from benchmarks.contestants import CONTESTANTS, Contestant, cpu_seconds, resident_mib
-from benchmarks.workloads import WORKLOADS, Workload, first_acknowledged_record
+from benchmarks.report import Figures, report
+from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.targets import Target, at_most
+from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
 
-Figures = dict[str, dict[str, dict[str, list[float]]]]
-"""Row name → contestant → figure name → one value a round."""
+_MEMORY_AFTER = "memory after it all"
+_MEMORY_AFTER_TARGET = at_most("MiB", 150)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds of both brokers (default 3)")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of each row's records (default 1)")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of each row's records and seconds (default 1)")
     parser.add_argument("--only", default="", help="only rows whose name has this text in it")
+    parser.add_argument("--list", action="store_true", help="print the rows' names and targets, and end")
     return parser.parse_args(arguments)
 
 
-def measure(workload: Workload, servers: str, pid: int, scale: float) -> dict[str, float]:
-    before = cpu_seconds(pid)
-    figures = workload.run(servers, scale)
-    return {**figures, "broker CPU s": cpu_seconds(pid) - before}
-
-
-def run_round(contestant: Contestant, chosen: list[Workload], scale: float, figures: Figures) -> None:
+def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures) -> None:
+    """All rows against one process, as a broker lives: what the first ones leave behind, the last ones find."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         broker, stop = contestant.start(Path(directory))
         try:
+            site = Site(broker.bootstrap_servers, scale)
+            warm_up(site)
             for workload in chosen:
-                for name, value in measure(workload, broker.bootstrap_servers, broker.pid, scale).items():
-                    figures[workload.name][contestant.name][name].append(value)
-            figures["memory after it all"][contestant.name]["MiB"].append(resident_mib(broker.pid))
+                progress(f"  {contestant.name}: {workload.name}")
+                workload.prepare(site)
+                before = cpu_seconds(broker.pid)
+                found = workload.run(site)
+                found["broker CPU s"] = cpu_seconds(broker.pid) - before
+                add(figures, workload.name, contestant, found)
+            add(figures, _MEMORY_AFTER, contestant, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()
 
 
-def start_up(figures: Figures) -> None:
-    """From the start of the process to the first acknowledged record, and memory a minute later."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        zookeeper = ZooKeeperProcess(Path(directory) / "zookeeper").start()
-        pybroker = BrokerProcess(Path(directory) / "pybroker")
-        pybroker.port = free_port()
-        kafka = KafkaProcess(Path(directory) / "kafka", zookeeper, heap="1g")
-        for name, broker in (("pybroker", pybroker), ("kafka", kafka)):
-            started = time.monotonic()
-            broker.begin()
-            acknowledged = first_acknowledged_record(broker.port, started + 60)
-            figures["start of the process to the first acknowledged record"][name]["s"].append(acknowledged - started)
-            broker.kill()
-        zookeeper.kill()
+def run_scenario(scenario: Scenario, in_turn: Sequence[Contestant], scale: float, figures: Figures) -> None:
+    progress(f"  {scenario.name}")
+    found = scenario.run(in_turn, scale)
+    for contestant in in_turn:
+        add(figures, scenario.name, contestant, found[contestant.name])
 
 
-def memory_at_rest(figures: Figures, seconds: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
-        started = [(contestant, *contestant.start(Path(directory))) for contestant in CONTESTANTS]
-        time.sleep(seconds)
-        for contestant, broker, stop in started:
-            figures["memory at rest"][contestant.name]["MiB"].append(resident_mib(broker.pid))
-            stop()
+def add(figures: Figures, row: str, contestant: Contestant, found: dict[str, float]) -> None:
+    for name, value in found.items():
+        figures[row][contestant.name][name].append(value)
 
 
-def table(figures: Figures) -> str:
-    lines = ["| work | figure | pybroker | Kafka 3.9.1 | pybroker : Kafka |", "|---|---|---:|---:|---:|"]
-    for row, by_contestant in figures.items():
-        for name in by_contestant["pybroker"]:
-            ours = statistics.median(by_contestant["pybroker"][name])
-            theirs = statistics.median(by_contestant["kafka"][name])
-            ratio = f"{ours / theirs:.2f}" if theirs else "-"
-            lines.append(f"| {row} | {name} | {number(ours)} | {number(theirs)} | {ratio} |")
-    return "\n".join(lines)
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
+def progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    chosen = [workload for workload in WORKLOADS if options.only in workload.name]
+    workloads = [workload for workload in WORKLOADS if options.only in workload.name]
+    scenarios = [scenario for scenario in SCENARIOS if options.only in scenario.name]
+    targets: dict[str, Sequence[Target]] = {row.name: row.targets for row in (*workloads, *scenarios)}
+    targets[_MEMORY_AFTER] = (_MEMORY_AFTER_TARGET,)
+    if options.list:
+        for name, wanted in targets.items():
+            print(f"{name}: {'; '.join(f'{target.figure} {target}' for target in wanted)}")
+        return 0
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for round_number in range(1, options.rounds + 1):
-        for contestant in CONTESTANTS:
-            print(f"round {round_number}: {contestant.name}", file=sys.stderr, flush=True)
-            run_round(contestant, chosen, options.scale, figures)
-        if not options.only:
-            print(f"round {round_number}: starts", file=sys.stderr, flush=True)
-            start_up(figures)
-    if not options.only:
-        memory_at_rest(figures, 60 * min(options.scale, 1.0))
-    print(table(figures))
+    for number in range(options.rounds):
+        in_turn = CONTESTANTS if number % 2 == 0 else CONTESTANTS[::-1]
+        progress(f"round {number + 1}: {in_turn[0].name} first")
+        if workloads:
+            for contestant in in_turn:
+                run_workloads(contestant, workloads, options.scale, figures)
+        for scenario in scenarios:
+            run_scenario(scenario, in_turn, options.scale, figures)
+    print(report(figures, targets))
     return 0
 
 

@@ -10,7 +10,13 @@ from typing import Protocol
 from support.broker_process import BrokerProcess
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 
-__all__ = ["CONTESTANTS", "Contestant", "Running", "cpu_seconds", "resident_mib"]
+__all__ = ["CONTESTANTS", "Contestant", "Running", "cpu_seconds", "kafka_as_shipped", "resident_mib"]
+
+_KAFKA_JVM = (
+    *("-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
+    *("-XX:+ExplicitGCInvokesConcurrent", "-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+)
+"""What Kafka's own kafka-server-start.sh and kafka-run-class.sh give the JVM, beside ``-Xmx1g``."""
 
 
 class Running(Protocol):
@@ -36,9 +42,14 @@ def start_pybroker(directory: Path) -> tuple[Running, Callable[[], object]]:
     return broker, broker.stop
 
 
+def kafka_as_shipped(directory: Path, zookeeper: ZooKeeperProcess) -> KafkaProcess:
+    """Kafka with the heap, the collector and the compiler that its start script chooses, not those of the tests."""
+    return KafkaProcess(directory, zookeeper, heap="1g", jvm_options=_KAFKA_JVM)
+
+
 def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
     zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-    kafka = KafkaProcess(directory / "kafka", zookeeper, heap="1g").start()
+    kafka = kafka_as_shipped(directory / "kafka", zookeeper).start()
 
     def stop() -> None:
         kafka.stop()

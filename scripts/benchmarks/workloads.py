@@ -1,186 +1,155 @@
-"""One row of the table each: which of Kafka's tools runs with which arguments, and what of its output counts."""
+"""Rows that run one after another against one broker: which of Kafka's tools with which arguments, what counts of its
+output, and what is to be reached."""
 
 import re
-import socket
-import subprocess
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from pybroker.protocol.apis import API_SPECS, ApiKey
-from pybroker.protocol.codec import Message, decode, decode_prefix, encode
-from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
-from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pybroker.protocol.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
-from pybroker.protocol.records.record import Record, build_batch
-from support.java import java_command
+from benchmarks.kafka_tools import create_topic, run_tool
+from benchmarks.targets import CPU, Target, at_least, ratio_at_least, ratio_at_most
 
-__all__ = ["WORKLOADS", "Workload", "first_acknowledged_record"]
+__all__ = ["WORKLOADS", "Site", "Workload", "warm_up"]
+
+_STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
+_WARM_UP_RECORDS = 200_000
+
+
+@dataclass
+class Site:
+    """A running broker in one round. ``scale`` is the share of each row's records; ``filled`` are its topics."""
+
+    servers: str
+    scale: float
+    filled: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
-class Workload:
-    """A row. ``run(bootstrap_servers, scale)`` returns its figures by name; ``better`` says which way is good."""
+class Load:
+    """Records of one size that fill a topic."""
 
-    name: str
-    unit: str
-    better: str
-    run: Callable[[str, float], dict[str, float]]
+    topic: str
+    records: int
+    size_bytes: int
+    properties: tuple[str, ...]
+    partitions: int = 1
 
-
-def tool(main_class: str, *arguments: str) -> str:
-    """Runs one of Kafka's tools with the JIT it would have in production; returns what it printed."""
-    command = [part for part in java_command(main_class, *arguments, heap="512m") if "TieredStopAtLevel" not in part]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{main_class} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return done.stdout
-
-
-def create_topic(servers: str, topic: str, partitions: int) -> None:
-    tool(
-        "org.apache.kafka.tools.TopicCommand",
-        *("--bootstrap-server", servers, "--create", "--topic", topic),
-        *("--partitions", str(partitions), "--replication-factor", "1", "--if-not-exists"),
-    )
-
-
-def produce(
-    topic: str, records: int, size: int, *properties: str, partitions: int = 1
-) -> Callable[[str, float], dict[str, float]]:
-    def run(servers: str, scale: float) -> dict[str, float]:
-        create_topic(servers, topic, partitions)
-        output = tool(
+    def produce(self, site: Site) -> dict[str, float]:
+        output = run_tool(
             "org.apache.kafka.tools.ProducerPerformance",
-            *("--topic", topic, "--num-records", str(int(records * scale)), "--record-size", str(size)),
-            *("--throughput", "-1", "--producer-props", f"bootstrap.servers={servers}", *properties),
+            *("--topic", self.topic, "--num-records", str(int(self.records * site.scale))),
+            *("--record-size", str(self.size_bytes), "--throughput", "-1"),
+            *("--producer-props", f"bootstrap.servers={site.servers}", *self.properties),
         )
         last = output.strip().splitlines()[-1]
         match = re.search(r"sent, ([\d.]+) records/sec.*?([\d.]+) ms avg.*?([\d.]+) ms 99th", last)
         assert match is not None, last
+        site.filled.add(self.topic)
         return {"records/s": float(match[1]), "avg ms": float(match[2]), "p99 ms": float(match[3])}
 
-    return run
-
-
-def consume(topic: str, records: int) -> Callable[[str, float], dict[str, float]]:
-    def run(servers: str, scale: float) -> dict[str, float]:
-        output = tool(
+    def consume(self, site: Site) -> dict[str, float]:
+        records = int(self.records * site.scale)
+        output = run_tool(
             "org.apache.kafka.tools.ConsumerPerformance",
-            *("--bootstrap-server", servers, "--topic", topic, "--messages", str(int(records * scale))),
-            *("--timeout", "60000", "--group", f"reads-{topic}-{time.time_ns()}"),
+            *("--bootstrap-server", site.servers, "--topic", self.topic, "--messages", str(records)),
+            *("--timeout", "60000", "--group", f"reads-{self.topic}-{time.time_ns()}"),
         )
         fields = [field.strip() for field in output.strip().splitlines()[-1].split(",")]
-        assert int(fields[4]) >= int(records * scale), output
+        assert int(fields[4]) >= records, output
         return {"records/s": float(fields[9]), "with joining": float(fields[5])}
 
-    return run
+    def make_topic(self, site: Site) -> None:
+        create_topic(site.servers, self.topic, self.partitions)
+
+    def fill(self, site: Site) -> None:
+        """So that reading it can be measured alone."""
+        if self.topic not in site.filled:
+            self.make_topic(site)
+            self.produce(site)
 
 
-def end_to_end(records: int) -> Callable[[str, float], dict[str, float]]:
-    def run(servers: str, scale: float) -> dict[str, float]:
-        create_topic(servers, "latency", 1)
-        output = tool(
-            "org.apache.kafka.tools.EndToEndLatency", servers, "latency", str(int(records * scale)), "all", "100"
-        )
-        average = re.search(r"Avg latency: ([\d.]+) ms", output)
-        percentiles = re.search(r"50th = (\d+), 99th = (\d+), 99.9th = (\d+)", output)
-        assert average is not None, output
-        assert percentiles is not None, output
-        return {"avg ms": float(average[1]), "p99 ms": float(percentiles[2])}
+@dataclass(frozen=True)
+class Workload:
+    """A row. ``prepare`` does what is not measured; ``run`` returns figures by name."""
 
-    return run
+    name: str
+    targets: Sequence[Target]
+    prepare: Callable[[Site], None]
+    run: Callable[[Site], dict[str, float]]
+
+
+def end_to_end(site: Site) -> dict[str, float]:
+    records = str(int(10_000 * site.scale))
+    output = run_tool("org.apache.kafka.tools.EndToEndLatency", site.servers, "latency", records, "all", "100")
+    average = re.search(r"Avg latency: ([\d.]+) ms", output)
+    percentiles = re.search(r"50th = (\d+), 99th = (\d+), 99.9th = (\d+)", output)
+    assert average is not None, output
+    assert percentiles is not None, output
+    return {"avg ms": float(average[1]), "p99 ms": float(percentiles[2])}
+
+
+def steady(site: Site) -> dict[str, float]:
+    """100,000 messages a second. Held: every consumer has every message once, the last a second late at most."""
+    seconds = max(60 * site.scale, 5.0)
+    output = run_tool(
+        _STEADY_LOAD, site.servers, "steady", "100000", "100", "8", str(min(seconds, 10.0)), str(seconds), heap="1g"
+    )
+    found = {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", output.splitlines()[0])}
+    is_whole = found["sent"] == found["acknowledged"] == found["fewest_received"] == found["most_received"]
+    return {
+        "held (1: yes)": float(is_whole and not found["failed"] and found["late_ms"] <= 1000),
+        "records/s": found["rate"],
+        "p50 ms": found["p50_ms"],
+        "p99 ms": found["p99_ms"],
+        "clients' CPU s": found["client_cpu_s"],  # of two cores: where the rest of them went
+    }
+
+
+def warm_up(site: Site) -> None:
+    """Let both brokers, and Kafka's compiler above all, see some of everything before it counts."""
+    load = Load("warm-up", _WARM_UP_RECORDS, 100, ("acks=all", "linger.ms=5", "batch.size=16384"))
+    load.fill(site)
+    load.consume(site)
+
+
+_BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
+_PLAIN = Load("plain", 2_000_000, 100, _BATCHES)
+_LARGE = Load("large", 400_000, 1024, ("acks=all", "linger.ms=5", "batch.size=262144"))
+_ZSTD = Load("zstd", 1_000_000, 100, (*_BATCHES, "compression.type=zstd"))
+_MANY = Load("many", 1_000_000, 100, _BATCHES, partitions=100)
+_SINGLE = Load("single", 60_000, 100, ("acks=1", "linger.ms=0", "batch.size=1", "enable.idempotence=false"))
+
+
+def _produces(name: str, load: Load, ratio: float) -> Workload:
+    return Workload(name, (ratio_at_least("records/s", ratio), CPU), load.make_topic, load.produce)
+
+
+def _consumes(name: str, load: Load) -> Workload:
+    return Workload(name, (ratio_at_least("records/s", 1.0), CPU), load.fill, load.consume)
 
 
 WORKLOADS = (
+    _produces("produce 2 M x 100 B, acks=all, linger 5 ms, 64 KiB batches, 1 partition", _PLAIN, 1.3),
+    _consumes("consume them, in a group", _PLAIN),
+    _produces("produce 400 K x 1 KiB, 256 KiB batches", _LARGE, 1.2),
+    _consumes("consume them, in a group (1 KiB)", _LARGE),
+    _produces("produce 1 M x 100 B, zstd", _ZSTD, 1.1),
+    _consumes("consume them, in a group (zstd)", _ZSTD),
+    _produces("produce 1 M x 100 B over 100 partitions", _MANY, 1.1),
+    _consumes("consume them, in a group (100 partitions)", _MANY),
+    _produces("produce 60 K x 100 B, one record a request, acks=1", _SINGLE, 1.3),
+    _consumes("consume them, in a group (one record a batch)", _SINGLE),
     Workload(
-        "produce 2 M x 100 B, acks=all, linger 5 ms, 64 KiB batches, 1 partition",
-        "records/s",
-        "higher",
-        produce("plain", 2_000_000, 100, "acks=all", "linger.ms=5", "batch.size=65536"),
+        "end-to-end latency, acks=all",
+        (ratio_at_most("avg ms", 1.0), ratio_at_most("p99 ms", 1.0), CPU),
+        lambda site: create_topic(site.servers, "latency", 1),
+        end_to_end,
     ),
-    Workload("consume them, in a group", "records/s", "higher", consume("plain", 2_000_000)),
     Workload(
-        "produce 400 K x 1 KiB, 256 KiB batches",
-        "records/s",
-        "higher",
-        produce("large", 400_000, 1024, "acks=all", "linger.ms=5", "batch.size=262144"),
+        "100,000 messages of 100 B a second for 60 s, 8 producers, 8 consumers in a group each",
+        (at_least("held (1: yes)", 1), CPU),
+        lambda site: create_topic(site.servers, "steady", 8),
+        steady,
     ),
-    Workload("consume them, in a group (1 KiB)", "records/s", "higher", consume("large", 400_000)),
-    Workload(
-        "produce 1 M x 100 B, zstd",
-        "records/s",
-        "higher",
-        produce("zstd", 1_000_000, 100, "acks=all", "linger.ms=5", "batch.size=65536", "compression.type=zstd"),
-    ),
-    Workload("consume them, in a group (zstd)", "records/s", "higher", consume("zstd", 1_000_000)),
-    Workload(
-        "produce 1 M x 100 B over 100 partitions",
-        "records/s",
-        "higher",
-        produce("many", 1_000_000, 100, "acks=all", "linger.ms=5", "batch.size=65536", partitions=100),
-    ),
-    Workload("consume them, in a group (100 partitions)", "records/s", "higher", consume("many", 1_000_000)),
-    Workload(
-        "produce 60 K x 100 B, one record a request, acks=1",
-        "records/s",
-        "higher",
-        produce("single", 60_000, 100, "acks=1", "linger.ms=0", "batch.size=1", "enable.idempotence=false"),
-    ),
-    Workload("end-to-end latency, acks=all", "avg ms", "lower", end_to_end(10_000)),
 )
-
-
-def exchange(connection: socket.socket, api_key: ApiKey, version: int, message: Message) -> memoryview:
-    """Sends one request and returns the answer's body."""
-    spec = API_SPECS[api_key]
-    header = RequestHeader(
-        request_api_key=api_key, request_api_version=version, correlation_id=1, client_id="benchmark"
-    )
-    frame = encode(header, spec.request_header_version(version)) + encode(message, version)
-    connection.sendall(len(frame).to_bytes(4, "big") + frame)
-    size = int.from_bytes(receive(connection, 4), "big")
-    answer = memoryview(receive(connection, size))
-    return answer[decode_prefix(ResponseHeader, answer, spec.response_header_version(version))[1] :]
-
-
-def receive(connection: socket.socket, size: int) -> bytes:
-    chunks = b""
-    while len(chunks) < size:
-        chunk = connection.recv(size - len(chunks))
-        if not chunk:
-            raise ConnectionError("closed")
-        chunks += chunk
-    return chunks
-
-
-def first_acknowledged_record(port: int, deadline: float) -> float:
-    """Produces one record to a topic that is made by asking for it, again and again until it is acknowledged.
-
-    Returns the monotonic time of the acknowledgement.
-    """
-    while time.monotonic() < deadline:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                while time.monotonic() < deadline:
-                    if produce_first_record(connection):
-                        return time.monotonic()
-                    time.sleep(0.005)
-        except OSError:
-            time.sleep(0.005)
-    raise TimeoutError("no record was acknowledged")
-
-
-def produce_first_record(connection: socket.socket) -> bool:
-    """Whether it was acknowledged. A broker that has just started may fail to make the topic: it is asked each time."""
-    exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[MetadataRequestTopic(name="first")]))
-    batch = build_batch([Record(offset=0, timestamp_ms=int(time.time() * 1000), key=None, value=b"first")])
-    topics = [TopicProduceData(name="first", partition_data=[PartitionProduceData(index=0, records=batch)])]
-    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics)
-    answer = decode(ProduceResponse, exchange(connection, ApiKey.PRODUCE, 3, request), 3)
-    return answer.responses[0].partition_responses[0].error_code == 0

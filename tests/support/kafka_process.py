@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.java import java_command
+from support.java import QUICK_TO_START, java_command
 
 __all__ = ["KafkaProcess", "ZooKeeperProcess", "free_port"]
 
@@ -43,9 +43,11 @@ class JavaProcess:
         assert self._process is not None
         return self._process.pid
 
-    def _begin(self, main_class: str, *arguments: str, heap: str = "512m") -> None:
+    def _begin(
+        self, main_class: str, *arguments: str, heap: str = "512m", options: tuple[str, ...] = QUICK_TO_START
+    ) -> None:
         log4j = f"-Dlog4j.configuration=file:{self.directory / 'log4j.properties'}"
-        command = java_command(main_class, *arguments, heap=heap, properties=(log4j,))
+        command = java_command(main_class, *arguments, heap=heap, properties=(log4j,), options=options)
         self._ready.clear()
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
@@ -120,10 +122,12 @@ class KafkaProcess(JavaProcess):
         zookeeper: ZooKeeperProcess,
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
+        jvm_options: tuple[str, ...] = QUICK_TO_START,
     ) -> None:
         super().__init__(directory, "started (kafka.server.KafkaServer)")
         self.port = free_port()
         self._heap = heap
+        self._jvm_options = jvm_options
         self._settings = {
             "broker.id": "0",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
@@ -153,4 +157,4 @@ class KafkaProcess(JavaProcess):
         """Starts the process and does not wait for it."""
         file = self.directory / "server.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
-        self._begin("kafka.Kafka", str(file), heap=self._heap)
+        self._begin("kafka.Kafka", str(file), heap=self._heap, options=self._jvm_options)

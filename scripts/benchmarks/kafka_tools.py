@@ -1,0 +1,25 @@
+"""Kafka's own tools, and Java programs beside them, run with the JIT that they have in production."""
+
+import subprocess
+from pathlib import Path
+
+from support.java import java_command
+
+__all__ = ["create_topic", "run_tool"]
+
+
+def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m") -> str:
+    """What the tool, or the program in one file of source, printed. Raises RuntimeError when it failed."""
+    command = java_command(str(main_class), *arguments, heap=heap, options=())
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{main_class} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def create_topic(servers: str, topic: str, partitions: int) -> None:
+    run_tool(
+        "org.apache.kafka.tools.TopicCommand",
+        *("--bootstrap-server", servers, "--create", "--topic", topic),
+        *("--partitions", str(partitions), "--replication-factor", "1", "--if-not-exists"),
+    )

@@ -1,0 +1,39 @@
+"""The table of a run: medians of both brokers, their ratio, what is to be reached and whether it was."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from benchmarks.targets import Target
+
+__all__ = ["Figures", "report"]
+
+Figures = dict[str, dict[str, dict[str, list[float]]]]
+"""Row name → contestant → figure name → one value a round."""
+
+
+def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
+    """``targets`` are those of each row, by its name."""
+    lines = [
+        "| work | figure | pybroker | Kafka 3.9.1 | pybroker : Kafka | target | reached |",
+        "|---|---|---:|---:|---:|---|---|",
+    ]
+    outcomes: list[bool] = []
+    for row, by_contestant in figures.items():
+        wanted = {target.figure: target for target in targets.get(row, ())}
+        for name in by_contestant["pybroker"]:
+            ours, theirs = (statistics.median(by_contestant[contestant][name]) for contestant in ("pybroker", "kafka"))
+            ratio = f"{ours / theirs:.2f}" if theirs else "-"
+            cells = [row, name, number(ours), number(theirs), ratio]
+            target = wanted.get(name)
+            if target is None:
+                cells += ["", ""]
+            else:
+                outcomes.append(target.is_reached(ours, theirs))
+                cells += [str(target), "yes" if outcomes[-1] else "**no**"]
+            lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", f"{sum(outcomes)} of {len(outcomes)} targets reached."]
+    return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.2f}"
