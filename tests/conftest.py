@@ -1,4 +1,7 @@
-"""Adds the time that each folder of tests took to pytest's summary, and fixes what must not depend on chance."""
+"""Adds the time that each folder of tests took, and the figures that tests record, to pytest's summary.
+
+Fixes what must not depend on chance.
+"""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,6 +11,7 @@ from hypothesis import settings
 
 FOLDER_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_COUNTS: dict[str, int] = defaultdict(int)
+FIGURES: list[str] = []
 
 # The same examples in every run: fresh ones are for the long forms. No deadline: machines are shared and noisy.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -29,9 +33,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     folder = folder_of(report.nodeid)
     FOLDER_SECONDS[folder] += report.duration
     FOLDER_COUNTS[folder] += report.when == "call"
+    if report.when == "call" and report.user_properties:
+        figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
+        FIGURES.append(f"{report.nodeid.rpartition('::')[2]}: {figures}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in FIGURES:
+        terminalreporter.write_line(line)
     terminalreporter.write_sep("-", "seconds of each folder (summed over workers)")
     for folder in sorted(FOLDER_SECONDS):
         terminalreporter.write_line(f"{FOLDER_SECONDS[folder]:8.1f} s  {FOLDER_COUNTS[folder]:5d} tests  {folder}")
