@@ -36,7 +36,8 @@ from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import Leadership, StateChanges
 from ..storage.files import DirectoryLockedError, raise_descriptor_limit
 from ..storage.log import Log
-from ..storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
+from ..storage.log_directories import LogDirectoriesError, peek_meta_properties
+from ..storage.log_store import LogStore
 from ..storage.meta_properties import MetaPropertiesError
 from ..storage.store_schedule import StoreSchedule
 from .advertised_address import AdvertisedAddresses
@@ -257,8 +258,8 @@ class BrokerServer:
             offload=self._offload,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
-        self._logs.on_directory_failure = self._changes.directory_failed
-        self._logs.on_last_directory_failure = self._fail
+        self._logs.directories.on_failure = self._changes.directory_failed
+        self._logs.directories.on_last_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
         self._settings.follow(
             overrides=self._overrides,

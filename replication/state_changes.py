@@ -102,7 +102,7 @@ class StateChanges:
 
     async def load_high_watermarks(self) -> None:
         """Read the checkpoints of the last run: before the first order."""
-        self._checkpointed = dict(await self._offload(self._logs.read_high_watermarks))
+        self._checkpointed = dict(await self._offload(self._logs.checkpoints.read_high_watermarks))
 
     # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class StateChanges:
         """Returns when the log's directory has its name no more, so that a new log can be made under it."""
         renamed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checkpointed.pop(topic_partition, None)
-        self._logs.async_delete(topic_partition, partial(_settle, renamed))
+        self._logs.deletion.delete_log(topic_partition, partial(_settle, renamed))
         await renamed
 
     def _resign(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
@@ -320,7 +320,7 @@ class StateChanges:
     # -- the rest -----------------------------------------------------------------------------------------------------
 
     def directory_failed(self, path: str, topic_partitions: Iterable[TopicPartition]) -> None:
-        """A log directory went offline with these partitions (`LogStore.on_directory_failure`)."""
+        """A log directory went offline with these partitions (`LogDirectories.on_failure`)."""
         resigned = []
         for topic_partition in topic_partitions:
             hosted = self._partitions.get(topic_partition)
@@ -349,7 +349,7 @@ class StateChanges:
         """Write the high watermarks: every replica.high.watermark.checkpoint.interval.ms, and at a clean stop."""
         high_watermarks = {hosted.topic_partition: hosted.partition.high_watermark for hosted in self._partitions}
         if high_watermarks:
-            await self._offload(lambda: self._logs.checkpoint_high_watermarks(high_watermarks))
+            await self._offload(lambda: self._logs.checkpoints.write_high_watermarks(high_watermarks))
 
     def _tell(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         if elected or resigned:

@@ -37,28 +37,28 @@ class StoreSchedule:
 
     def start(self) -> None:
         config, store = self._store.config, self._store
-        store.run_later = self._run_later
-        store.in_background = self._background.submit
+        store.deletion.run_later = self._run_later
+        store.upkeep.in_background = self._background.submit
         blocking = self._background.submit
-        blocking(store.delete_leftovers)
+        blocking(store.deletion.delete_leftovers)
         initial_ms = config.int("log.initial.task.delay.ms")
         for name, interval_ms, step in (
             ("retention", config.int("log.retention.check.interval.ms"), self._apply_retention),
-            ("flush", config.int("log.flush.scheduler.interval.ms"), store.flush_due_logs),
+            ("flush", config.int("log.flush.scheduler.interval.ms"), store.upkeep.flush_due_logs),
             (
                 "recovery points",
                 config.int("log.flush.offset.checkpoint.interval.ms"),
-                lambda: blocking(store.checkpoint_recovery_points),
+                lambda: blocking(store.checkpoints.write_recovery_points),
             ),
             (
                 "log starts",
                 config.int("log.flush.start.offset.checkpoint.interval.ms"),
-                lambda: blocking(store.checkpoint_log_starts),
+                lambda: blocking(store.checkpoints.write_log_starts),
             ),
             (
                 "producer expiry",
                 config.int("producer.id.expiration.check.interval.ms"),
-                store.remove_expired_producers,
+                store.upkeep.remove_expired_producers,
             ),
         ):
             if interval_ms < _NEVER_MS:
@@ -71,8 +71,8 @@ class StoreSchedule:
             timer.cancel()
         self._timers.clear()
         self._deletions.clear()
-        self._store.run_later = _drop
-        self._store.in_background = None
+        self._store.deletion.run_later = _drop
+        self._store.upkeep.in_background = None
 
     def _repeat(self, name: str, delay_ms: int, interval_ms: int, step: Callable[[], None]) -> None:
         def run() -> None:
@@ -83,7 +83,7 @@ class StoreSchedule:
             self._timers[name] = self._loop.call_later(delay_ms / 1000, run)
 
     def _apply_retention(self) -> None:
-        self._store.apply_retention(self._high_watermark_of)
+        self._store.upkeep.apply_retention(self._high_watermark_of)
 
     def _run_later(self, delay_ms: int, step: Callable[[], None]) -> None:
         """From any thread."""

@@ -82,7 +82,7 @@ class AlterReplicaLogDirs:
         """Raise unless the partition is in the log directory ``path``, which must be named as the broker names it."""
         if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
             raise InvalidTopicError("The topic name is too long.")
-        directory = next((each for each in self._logs.directories if each.path == path), None)
+        directory = next((each for each in self._logs.directories.all if each.path == path), None)
         if directory is None:
             raise LogDirNotFoundError(f"Log directory {path} is not one of this broker's")
         if not directory.is_online:

@@ -41,8 +41,8 @@ class DescribeLogDirs:
         if request.topics is not None:
             wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
         # Asking the file system may block.
-        results = await self._offload(lambda: [self._directory(each) for each in self._logs.directories])
-        for directory, result in zip(self._logs.directories, results, strict=True):
+        results = await self._offload(lambda: [self._directory(each) for each in self._logs.directories.all])
+        for directory, result in zip(self._logs.directories.all, results, strict=True):
             if result.error_code == ErrorCode.NONE:
                 result.topics = self._topics(directory, wanted)
         return DescribeLogDirsResponse(results=results)

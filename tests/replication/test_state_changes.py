@@ -232,14 +232,14 @@ async def test_a_failed_directory_takes_its_partitions_with_it(tmp_path: Path) -
     replicas = Replicas(tmp_path, log_dirs=[tmp_path / "one", tmp_path / "two"])
     await replicas.order()
     await replicas.order(OTHER, topic_id=None)
-    one, two = replicas.logs.directories
+    one, two = replicas.logs.directories.all
     assert replicas.logs.directory_of(TP) == one.path
     assert replicas.logs.directory_of(OTHER) == two.path
     waiting_consumer = replicas.fetch(fetch_from(0))[1]
     await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     waiting = replicas.append(acks=-1)
     assert waiting == []
-    replicas.logs.directory_failed(one, "pulled", OSError("gone"))
+    replicas.logs.directories.failed(one, "pulled", OSError("gone"))
     assert waiting[0].error is ErrorCode.KAFKA_STORAGE_ERROR
     assert waiting_consumer[0][0][1].error is ErrorCode.NONE  # it ended at the new epoch already
     assert replicas.append()[0].error is ErrorCode.KAFKA_STORAGE_ERROR
@@ -351,7 +351,7 @@ async def test_what_a_full_disk_kept_from_leading_leads_once_there_is_room(
     assert await replicas.order() is ErrorCode.LEADER_NOT_AVAILABLE
     await replicas.changes.retry_for_space()
     assert len([line for line in caplog.messages if "waits for space" in line]) == 1
-    assert (replicas.logs.offline_directories(), heard.elected) == ([], [])
+    assert (replicas.logs.directories.offline_paths(), heard.elected) == ([], [])
     files.fault = None
     await replicas.changes.retry_for_space()
     assert heard.elected == [Leadership(TP, 0)]

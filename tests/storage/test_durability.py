@@ -70,17 +70,17 @@ def test_what_is_due_is_synced_and_the_recovery_point_moves_only_then(files: Rec
     log = store.get_or_create(TP, is_new=True)
     append(log)
     steps: list[Callable[[], None]] = []
-    store.in_background = steps.append
+    store.upkeep.in_background = steps.append
     files.calls.clear()
-    store.flush_due_logs()
+    store.upkeep.flush_due_logs()
     assert ("sync", LOG) not in files.calls
-    store.checkpoint_recovery_points()
+    store.checkpoints.write_recovery_points()
     path = tmp_path / RECOVERY_POINT_FILE
     assert path.read_text() == "0\n1\ntopic 0 0\n"
     steps.pop()()
     assert ("sync", LOG) in files.calls
     assert ("sync", str(TP)) in files.calls
-    store.checkpoint_recovery_points()
+    store.checkpoints.write_recovery_points()
     assert path.read_text() == "0\n1\ntopic 0 1\n"
     assert files.last("sync", LOG) < files.last("rename", RECOVERY_POINT_FILE)
     store.close()
@@ -92,7 +92,7 @@ def test_a_checkpoint_is_written_aside_synced_renamed_and_its_directory_synced(
     store = open_store(files, tmp_path)
     store.get_or_create(TP, is_new=True)
     files.calls.clear()
-    store.checkpoint_recovery_points()
+    store.checkpoints.write_recovery_points()
     aside = RECOVERY_POINT_FILE + ".tmp"
     assert files.calls == [
         ("write", aside),

@@ -15,7 +15,8 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files import DirectoryLockedError, Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log_store import LogDirectoriesError, LogStore, peek_meta_properties
+from pybroker.storage.log_directories import LogDirectoriesError, peek_meta_properties
+from pybroker.storage.log_store import LogStore
 from pybroker.storage.meta_properties import MetaPropertiesError
 from pybroker.storage.store_schedule import StoreSchedule
 from pybroker.storage.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
@@ -164,7 +165,7 @@ class TestSeveralDirectories:
         store = open_store(tmp_path / "a", tmp_path / "b", tmp_path / "c")
         for partition in range(7):
             store.get_or_create(TopicPartition("t", partition), is_new=True)
-        assert sorted(directory.partition_count for directory in store.directories) == [2, 2, 3]
+        assert sorted(directory.partition_count for directory in store.directories.all) == [2, 2, 3]
         store.close()
         again = open_store(tmp_path / "a", tmp_path / "b", tmp_path / "c")
         assert len(again.all_logs()) == 7
@@ -186,7 +187,7 @@ class TestSeveralDirectories:
     def test_one_that_cannot_be_used_leaves_the_others(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no directory")
         store = open_store(tmp_path / "file", tmp_path / "b")
-        assert store.offline_directories() == [str(tmp_path / "file")]
+        assert store.directories.offline_paths() == [str(tmp_path / "file")]
         with pytest.raises(KafkaStorageError):
             store.get_or_create(TP, is_new=False)
         assert store.get_or_create(TP, is_new=True).directory == str(tmp_path / "b" / "topic-0")
@@ -198,7 +199,7 @@ class TestSeveralDirectories:
         files = FaultyFiles()
         store = open_store(tmp_path / "a", tmp_path / "b", files=files)
         told: list[Any] = []
-        store.on_directory_failure = lambda path, partitions: told.append((path, partitions))
+        store.directories.on_failure = lambda path, partitions: told.append((path, partitions))
         first = store.get_or_create(TopicPartition("t", 0), is_new=True)
         second = store.get_or_create(TopicPartition("t", 1), is_new=True)
         files.fault, files.operations = errno.EIO, ("write",)
@@ -207,7 +208,7 @@ class TestSeveralDirectories:
         files.fault = None
         path = os.path.dirname(first.directory)
         assert told == [(path, [first.topic_partition])]
-        assert store.offline_directories() == [path]
+        assert store.directories.offline_paths() == [path]
         assert not store.is_online(first.topic_partition)
         append(second)
         store.close()
@@ -224,7 +225,7 @@ class TestSeveralDirectories:
         store = open_store(tmp_path / "a", tmp_path / "b", files=OneFull())
         log = store.get_or_create(TP, is_new=True)
         assert log.directory == str(tmp_path / "b" / "topic-0")
-        assert store.offline_directories() == []
+        assert store.directories.offline_paths() == []
         assert not (tmp_path / "a" / "topic-0").exists(), "the next start would find the log twice"
         store.close()
 
@@ -233,10 +234,10 @@ class TestDeletion:
     def test_the_directory_is_renamed_and_then_goes(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         later: list[Any] = []
-        store.run_later = lambda delay_ms, step: later.append((delay_ms, step))
+        store.deletion.run_later = lambda delay_ms, step: later.append((delay_ms, step))
         log = store.get_or_create(TP, is_new=True)
         append(log)
-        store.async_delete(TP)
+        store.deletion.delete_log(TP)
         assert store.get(TP) is None
         [name] = [name for name in os.listdir(tmp_path) if name.startswith("topic-0")]
         parsed = parse_directory_name(name)
@@ -251,13 +252,13 @@ class TestDeletion:
 
     def test_what_a_stop_left_to_delete_goes_at_the_next_start(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
-        store.run_later = lambda delay_ms, step: None
+        store.deletion.run_later = lambda delay_ms, step: None
         append(store.get_or_create(TP, is_new=True))
-        store.async_delete(TP)
+        store.deletion.delete_log(TP)
         store.close()
         again = open_store(tmp_path)
         assert again.all_logs() == []
-        again.delete_leftovers()
+        again.deletion.delete_leftovers()
         assert not [name for name in os.listdir(tmp_path) if name.endswith("-delete")]
         again.release()
 
@@ -270,7 +271,7 @@ class TestDeletion:
         assert strand is not None
         results: list[Any] = []
         strand.submit(lambda log: None)
-        store.async_delete(TP)
+        store.deletion.delete_log(TP)
         strand.append(LeaderAppend(batch_of("late"), 0, NOW_MS), results.append)
         new = store.get_or_create(TP, is_new=True)
         assert new is not old
@@ -287,9 +288,9 @@ class TestDeletion:
             append(log)
         log.increment_log_start_offset(4)
         log.flush(NOW_MS)
-        store.checkpoint_recovery_points()
-        store.checkpoint_log_starts()
-        store.async_delete(TP)
+        store.checkpoints.write_recovery_points()
+        store.checkpoints.write_log_starts()
+        store.deletion.delete_log(TP)
         append(store.get_or_create(TP, is_new=True), "new")
         store.release()
         again = open_store(tmp_path).get(TP)
@@ -329,8 +330,8 @@ class TestCheckpoints:
         for tp in tps:
             store.get_or_create(tp, is_new=True)
         written = {tp: number * 10 for number, tp in enumerate(tps)}
-        store.checkpoint_high_watermarks(written)
-        assert store.read_high_watermarks() == written
+        store.checkpoints.write_high_watermarks(written)
+        assert store.checkpoints.read_high_watermarks() == written
         assert (tmp_path / "a" / "replication-offset-checkpoint").read_text().count("t ") in (1, 2)
         store.release()
 
@@ -340,15 +341,15 @@ class TestCheckpoints:
         log = store.get_or_create(TP, is_new=True)
         append(log)
         log.flush(NOW_MS)
-        store.checkpoint_recovery_points()
+        store.checkpoints.write_recovery_points()
         append(log)
         log.flush(NOW_MS)
         files.fault, files.operations = errno.ENOSPC, ("write",)
-        store.checkpoint_recovery_points()
+        store.checkpoints.write_recovery_points()
         files.fault = None
         assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 1\n"
-        assert store.offline_directories() == []
-        store.checkpoint_recovery_points()
+        assert store.directories.offline_paths() == []
+        store.checkpoints.write_recovery_points()
         assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
         store.release()
 
@@ -358,7 +359,7 @@ class TestCheckpoints:
         for _ in range(5):
             append(log)
         log.flush(NOW_MS)
-        store.checkpoint_recovery_points()
+        store.checkpoints.write_recovery_points()
         log.truncate_to(2, NOW_MS)
         assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
         store.release()

@@ -10,7 +10,8 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files import Files
-from pybroker.storage.log_store import LogDirectoriesError, LogStore
+from pybroker.storage.log_directories import LogDirectoriesError
+from pybroker.storage.log_store import LogStore
 from pybroker.storage.no_space import NoDescriptorsError
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool
@@ -30,13 +31,13 @@ def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Pat
     store = open_store(tmp_path / "a", tmp_path / "b")
     told: list[str] = []
     ends: list[LogDirectoriesError] = []
-    store.on_directory_failure = lambda path, partitions: told.append(path)
-    store.on_last_directory_failure = ends.append
-    first, second = store.directories
-    store.directory_failed(first, "cannot write", OSError(errno.EIO, "Input/output error"))
+    store.directories.on_failure = lambda path, partitions: told.append(path)
+    store.directories.on_last_failure = ends.append
+    first, second = store.directories.all
+    store.directories.failed(first, "cannot write", OSError(errno.EIO, "Input/output error"))
     assert (told, ends) == ([first.path], [])
     for _ in range(2):
-        store.directory_failed(second, "cannot sync", OSError(errno.EIO, "Input/output error"))
+        store.directories.failed(second, "cannot sync", OSError(errno.EIO, "Input/output error"))
     assert told == [first.path, second.path]
     (end,) = ends
     assert f"{second.path}: cannot sync: [Errno 5] Input/output error" in str(end)
@@ -84,18 +85,18 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     log.append_as_leader(batch_of("x"), 0, NOW_MS)
     log.close_files()
     steps: list[Callable[[], None]] = []
-    store.in_background = steps.append
-    store.flush_in_background(log)
+    store.upkeep.in_background = steps.append
+    store.upkeep.flush_in_background(log)
     with no_more_descriptors():
         with pytest.raises(NoDescriptorsError):
             store.get_or_create(OTHER, is_new=True)
         steps.pop()()
-        store.checkpoint_recovery_points()
+        store.checkpoints.write_recovery_points()
         with pytest.raises(KafkaStorageError):
             log.read(0, 100, 1, min_one_batch=True)
-    assert (store.offline_directories(), log.recovery_point) == ([], 0)
+    assert (store.directories.offline_paths(), log.recovery_point) == ([], 0)
     store.get_or_create(OTHER, is_new=True)
-    store.flush_in_background(log)
+    store.upkeep.flush_in_background(log)
     steps.pop()()
     assert log.recovery_point == 1
     store.close()

@@ -14,7 +14,8 @@ from pybroker.protocol.records.record import read_records
 from pybroker.storage.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore, peek_meta_properties
+from pybroker.storage.log_directories import peek_meta_properties
+from pybroker.storage.log_store import LogStore
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.transaction_index import AbortedTransaction
 from pybroker.storage.worker_pool import InlinePool

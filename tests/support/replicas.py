@@ -87,7 +87,7 @@ class Replicas:
             replica_lag_time_max_ms=30_000,
             offload=self.offload,
         )
-        self.logs.on_directory_failure = self.changes.directory_failed
+        self.logs.directories.on_failure = self.changes.directory_failed
 
     async def order(
         self,

@@ -90,7 +90,7 @@ async def test_of_a_log_without_a_role_the_lag_is_unknown(replicas: Replicas) ->
 
 
 async def test_of_a_directory_that_failed_only_that_is_told(replicas: Replicas) -> None:
-    replicas.logs.directory_failed(replicas.logs.directories[0], "gone", OSError("gone"))
+    replicas.logs.directories.failed(replicas.logs.directories.all[0], "gone", OSError("gone"))
     first, second = await describe(replicas, None)
     assert (first.error_code, first.total_bytes, first.usable_bytes) == (ErrorCode.KAFKA_STORAGE_ERROR, -1, -1)
     assert contents(first) == []
@@ -155,7 +155,7 @@ async def test_what_else_is_refused(replicas: Replicas, tmp_path: Path) -> None:
 
 
 async def test_nothing_moves_to_or_from_a_directory_that_failed(replicas: Replicas, tmp_path: Path) -> None:
-    replicas.logs.directory_failed(replicas.logs.directories[0], "gone", OSError("gone"))
+    replicas.logs.directories.failed(replicas.logs.directories.all[0], "gone", OSError("gone"))
     storage_error = ErrorCode.KAFKA_STORAGE_ERROR
     assert await move(replicas, tmp_path / "a", OTHER) == {OTHER: storage_error}
     assert await move(replicas, tmp_path / "b", TP) == {TP: storage_error}

@@ -1,0 +1,67 @@
+"""The checkpoints of offsets, one file of each kind in each log directory, for the logs that lie there.
+
+All methods block. A full disk leaves the old file in place; any other failure takes the directory offline.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from .files import is_passing
+from .log_directories import LogDirectories
+from .log_directory import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
+from .log_table import LogTable
+from .topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """See the module's text."""
+
+    def __init__(self, directories: LogDirectories, table: LogTable) -> None:
+        self._directories = directories
+        self._table = table
+
+    def write_recovery_points(self) -> None:
+        """How far each log is durable."""
+        for directory in self._directories.online():
+            self.write_recovery_points_of(directory)
+
+    def write_recovery_points_of(self, directory: LogDirectory) -> None:
+        points = {log.topic_partition: log.recovery_point for log in self._table.logs_in(directory)}
+        self._write(directory, RECOVERY_POINT_FILE, points)
+
+    def write_log_starts(self) -> None:
+        """The log start offsets that the segments alone do not tell."""
+        for directory in self._directories.online():
+            self.write_log_starts_of(directory)
+
+    def write_log_starts_of(self, directory: LogDirectory) -> None:
+        views = [log.view for log in self._table.logs_in(directory)]
+        starts = {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
+        self._write(directory, LOG_START_FILE, starts)
+
+    def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """The high watermarks, each into the directory its log is in."""
+        for directory in self._directories.online():
+            partitions = (log.topic_partition for log in self._table.logs_in(directory))
+            here = {tp: high_watermarks[tp] for tp in partitions if tp in high_watermarks}
+            self._write(directory, HIGH_WATERMARK_FILE, here)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Those of all online directories."""
+        found: dict[TopicPartition, int] = {}
+        for directory in self._directories.online():
+            found.update(directory.read_checkpoint(HIGH_WATERMARK_FILE))
+        return found
+
+    def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        try:
+            directory.write_checkpoint(name, offsets)
+        except OSError as error:
+            if is_passing(error):
+                logger.error("%s: cannot write %s, the old one stays: %s", directory.path, name, error.strerror)
+            else:
+                self._directories.failed(directory, f"cannot write {name}", error)

@@ -1,0 +1,135 @@
+"""Deleting logs and segments: renamed at once, gone after `file.delete.delay.ms`, when readers had time to finish."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from ..protocol.errors import KafkaStorageError
+from .checkpoints import Checkpoints
+from .files import Files
+from .log import Log
+from .log_directories import LogDirectories
+from .log_directory import LogDirectory
+from .log_table import LogTable
+from .topic_partition import TopicPartition, deleted_directory_name
+
+logger = logging.getLogger(__name__)
+
+LaterCallback = Callable[[int, Callable[[], None]], None]
+"""Runs a step that may block in so many ms, on the background pool."""
+
+
+class LogDeletion:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        files: Files,
+        table: LogTable,
+        directories: LogDirectories,
+        checkpoints: Checkpoints,
+        randomness: random.Random,
+    ) -> None:
+        self._files = files
+        self._table = table
+        self._directories = directories
+        self._checkpoints = checkpoints
+        self._random = randomness
+        self._renames: dict[TopicPartition, Callable[[], None]] = {}
+        self._leftovers: list[tuple[LogDirectory, str]] = []
+        self.run_later: LaterCallback | None = None
+        """Set by the schedule; without it what is due later is done at once."""
+
+    def delete_log(self, tp: TopicPartition, renamed: Callable[[Any], None] | None = None) -> None:
+        """Forget the log and rename its directory to `-delete`; its files go after `file.delete.delay.ms`.
+
+        The rename runs on the strand, behind what is queued; `renamed` is then called on the loop, with an error or
+        None. Before that the partition must not be made anew: it would find the old directory. Raises KafkaStorageError
+        when the log may be in an offline directory. A partition without a log is fine.
+        """
+        with self._table.lock:
+            log, strand = self._table.get(tp), self._table.strand(tp)
+            directory = self._table.directory_of(tp)
+            if log is None or strand is None or directory is None:
+                offline = self._directories.offline_paths()
+                if offline:
+                    raise KafkaStorageError(f"{tp}: it may be in the offline log directories {', '.join(offline)}")
+                if renamed is not None:
+                    renamed(None)
+                return
+            self._table.remove(tp)
+        new_path = os.path.join(directory.path, deleted_directory_name(tp, self._new_uuid()))
+        delay_ms = log.config.file_delete_delay_ms
+
+        def rename(log: Log) -> None:
+            if self._renames.get(tp) is not rename_now:
+                return  # who wants the name again was faster
+            try:
+                # First the checkpoints: a later log of the same name must not find this one's offsets there.
+                self._checkpoints.write_recovery_points_of(directory)
+                self._checkpoints.write_log_starts_of(directory)
+                log.rename_directory(new_path)
+                log.mark_offline()  # what is still queued must not touch the name
+                log.close_files()
+            finally:
+                self._renames.pop(tp, None)
+            logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
+            self._later(delay_ms, lambda: self._delete_tree(directory, new_path))
+
+        def rename_now() -> None:
+            strand.run_now(rename)
+
+        self._renames[tp] = rename_now
+        strand.submit(rename, renamed)
+
+    def free_name(self, tp: TopicPartition) -> None:
+        """Have a log of `tp` that is being deleted out of the way, so that a new one can be made. Blocks."""
+        while (rename := self._renames.get(tp)) is not None:
+            rename()
+
+    def delete_files_later(self, directory: LogDirectory, paths: list[str], delay_ms: int) -> None:
+        """Delete a log's files that were renamed to `.deleted`."""
+
+        def delete() -> None:
+            if not directory.is_online:
+                return
+            try:
+                for path in paths:
+                    self._files.delete(path)
+            except OSError as error:
+                self._directories.failed(directory, "cannot delete segments", error)
+
+        self._later(delay_ms, delete)
+
+    def note_leftover(self, directory: LogDirectory, path: str) -> None:
+        """A `-delete` directory that was found at start."""
+        self._leftovers.append((directory, path))
+
+    def delete_leftovers(self) -> None:
+        """Delete the `-delete` directories that the last stop left behind. Blocks."""
+        leftovers, self._leftovers = self._leftovers, []
+        for directory, path in leftovers:
+            self._delete_tree(directory, path)
+
+    def _delete_tree(self, directory: LogDirectory, path: str) -> None:
+        if not directory.is_online:
+            return
+        try:
+            self._files.delete_tree(path)
+            logger.info("deleted %s", path)
+        except OSError as error:
+            self._directories.failed(directory, f"cannot delete {path}", error)
+
+    def _later(self, delay_ms: int, step: Callable[[], None]) -> None:
+        if self.run_later is None:
+            step()
+        else:
+            self.run_later(delay_ms, step)
+
+    def _new_uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._random.getrandbits(128), version=4)

@@ -1,0 +1,144 @@
+"""All of `log.dirs`: locked together, this broker's own, and lost one by one.
+
+A directory that fails goes offline with the logs in it; the broker goes on as long as another is left.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+
+from ..config.config import Config
+from .files import Files
+from .log_directory import LogDirectory
+from .log_table import LogTable
+from .meta_properties import (
+    MetaProperties,
+    agree,
+    check_meta_properties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from .topic_partition import TopicPartition
+from .worker_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+DirectoryFailureCallback = Callable[[str, list[TopicPartition]], None]
+
+
+class LogDirectoriesError(Exception):
+    """No log directory can be used, or what is in them contradicts itself; one line for the operator."""
+
+
+class LogDirectories:
+    """See the module's text. `all` is in the order of `log.dirs`; `table` says which logs lie in them."""
+
+    def __init__(self, files: Files, pool: Pool, table: LogTable) -> None:
+        self.all: list[LogDirectory] = []
+        self._files = files
+        self._pool = pool
+        self._table = table
+        self.on_failure: DirectoryFailureCallback | None = None
+        """Called on the loop with the directory's path and the partitions that were in it."""
+        self.on_last_failure: Callable[[LogDirectoriesError], None] | None = None
+        """Called on the loop after it, when no directory is left: the broker has nothing to serve any more."""
+
+    def online(self) -> list[LogDirectory]:
+        return [directory for directory in self.all if directory.is_online]
+
+    def offline_paths(self) -> list[str]:
+        return [directory.path for directory in self.all if not directory.is_online]
+
+    # --- at start -----------------------------------------------------------------------------------------------
+
+    def lock(self, paths: Iterable[str]) -> None:
+        """Lock them, making those that are missing. Raises LogDirectoriesError, DirectoryLockedError."""
+        seen: set[str] = set()
+        for path in paths:
+            absolute = os.path.abspath(path)
+            if os.path.realpath(absolute) in seen:
+                raise LogDirectoriesError(f"log.dirs names {path} twice")
+            seen.add(os.path.realpath(absolute))
+            directory = LogDirectory(self._files, absolute)
+            self.all.append(directory)
+            try:
+                directory.open()
+            except OSError as error:
+                self.failed_at_start(directory, "cannot be opened", error)
+        self.require_one_online()
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Check that they are this broker's, and write `meta.properties` into the new ones."""
+        online = [directory.path for directory in self.online()]
+        for path in check_meta_properties(self._files, online, broker_id, cluster_id):
+            found = read_meta_properties(self._files, path)
+            directory_id = None if found is None else found.directory_id
+            write_meta_properties(self._files, path, MetaProperties(broker_id, cluster_id, directory_id))
+
+    def failed_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
+        """Go on without a directory. Nobody is told: the broker hosts nothing yet."""
+        logger.error("log directory %s %s: %s", directory.path, what, error)
+        directory.is_online = False
+        directory.failure = error
+        directory.release()
+
+    def require_one_online(self) -> None:
+        """Raises LogDirectoriesError."""
+        if not self.online():
+            failed = ", ".join(f"{directory.path} ({_reason(directory)})" for directory in self.all)
+            raise LogDirectoriesError(f"no log directory can be used: {failed}")
+
+    # --- failure and end ----------------------------------------------------------------------------------------
+
+    def failed(self, directory: LogDirectory, what: str, error: OSError) -> None:
+        """Take a directory offline with all that is in it. From any thread."""
+        with self._table.lock:
+            if not directory.is_online:
+                return
+            directory.is_online = False
+            is_last = not self.online()
+            logs = self._table.logs_in(directory)
+        logger.error("log directory %s is offline with %d logs: %s: %s", directory.path, len(logs), what, error)
+        for log in logs:
+            log.mark_offline()
+        directory.release()
+        self._pool.post(self._tell_of_failure, directory.path, [log.topic_partition for log in logs])
+        if is_last:
+            self._pool.post(
+                self._tell_of_the_end,
+                LogDirectoriesError(f"no log directory is online any more: {directory.path}: {what}: {error}"),
+            )
+
+    def _tell_of_failure(self, path: str, partitions: list[TopicPartition]) -> None:
+        if self.on_failure is not None:
+            self.on_failure(path, partitions)
+
+    def _tell_of_the_end(self, error: LogDirectoriesError) -> None:
+        if self.on_last_failure is not None:
+            self.on_last_failure(error)
+
+    def release(self) -> None:
+        """Let go of the locks."""
+        for directory in self.all:
+            directory.release()
+
+
+def _reason(directory: LogDirectory) -> str:
+    error = directory.failure
+    return error.strerror or str(error) if error is not None else "it is offline"
+
+
+def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:
+    """What the log directories say of broker and cluster, before anything is opened; None when all are new.
+
+    Directories that cannot be read are passed over. Raises MetaPropertiesError.
+    """
+    found: dict[str, MetaProperties | None] = {}
+    for directory in config.log_dirs:
+        try:
+            found[directory] = read_meta_properties(files, directory)
+        except OSError as error:
+            logger.warning("log directory %s cannot be read: %s", directory, error)
+    return agree(found)

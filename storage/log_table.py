@@ -1,0 +1,64 @@
+"""Which logs there are: each with its strand, and the log directory it lies in."""
+
+from __future__ import annotations
+
+import threading
+
+from .log import Log
+from .log_directory import LogDirectory
+from .strand import Strand
+from .topic_partition import TopicPartition
+
+
+class LogTable:
+    """Changed from any thread under `lock`; looked up without it.
+
+    Whoever makes a log or loses a directory holds the lock all the while: no log slips into a directory that is lost.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._logs: dict[TopicPartition, Log] = {}
+        self._strands: dict[TopicPartition, Strand] = {}
+        self._directory_of: dict[TopicPartition, LogDirectory] = {}
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def add(self, log: Log, strand: Strand, directory: LogDirectory) -> None:
+        """The caller has seen that there is none of that partition."""
+        tp = log.topic_partition
+        with self.lock:
+            self._logs[tp] = log
+            self._strands[tp] = strand
+            self._directory_of[tp] = directory
+            directory.partition_count += 1
+
+    def remove(self, tp: TopicPartition) -> None:
+        with self.lock:
+            self._logs.pop(tp, None)
+            self._strands.pop(tp, None)
+            directory = self._directory_of.pop(tp, None)
+            if directory is not None:
+                directory.partition_count -= 1
+
+    def get(self, tp: TopicPartition) -> Log | None:
+        return self._logs.get(tp)
+
+    def strand(self, tp: TopicPartition) -> Strand | None:
+        return self._strands.get(tp)
+
+    def directory_of(self, tp: TopicPartition) -> LogDirectory | None:
+        return self._directory_of.get(tp)
+
+    def all_logs(self) -> list[Log]:
+        with self.lock:
+            return list(self._logs.values())
+
+    def all_strands(self) -> list[Strand]:
+        with self.lock:
+            return list(self._strands.values())
+
+    def logs_in(self, directory: LogDirectory) -> list[Log]:
+        with self.lock:
+            return [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]

@@ -1,0 +1,90 @@
+"""What is done to all logs by the clock: retention, expiry of producers, flushes. `StoreSchedule` says when."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from ..protocol.errors import KafkaError
+from .files import Files, is_out_of_descriptors
+from .flush_plan import FlushPlan
+from .log import Log
+from .log_directories import LogDirectories
+from .log_table import LogTable
+from .topic_partition import TopicPartition
+from .worker_pool import Pool
+
+logger = logging.getLogger(__name__)
+
+
+class LogUpkeep:
+    """On the loop. What changes a log goes through its strand; `clock` gives ms since 1970."""
+
+    def __init__(
+        self, files: Files, pool: Pool, clock: Callable[[], int], table: LogTable, directories: LogDirectories
+    ) -> None:
+        self._files = files
+        self._pool = pool
+        self._clock = clock
+        self._table = table
+        self._directories = directories
+        self.in_background: Callable[[Callable[[], None]], None] | None = None
+        """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
+
+    def apply_retention(self, high_watermark_of: Callable[[Log], int]) -> None:
+        """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
+        for strand in self._table.all_strands():
+            log = strand.log
+            step = _retention_step(self._clock(), high_watermark_of(log))
+            strand.submit(step, _log_failure(log.topic_partition, "retention"))
+
+    def remove_expired_producers(self) -> None:
+        now_ms = self._clock()
+        for strand in self._table.all_strands():
+            failed = _log_failure(strand.log.topic_partition, "producer expiry")
+            strand.submit(lambda log: log.remove_expired_producers(now_ms), failed)
+
+    def flush_due_logs(self) -> None:
+        """Sync, in the background, the logs that `flush.ms` says to."""
+        now_ms = self._clock()
+        for log in self._table.all_logs():
+            if log.unflushed_messages > 0 and now_ms - log.last_flush_ms >= log.config.flush_ms:
+                self.flush_in_background(log)
+
+    def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
+        """Sync a log while it takes appends: only the plan and the new recovery point go through the strand."""
+        strand = self._table.strand(log.topic_partition)
+        run = self.in_background
+        if strand is None or strand.log is not log or run is None:
+            return
+
+        def sync(plan: FlushPlan) -> None:
+            try:
+                plan.run(self._files)
+            except OSError as error:
+                directory = self._table.directory_of(log.topic_partition)
+                if is_out_of_descriptors(error):
+                    logger.warning("%s: not synced, to be tried again: %s", log.topic_partition, error)
+                elif directory is not None and not log.is_offline:
+                    self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
+                return
+            now_ms = self._clock()
+            self._pool.post(strand.submit, lambda log: log.mark_flushed(plan, now_ms))
+
+        def planned(plan: object) -> None:
+            if isinstance(plan, FlushPlan):
+                run(lambda: sync(plan))
+
+        strand.submit(lambda log: log.plan_flush(with_active=with_active), planned)
+
+
+def _retention_step(now_ms: int, high_watermark: int) -> Callable[[Log], list[int]]:
+    return lambda log: log.apply_retention(now_ms, high_watermark)
+
+
+def _log_failure(tp: TopicPartition, what: str) -> Callable[[object], None]:
+    def done(result: object) -> None:
+        if isinstance(result, KafkaError):
+            logger.warning("%s: %s failed: %s", tp, what, result)
+
+    return done
