@@ -1,0 +1,99 @@
+"""What brokers answer to the controller's requests: replicas in failed log directories, replicas that are deleted."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from ..protocol.errors import ErrorCode
+from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ..protocol.messages.update_metadata import UpdateMetadataResponse
+from ..storage.topic_partition import TopicPartition
+from .broker_channel import ControlRequest, ControlResponse
+from .context import ControllerContext
+from .state_tables import PartitionReplica
+from .topic_deletion import TopicDeletion
+
+__all__ = ["BrokerAnswers"]
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerAnswers:
+    """``post`` makes an event of an answer; ``replicas_offline`` is told, within an event, which replicas are lost."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        deletion: TopicDeletion,
+        replicas_offline: Callable[[Iterable[PartitionReplica]], Awaitable[None]],
+        post: Callable[[str, Callable[[], Awaitable[object]]], None],
+    ) -> None:
+        self._context = context
+        self._deletion = deletion
+        self._replicas_offline = replicas_offline
+        self._post = post
+
+    def received(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
+        name = f"{type(response).__name__} of broker {broker_id}"
+        match response:
+            case LeaderAndIsrResponse():
+                self._post(name, partial(self._leader_and_isr_answered, broker_id, response))
+            case StopReplicaResponse():
+                assert isinstance(request, StopReplicaRequest)
+                self._post(name, partial(self._stop_replica_answered, broker_id, request, response))
+            case UpdateMetadataResponse():
+                if response.error_code != ErrorCode.NONE:
+                    logger.error("broker %d refused metadata: error %d", broker_id, response.error_code)
+
+    async def _leader_and_isr_answered(self, broker_id: int, response: LeaderAndIsrResponse) -> None:
+        if response.error_code != ErrorCode.NONE:
+            logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
+            return
+        before = self._context.offline_dir_replicas.get(broker_id, set())
+        offline = set(before)
+        newly_offline: list[TopicPartition] = []
+        for partition, error_code in self._partition_errors(response):
+            if error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                if partition not in offline:
+                    newly_offline.append(partition)
+                offline.add(partition)
+            elif error_code == ErrorCode.NONE:
+                offline.discard(partition)
+            else:
+                logger.error("broker %d could not take its role in %s: error %d", broker_id, partition, error_code)
+        self._context.offline_dir_replicas[broker_id] = offline
+        if newly_offline:
+            logger.warning("broker %d has %d replicas in failed log directories", broker_id, len(newly_offline))
+            await self._replicas_offline(PartitionReplica(partition, broker_id) for partition in newly_offline)
+
+    def _partition_errors(self, response: LeaderAndIsrResponse) -> Iterable[tuple[TopicPartition, int]]:
+        for topic in response.topics:
+            name = self._context.topic_name(topic.topic_id)
+            if name is not None:
+                for error in topic.partition_errors:
+                    yield TopicPartition(name, error.partition_index), error.error_code
+        for error in response.partition_errors:
+            yield TopicPartition(error.topic_name, error.partition_index), error.error_code
+
+    async def _stop_replica_answered(
+        self, broker_id: int, request: StopReplicaRequest, response: StopReplicaResponse
+    ) -> None:
+        errors = {
+            TopicPartition(error.topic_name, error.partition_index): error.error_code
+            for error in response.partition_errors
+        }
+        deleted: list[PartitionReplica] = []
+        failed: list[PartitionReplica] = []
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                if not state.delete_partition or not self._context.is_queued_for_deletion(topic.topic_name):
+                    continue
+                replica = PartitionReplica(TopicPartition(topic.topic_name, state.partition_index), broker_id)
+                error_code = response.error_code or errors.get(replica.partition, ErrorCode.NONE)
+                (deleted if error_code == ErrorCode.NONE else failed).append(replica)
+        if failed:
+            logger.error("broker %d could not delete %s", broker_id, [str(r.partition) for r in failed])
+            await self._deletion.fail(failed)
+        if deleted:
+            await self._deletion.complete(deleted)

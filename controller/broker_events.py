@@ -1,0 +1,159 @@
+"""What the controller does when brokers come, go, restart, change or are about to stop (Kafka's BrokerChange,
+BrokerModifications and ControlledShutdown events)."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+
+from ..storage.topic_partition import TopicPartition
+from .broker_requests import BrokerRequests
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .leader_election import ElectionStrategy
+from .metadata_store import EventType, WatchEvent
+from .partition_state_machine import PartitionStateMachine
+from .replica_state_machine import ReplicaStateMachine
+from .request_batch import RequestBatch
+from .state_tables import PartitionReplica, PartitionState
+from .topic_deletion import TopicDeletion
+from .znodes import BrokerInfo
+
+__all__ = ["BrokerEvents"]
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerEvents:
+    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        batch: RequestBatch,
+        requests: BrokerRequests,
+        partitions: PartitionStateMachine,
+        replicas: ReplicaStateMachine,
+        deletion: TopicDeletion,
+        post: Callable[[str, Callable[[], Awaitable[object]]], None],
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._batch = batch
+        self._requests = requests
+        self._partitions = partitions
+        self._replicas = replicas
+        self._deletion = deletion
+        self._post = post
+        self._watched: set[int] = set()
+
+    async def load(self) -> None:
+        """Read the brokers that are up, and watch them."""
+        brokers = await self._tree.brokers(self._on_brokers_changed)
+        for info, broker_epoch in brokers.values():
+            self._add_broker(info, broker_epoch)
+        await self._watch_brokers(brokers)
+
+    def _on_brokers_changed(self, _event: WatchEvent) -> None:
+        self._post("brokers changed", self._brokers_changed)
+
+    async def _brokers_changed(self) -> None:
+        current = await self._tree.brokers(self._on_brokers_changed)
+        known = self._context.live_or_shutting_down_ids
+        new = [b for b in current if b not in known]
+        dead = [b for b in known if b not in current]
+        bounced = [b for b in known if b in current and current[b][1] > self._context.broker_epoch(b)]
+        if not (new or dead or bounced):
+            return
+        logger.info("brokers: new %s, gone %s, restarted %s, live %s", new, dead, bounced, sorted(current))
+        if new:
+            await self._brokers_started({b: current[b] for b in new})
+        if bounced:
+            await self._brokers_failed(bounced)
+            await self._brokers_started({b: current[b] for b in bounced})
+        if dead:
+            await self._brokers_failed(dead)
+
+    async def _brokers_started(self, brokers: Mapping[int, tuple[BrokerInfo, int]]) -> None:
+        existing = self._context.live_or_shutting_down_ids
+        for info, broker_epoch in brokers.values():
+            self._context.offline_dir_replicas.pop(info.broker_id, None)
+            self._add_broker(info, broker_epoch)
+        self._batch.add_update_metadata(existing, ())
+        self._requests.flush()
+        self._batch.add_update_metadata(brokers, self._context.partitions_with_leaders)
+        self._requests.flush()
+        replicas = self._context.replicas_on(brokers)
+        self._replicas.move_online(r for r in replicas if not self._context.is_queued_for_deletion(r.topic))
+        await self._partitions.bring_online()
+        await self._deletion.resume_for(dict.fromkeys(replica.topic for replica in replicas))
+        await self._watch_brokers(brokers)
+
+    async def _brokers_failed(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            self._context.offline_dir_replicas.pop(broker_id, None)
+            self._context.shutting_down.pop(broker_id, None)
+            self._context.remove_broker(broker_id)
+            await self._requests.disconnect(broker_id)
+        await self.replicas_offline(self._context.replicas_on(broker_ids))
+
+    async def replicas_offline(self, replicas: Iterable[PartitionReplica]) -> None:
+        """Their broker or log directory failed: elect other leaders, shrink ISRs."""
+        replicas = list(replicas)
+        self._partitions.move(self._context.partitions_with_offline_leader, PartitionState.OFFLINE)
+        elected = await self._partitions.bring_online()
+        kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
+        await self._replicas.move_offline(kept)
+        await self._deletion.fail(replicas)
+        if not kept and not elected:
+            self._requests.tell_everyone(())
+
+    def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
+        self._context.put_broker(info, broker_epoch)
+        self._requests.connect(info)
+
+    async def _watch_brokers(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            if broker_id not in self._watched:
+                self._watched.add(broker_id)
+                await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
+
+    def _on_broker_changed(self, broker_id: int, event: WatchEvent) -> None:
+        if broker_id not in self._watched:
+            return  # another watch on it has told
+        self._watched.discard(broker_id)
+        if event.type is EventType.DELETED:
+            return  # the watch on all brokers tells
+        self._post("broker changed", partial(self._broker_changed, broker_id))
+
+    async def _broker_changed(self, broker_id: int) -> None:
+        """Its listeners or features changed while it is up."""
+        self._watched.add(broker_id)
+        current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
+        known = self._context.broker(broker_id)
+        if current is None or known is None or current[0] == known:
+            return
+        self._context.put_broker(current[0], self._context.broker_epoch(broker_id))
+        self._requests.tell_everyone(())
+
+    async def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
+        logger.info("broker %d is shutting down", broker_id)
+        self._context.shutting_down[broker_id] = None
+        led: list[TopicPartition] = []
+        followed: list[TopicPartition] = []
+        for replica in self._context.replicas_on([broker_id]):
+            partition = replica.partition
+            leadership = self._context.leadership(partition)
+            if (
+                leadership is None
+                or len(self._context.assignment(partition).replicas) < 2
+                or self._context.is_queued_for_deletion(partition.topic)
+            ):
+                continue
+            (led if leadership.leader_and_isr.leader == broker_id else followed).append(partition)
+        await self._partitions.move_online(led, ElectionStrategy.CONTROLLED_SHUTDOWN)
+        for partition in followed:
+            self._batch.add_stop_replica([broker_id], partition, delete=False)
+        self._requests.flush()
+        await self._replicas.move_offline(PartitionReplica(partition, broker_id) for partition in followed)
+        return self._context.partitions_led_by(broker_id)

@@ -1,0 +1,79 @@
+"""What the controller sends to brokers: what an event has gathered, put into each broker's queue."""
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from ..protocol.errors import ErrorCode
+from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ..storage.topic_partition import TopicPartition
+from .broker_channel import BrokerChannel, BrokerQueue, ControlRequest, ControlResponse
+from .context import ControllerContext
+from .request_batch import RequestBatch
+from .znodes import BrokerInfo
+
+__all__ = ["BrokerRequests"]
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerRequests:
+    """``channel_to`` makes the channel to a broker. ``on_answer`` gets each answer, with broker and request."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        batch: RequestBatch,
+        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        on_answer: Callable[[int, ControlRequest, ControlResponse], None],
+    ) -> None:
+        self._context = context
+        self._batch = batch
+        self._channel_to = channel_to
+        self._on_answer = on_answer
+        self._queues: dict[int, BrokerQueue] = {}
+
+    def connect(self, info: BrokerInfo) -> None:
+        self._queues[info.broker_id] = BrokerQueue(info.broker_id, self._channel_to(info), self._on_send_failure)
+
+    async def disconnect(self, broker_id: int) -> None:
+        """Forget what waits for the broker, and give up what is in flight."""
+        queue = self._queues.pop(broker_id, None)
+        if queue is not None:
+            await queue.close()
+
+    def flush(self) -> None:
+        """Send what is in the batch."""
+        for broker_id, request in self._batch.take():
+            self._queues[broker_id].put(request, partial(self._on_answer, broker_id, request))
+
+    def tell_everyone(self, partitions: Iterable[TopicPartition]) -> None:
+        """Tell all brokers of all brokers, and of ``partitions``."""
+        self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, partitions)
+        self.flush()
+
+    @property
+    def is_idle(self) -> bool:
+        return all(queue.is_idle for queue in self._queues.values())
+
+    async def drained(self) -> None:
+        """Wait until everything sent so far was answered."""
+        for queue in list(self._queues.values()):
+            await queue.drained()
+
+    async def close(self) -> None:
+        """Disconnect from all brokers."""
+        queues, self._queues = self._queues, {}
+        for queue in queues.values():
+            await queue.close()
+
+    def kill(self) -> None:
+        """`close`, not waiting for the end of what is given up."""
+        for queue in self._queues.values():
+            queue.kill()
+
+    def _on_send_failure(self, broker_id: int, request: ControlRequest, error: Exception) -> None:
+        logger.error("controller: %s to broker %d failed", type(request).__name__, broker_id, exc_info=error)
+        if isinstance(request, StopReplicaRequest):
+            response = StopReplicaResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._on_answer(broker_id, request, response)

@@ -1,0 +1,101 @@
+"""One broker's term as controller: what it knows of the cluster, and the parts that act on it.
+
+From an election to the resignation. A new term begins with nothing and reads all of it from the tree; whatever an old
+one still waits for, a watch or an answer, is of no more interest.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from random import Random
+
+from ..storage.topic_partition import TopicPartition
+from .broker_answers import BrokerAnswers
+from .broker_channel import BrokerChannel, ControlRequest, ControlResponse
+from .broker_events import BrokerEvents
+from .broker_requests import BrokerRequests
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .feature_node import enable_features
+from .partition_state_machine import PartitionStateMachine
+from .replica_state_machine import ReplicaStateMachine
+from .request_batch import RequestBatch
+from .topic_deletion import TopicDeletion
+from .topic_events import TopicEvents
+from .znodes import BrokerInfo
+
+__all__ = ["ControllerTerm"]
+
+
+class ControllerTerm:
+    """``post`` takes an event: its term, its name, and what to do. The other arguments are the controller's."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        tree: ClusterTree,
+        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        inter_broker_listener: str,
+        unclean_by_default: Callable[[], bool],
+        delete_topic_enable: bool,
+        random: Random,
+        on_deletion_settled: Callable[[str], None],
+        post: Callable[["ControllerTerm", str, Callable[[], Awaitable[object]]], None],
+    ) -> None:
+        self._tree = tree
+        self._unclean_by_default = unclean_by_default
+        self.context = context = ControllerContext()
+        self._batch = batch = RequestBatch(context, broker_id, inter_broker_listener)
+        self.requests = requests = BrokerRequests(context, batch, channel_to, self._on_answer)
+        self.partitions = PartitionStateMachine(context, tree, batch, requests.flush, self._allows_unclean)
+        self._replicas = ReplicaStateMachine(context, tree, batch, requests.flush)
+        self._deletion = TopicDeletion(
+            context,
+            tree,
+            batch,
+            requests.flush,
+            self.partitions,
+            self._replicas,
+            enabled=delete_topic_enable,
+            on_settled=on_deletion_settled,
+        )
+
+        post_event = partial(post, self)
+        self.brokers = BrokerEvents(
+            context, tree, batch, requests, self.partitions, self._replicas, self._deletion, post_event
+        )
+        self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
+        self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
+
+    async def take_over(self) -> None:
+        """Read the tree, watch it, tell the brokers, go on with what an earlier controller left."""
+        await enable_features(self._tree.store)
+        await self.brokers.load()
+        await self._topics.load()
+        # Brokers must know each other before they are told whom to follow.
+        self.requests.tell_everyone(())
+        # Of partitions with a live replica they hear with its role.
+        leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
+        if leaderless:
+            self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
+        self._replicas.start()
+        await self.partitions.start()
+        await self._deletion.resume()
+
+    def discard_batch(self) -> None:
+        """Forget what brokers were about to be told."""
+        self._batch.take()
+
+    def _has_no_live_replica(self, partition: TopicPartition) -> bool:
+        replicas = self.context.assignment(partition).replicas
+        return not any(self.context.is_replica_online(broker_id, partition) for broker_id in replicas)
+
+    async def _allows_unclean(self, topics: Iterable[str]) -> Mapping[str, bool]:
+        allowed = {}
+        for topic in topics:
+            setting = (await self._tree.config("topics", topic)).get("unclean.leader.election.enable")
+            allowed[topic] = self._unclean_by_default() if setting is None else setting.strip().lower() == "true"
+        return allowed
+
+    def _on_answer(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
+        self._answers.received(broker_id, request, response)

@@ -1,0 +1,132 @@
+"""What the controller does when topics are made, get more partitions, or are marked for deletion (Kafka's TopicChange,
+PartitionModifications and TopicDeletion events)."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from random import Random
+
+from ..storage.topic_partition import TopicPartition
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .leader_election import ElectionStrategy
+from .metadata_store import WatchEvent
+from .partition_state_machine import PartitionStateMachine
+from .replica_state_machine import ReplicaStateMachine
+from .state_tables import PartitionState
+from .topic_deletion import TopicDeletion
+from .topic_ids import new_topic_id
+from .znodes import TopicInfo
+
+__all__ = ["TopicEvents"]
+
+logger = logging.getLogger(__name__)
+
+
+class TopicEvents:
+    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        partitions: PartitionStateMachine,
+        replicas: ReplicaStateMachine,
+        deletion: TopicDeletion,
+        random: Random,
+        post: Callable[[str, Callable[[], Awaitable[object]]], None],
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._partitions = partitions
+        self._replicas = replicas
+        self._deletion = deletion
+        self._random = random
+        self._post = post
+        self._watched: set[str] = set()
+
+    async def load(self) -> None:
+        """Read all topics, who leads their partitions and which are to be deleted, and watch them."""
+        await self._load_topics(await self._tree.topics(self._on_topics_changed))
+        states = await self._tree.partition_states(self._context.all_partitions)
+        for partition, leadership in states.items():
+            self._context.put_leadership(partition, leadership)
+        await self._deletion.start(await self._tree.topics_to_delete(self._on_deletions_changed))
+
+    def _on_topics_changed(self, _event: WatchEvent) -> None:
+        self._post("topics changed", self._topics_changed)
+
+    async def _topics_changed(self) -> None:
+        present = await self._tree.topics(self._on_topics_changed)
+        gone = [topic for topic in self._context.topics if topic not in set(present)]
+        for topic in gone:
+            self._context.remove_topic(topic)
+        new = await self._load_topics([topic for topic in present if not self._context.has_topic(topic)])
+        if new:
+            logger.info("new topics: %s", ", ".join(info.topic for info in new))
+            await self._create_partitions([p for info in new for p in self._context.partitions_of(info.topic)])
+
+    async def _load_topics(self, topics: Iterable[str]) -> list[TopicInfo]:
+        """Read topics into the context and watch them; give an id to those that have none."""
+        wanted = list(topics)
+        watches = {}
+        for topic in wanted:
+            if topic not in self._watched:
+                self._watched.add(topic)
+                watches[topic] = partial(self._on_topic_changed, topic)
+        infos = []
+        for info in await self._tree.topic_infos(wanted, watches):
+            if info.topic_id is None:
+                info = TopicInfo(info.topic, new_topic_id(self._random), info.partitions)
+                await self._tree.set_assignments(info, self._context.epoch_version)
+            self._context.put_topic(info.topic, info.topic_id, info.partitions)
+            for index, assignment in info.partitions.items():
+                if assignment.is_being_reassigned:
+                    self._context.partitions_being_reassigned[TopicPartition(info.topic, index)] = None
+            infos.append(info)
+        return infos
+
+    def _on_topic_changed(self, topic: str, _event: WatchEvent) -> None:
+        if topic not in self._watched:
+            return  # another watch on it has told
+        self._watched.discard(topic)
+        self._post("topic changed", partial(self._topic_changed, topic))
+
+    async def _topic_changed(self, topic: str) -> None:
+        """Its partitions may have become more."""
+        watches = {}
+        if self._context.has_topic(topic):
+            self._watched.add(topic)
+            watches[topic] = partial(self._on_topic_changed, topic)
+        for info in await self._tree.topic_infos([topic], watches):
+            known = self._context.topic_assignments(topic)
+            added = {index: a for index, a in info.partitions.items() if index not in known}
+            if not added or not known:
+                continue
+            if self._context.is_queued_for_deletion(topic):
+                logger.warning("topic %s is being deleted: partitions %s are not added", topic, sorted(added))
+                kept = TopicInfo(topic, info.topic_id, {i: a for i, a in info.partitions.items() if i in known})
+                await self._tree.set_assignments(kept, self._context.epoch_version)
+                continue
+            logger.info("topic %s has new partitions: %s", topic, sorted(added))
+            for index, assignment in added.items():
+                self._context.put_assignment(TopicPartition(topic, index), assignment)
+            await self._create_partitions([TopicPartition(topic, index) for index in added])
+
+    async def _create_partitions(self, partitions: list[TopicPartition]) -> None:
+        self._partitions.move(partitions, PartitionState.NEW)
+        replicas = self._context.replicas_of(partitions)
+        self._replicas.move_new(replicas)
+        await self._partitions.move_online(partitions, ElectionStrategy.OFFLINE)
+        self._replicas.move_online(replicas)
+
+    def _on_deletions_changed(self, _event: WatchEvent) -> None:
+        self._post("topic deletions changed", self._deletions_changed)
+
+    async def _deletions_changed(self) -> None:
+        marked = await self._tree.topics_to_delete(self._on_deletions_changed)
+        unknown = [topic for topic in marked if not self._context.has_topic(topic)]
+        if unknown:
+            logger.warning("topics %s are to be deleted but do not exist", ", ".join(unknown))
+            await self._tree.unmark_for_deletion(unknown, self._context.epoch_version)
+        await self._deletion.enqueue(topic for topic in marked if self._context.has_topic(topic))
