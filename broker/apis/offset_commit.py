@@ -27,6 +27,7 @@ from .legacy_offsets import LegacyOffsets, TopicExists
 __all__ = ["OffsetCommit"]
 
 _NOT_GIVEN = -1
+_LATEST_MS = 2**63 - 1
 
 
 class OffsetCommit:
@@ -83,7 +84,8 @@ def _domain_request(
     partitions: Mapping[TopicPartition, OffsetCommitRequestPartition],
 ) -> CommitRequest:
     retention_ms = request.retention_time_ms
-    expire_ms = None if retention_ms == _NOT_GIVEN else context.now_ms + retention_ms
+    # Clients ask for "for ever" by the greatest number there is, and the sum is stored in 64 bits.
+    expire_ms = None if retention_ms == _NOT_GIVEN else min(context.now_ms + retention_ms, _LATEST_MS)
     return CommitRequest(
         request.group_id,
         {

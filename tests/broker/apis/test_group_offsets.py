@@ -158,6 +158,16 @@ async def test_versions_2_to_4_may_give_a_retention(version: int) -> None:
     assert (first.expire_timestamp_ms, second.expire_timestamp_ms) == (NOW_MS + 1_000, None)
 
 
+async def test_a_retention_beyond_the_end_of_time_is_for_ever() -> None:
+    broker = await handlers()
+    assert await broker.commit_offsets(4, ("a", 0, 1), retention_time_ms=2**63 - 1) == {("a", 0): 0}
+    group = broker.coordinator.registry.get("g")
+    assert group is not None
+    value = group.offsets.get(TopicPartition("a", 0))
+    assert value is not None
+    assert value.expire_timestamp_ms == 2**63 - 1
+
+
 async def test_a_commit_of_a_wrong_generation_is_refused_for_each_partition() -> None:
     broker = await handlers()
     codes = await broker.commit_offsets(8, ("a", 0, 1), ("zz", 0, 1), member_id="m", generation_id_or_member_epoch=3)
