@@ -35,6 +35,13 @@ class OffsetsTopic:
         self.batches[partition].append(bytes(buffer))
         return base_offset
 
+    def grow(self, partition_count: int) -> None:
+        """From now on groups are spread over so many partitions."""
+        more = partition_count - self.partition_count
+        self.partition_count = partition_count
+        self.batches += [[] for _ in range(more)]
+        self._next_offsets += [0] * more
+
     def hold(self) -> None:
         self._held = []
 

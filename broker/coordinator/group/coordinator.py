@@ -78,8 +78,7 @@ class GroupCoordinator:
         if not is_complete:
             return
         groups = replay.groups(self._now_ms())
-        self.registry.finish_loading(partition, groups)
-        for group in groups:
+        for group in self.registry.finish_loading(partition, groups):
             self._resume(group)
         logger.log(
             logging.INFO if replay.record_count else logging.DEBUG,  # a new topic has dozens of empty partitions

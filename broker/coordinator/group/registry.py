@@ -19,6 +19,8 @@ class GroupRegistry:
         self._partition_count = partition_count
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
+        # Not asked of ``partition_for`` again: the topic may grow, and then a group's name leads to another partition.
+        self._partitions: dict[str, int] = {}
         self._owned: set[int] = set()
         self._loading: set[int] = set()
         self._epochs: dict[int, int] = {}
@@ -60,14 +62,18 @@ class GroupRegistry:
 
     def add(self, group: Group) -> None:
         """Take in a group of a partition that is ours."""
+        self._add(group, self.partition_for(group.group_id))
+
+    def _add(self, group: Group, partition: int) -> None:
         self._groups[group.group_id] = group
-        partition = self.partition_for(group.group_id)
+        self._partitions[group.group_id] = partition
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
 
     def remove(self, group: Group) -> None:
         """Forget a group."""
-        self._groups.pop(group.group_id, None)
-        self._groups_by_partition.get(self.partition_for(group.group_id), {}).pop(group.group_id, None)
+        if self._groups.pop(group.group_id, None) is not None:
+            partition = self._partitions.pop(group.group_id)
+            del self._groups_by_partition[partition][group.group_id]
 
     def groups(self) -> Iterable[Group]:
         """All groups; a snapshot, so that they may be removed meanwhile."""
@@ -90,12 +96,18 @@ class GroupRegistry:
         """Whether the load begun under ``epoch`` is still wanted."""
         return partition in self._loading and self._epochs.get(partition) == epoch
 
-    def finish_loading(self, partition: int, groups: Iterable[Group]) -> None:
-        """The partition is ours, with these groups."""
+    def finish_loading(self, partition: int, groups: Iterable[Group]) -> list[Group]:
+        """The partition is ours, with these groups; returns those that were taken in.
+
+        Two partitions have records of one group when the topic grew in its lifetime; as in Kafka, the one that was
+        there first stays.
+        """
         self._loading.discard(partition)
         self._owned.add(partition)
-        for group in groups:
-            self.add(group)
+        taken = [group for group in groups if group.group_id not in self._groups]
+        for group in taken:
+            self._add(group, partition)
+        return taken
 
     def give_up_loading(self, partition: int) -> None:
         """The partition could not be read: it is nobody's until the next leadership."""
@@ -110,6 +122,7 @@ class GroupRegistry:
         groups = list(self._groups_by_partition.pop(partition, {}).values())
         for group in groups:
             del self._groups[group.group_id]
+            del self._partitions[group.group_id]
         return groups
 
     @property

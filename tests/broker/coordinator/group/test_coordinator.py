@@ -209,6 +209,31 @@ async def test_groups_of_other_partitions_stay() -> None:
     assert broker.committed() == (ErrorCode.NONE, 5)
 
 
+async def test_groups_stay_with_their_partition_when_the_offsets_topic_grows() -> None:
+    topic = OffsetsTopic()
+    broker = Broker(topic)
+    before = broker.partition
+    await broker.load()
+    await broker.commit(5)
+    topic.grow(7)
+    assert broker.partition != before
+    assert [group.group_id for group in broker.coordinator.registry.groups_in(before)] == ["g"]
+    broker.coordinator.unload_partition(before)
+    assert list(broker.coordinator.registry.groups()) == []
+
+
+async def test_a_group_deleted_after_the_offsets_topic_grew_is_gone_from_its_partition() -> None:
+    topic = OffsetsTopic()
+    broker = Broker(topic)
+    before = broker.partition
+    await broker.load()
+    await broker.commit(5)
+    topic.grow(7)
+    assert broker.coordinator.administration.delete_group("g") is ErrorCode.NONE
+    assert broker.coordinator.registry.groups_in(before) == []
+    broker.coordinator.unload_partition(before)
+
+
 async def test_a_commit_to_a_partition_that_moved_is_refused() -> None:
     broker = Broker()
     await broker.load()
