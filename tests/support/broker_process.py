@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 __all__ = ["BrokerProcess", "DidNotStartError"]
 
 # The last line of a start, which says where the broker listens: "... listening on PLAINTEXT://127.0.0.1:41234 ..."
 READY = re.compile(r"pybroker is ready.*?//(?P<host>\[[^\]]+\]|[^:/\s]+):(?P<port>\d+)")
+
+PYBROKER = (sys.executable, "-m", "pybroker")
 
 
 class DidNotStartError(AssertionError):
@@ -27,12 +29,16 @@ class DidNotStartError(AssertionError):
 class BrokerProcess:
     """``pybroker`` on a free port of 127.0.0.1 with its data under ``directory``.
 
-    The first start chooses the port; a restart keeps it, so that clients find the broker again.
+    The first start chooses the port; a restart keeps it, so that clients find the broker again. ``command`` is what
+    takes ``--config`` in place of ``python -m pybroker``.
     """
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, settings: Mapping[str, str] | None = None, command: Sequence[str] = PYBROKER
+    ) -> None:
         self.directory = directory
         self.settings = dict(settings or {})
+        self.command = command
         self.port = 0
         self.lines: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -84,7 +90,7 @@ class BrokerProcess:
         # A user's Python keeps compiled modules; that of a test machine may be told not to.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pybroker", "--config", str(file)],
+            [*self.command, "--config", str(file)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

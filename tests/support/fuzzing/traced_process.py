@@ -1,0 +1,41 @@
+"""A broker process under the tracer, set up so that a million strange requests neither wait nor fill the disk."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from support.broker_process import BrokerProcess
+from support.fuzzing.branch_map import BranchMap
+
+__all__ = ["SETTINGS", "traced_broker"]
+
+_TESTS = Path(__file__).resolve().parents[2]
+_START = (
+    f"import sys; sys.path[0] = {str(_TESTS)!r};"
+    " from support.fuzzing.traced_broker import run; raise SystemExit(run(sys.argv[1:]))"
+)
+SETTINGS = {
+    # Members that say nothing more are soon gone, and so are the groups that others wait for.
+    "group.min.session.timeout.ms": "10",
+    "group.max.session.timeout.ms": "1000",
+    "offsets.topic.num.partitions": "4",
+    "log.segment.bytes": "1000000",
+}
+
+
+@contextmanager
+def traced_broker(directory: Path) -> Iterator[tuple[BrokerProcess, BranchMap]]:
+    """Stops it cleanly at the end, which must succeed."""
+    path = directory / "branches"
+    reached = BranchMap.create(path)
+    broker = BrokerProcess(directory / "broker", SETTINGS, (sys.executable, "-c", _START, str(path)))
+    broker.start()
+    try:
+        yield broker, reached
+    except BaseException:
+        broker.kill()
+        raise
+    finally:
+        reached.close()
+    assert broker.stop() == 0, broker.output[-5000:]
