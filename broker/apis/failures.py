@@ -1,6 +1,7 @@
 """How each API says that the whole request failed: an error code at the top, or the same code on every item asked for.
 
-One function an API whose answer has no code at its top; for all others ``error_code`` (and ``error_message``) is set.
+The code (and message) is set at the top of the answer where it has a field for it. `EACH_ITEM` has the APIs that give
+it with each item, too or only there; `SHAPES` those whose answer takes more than that.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,108 +10,94 @@ from typing import Any
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.errors import KafkaError
 from ...protocol.messages import (
-    create_topics,
+    alter_client_quotas,
+    alter_replica_log_dirs,
+    alter_user_scram_credentials,
+    create_partitions,
     delete_topics,
-    fetch,
+    describe_client_quotas,
     find_coordinator,
-    list_offsets,
     metadata,
-    offset_commit,
     offset_fetch,
-    offset_for_leader_epoch,
-    produce,
 )
-from .admin_failures import (
-    add_partitions_to_txn_failure,
-    alter_client_quotas_failure,
-    alter_configs_failure,
-    alter_replica_log_dirs_failure,
-    alter_user_scram_credentials_failure,
-    consumer_group_describe_failure,
-    create_acls_failure,
-    create_partitions_failure,
-    delete_acls_failure,
-    delete_groups_failure,
-    delete_records_failure,
-    describe_client_quotas_failure,
-    describe_configs_failure,
-    describe_groups_failure,
-    describe_log_dirs_failure,
-    describe_producers_failure,
-    describe_topic_partitions_failure,
-    describe_transactions_failure,
-    elect_leaders_failure,
-    incremental_alter_configs_failure,
-    txn_offset_commit_failure,
-)
+from .each_item import EachItem, fail_each, set_error
 
 __all__ = ["failure_answer"]
 
 
 def failure_answer(key: ApiKey, version: int, request: Any, error: KafkaError) -> Any:
     """The response message that answers all of ``request`` with ``error``; None when it expects no answer."""
+    if key is ApiKey.PRODUCE and request.acks == 0:
+        return None
     if shape := SHAPES.get(key):
         return shape(version, request, error)
     answer: Any = API_SPECS[key].response_type()()
-    answer.error_code = error.code
-    if hasattr(answer, "error_message"):
-        answer.error_message = error.message
+    set_error(answer, error, version)
+    if key in EACH_ITEM or not hasattr(answer, "error_code"):  # nobody may read a failure as a success
+        fail_each(answer, EACH_ITEM[key], request, error)
     return answer
 
 
-def produce_failure(version: int, request: produce.ProduceRequest, error: KafkaError) -> produce.ProduceResponse | None:
-    if request.acks == 0:
-        return None
-    responses = [
-        produce.TopicProduceResponse(
-            name=topic.name,
-            partition_responses=[
-                produce.PartitionProduceResponse(
-                    index=partition.index,
-                    error_code=error.code,
-                    base_offset=-1,
-                    log_start_offset=-1,
-                    error_message=error.message,
-                )
-                for partition in topic.partition_data
-            ],
-        )
-        for topic in request.topic_data
-    ]
-    return produce.ProduceResponse(responses=responses)
+_RESOURCE = ("resource_type", "resource_name")
 
-
-def fetch_failure(version: int, request: fetch.FetchRequest, error: KafkaError) -> fetch.FetchResponse:
-    responses = [
-        fetch.FetchableTopicResponse(
-            topic=topic.topic,
-            topic_id=topic.topic_id,
-            partitions=[
-                fetch.PartitionData(partition_index=partition.partition, error_code=error.code, high_watermark=-1)
-                for partition in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    return fetch.FetchResponse(error_code=error.code, session_id=0, responses=responses)
-
-
-def list_offsets_failure(
-    version: int, request: list_offsets.ListOffsetsRequest, error: KafkaError
-) -> list_offsets.ListOffsetsResponse:
-    topics = [
-        list_offsets.ListOffsetsTopicResponse(
-            name=topic.name,
-            partitions=[
-                list_offsets.ListOffsetsPartitionResponse(
-                    partition_index=partition.partition_index, error_code=error.code
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    return list_offsets.ListOffsetsResponse(topics=topics)
+EACH_ITEM: Mapping[ApiKey, EachItem] = {
+    ApiKey.PRODUCE: EachItem(
+        "topic_data",
+        "responses",
+        ("name",),
+        EachItem("partition_data", "partition_responses", ("index",), told={"base_offset": -1, "log_start_offset": -1}),
+    ),
+    ApiKey.FETCH: EachItem(
+        "topics",
+        "responses",
+        ("topic", "topic_id"),
+        EachItem("partitions", "partitions", ("partition>partition_index",), told={"high_watermark": -1}),
+    ),
+    ApiKey.LIST_OFFSETS: EachItem(
+        "topics", "topics", ("name",), EachItem("partitions", "partitions", ("partition_index",))
+    ),
+    ApiKey.OFFSET_COMMIT: EachItem(
+        "topics", "topics", ("name",), EachItem("partitions", "partitions", ("partition_index",))
+    ),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: EachItem(
+        "topics", "topics", ("topic",), EachItem("partitions", "partitions", ("partition",))
+    ),
+    ApiKey.TXN_OFFSET_COMMIT: EachItem(
+        "topics", "topics", ("name",), EachItem("partitions", "partitions", ("partition_index",))
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: EachItem(  # below v4
+        "v3_and_below_topics",
+        "results_by_topic_v3_and_below",
+        ("name",),
+        EachItem("partitions", "results_by_partition", (">partition_index",)),
+    ),
+    ApiKey.DELETE_RECORDS: EachItem(
+        "topics",
+        "topics",
+        ("name",),
+        EachItem("partitions", "partitions", ("partition_index",), told={"low_watermark": -1}),
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: EachItem(
+        "topics", "topics", ("name",), EachItem("partition_indexes", "partitions", (">partition_index",))
+    ),
+    ApiKey.ELECT_LEADERS: EachItem(
+        "topic_partitions",
+        "replica_election_results",
+        ("topic",),
+        EachItem("partitions", "partition_result", (">partition_id",)),
+    ),
+    ApiKey.CREATE_TOPICS: EachItem("topics", "topics", ("name",)),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: EachItem("topics", "topics", ("name",)),
+    ApiKey.DESCRIBE_GROUPS: EachItem("groups", "groups", (">group_id",)),
+    ApiKey.DELETE_GROUPS: EachItem("groups_names", "results", (">group_id",)),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: EachItem("group_ids", "groups", (">group_id",)),
+    ApiKey.CREATE_ACLS: EachItem("creations", "results"),
+    ApiKey.DELETE_ACLS: EachItem("filters", "filter_results"),
+    ApiKey.DESCRIBE_CONFIGS: EachItem("resources", "results", _RESOURCE),
+    ApiKey.ALTER_CONFIGS: EachItem("resources", "responses", _RESOURCE),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: EachItem("resources", "responses", _RESOURCE),
+    ApiKey.DESCRIBE_TRANSACTIONS: EachItem("transactional_ids", "transaction_states", (">transactional_id",)),
+}
 
 
 def metadata_failure(version: int, request: metadata.MetadataRequest, error: KafkaError) -> metadata.MetadataResponse:
@@ -119,24 +106,6 @@ def metadata_failure(version: int, request: metadata.MetadataRequest, error: Kaf
         for topic in request.topics or ()
     ]
     return metadata.MetadataResponse(topics=topics)
-
-
-def offset_commit_failure(
-    version: int, request: offset_commit.OffsetCommitRequest, error: KafkaError
-) -> offset_commit.OffsetCommitResponse:
-    topics = [
-        offset_commit.OffsetCommitResponseTopic(
-            name=topic.name,
-            partitions=[
-                offset_commit.OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=error.code
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    return offset_commit.OffsetCommitResponse(topics=topics)
 
 
 def offset_fetch_failure(
@@ -177,32 +146,6 @@ def find_coordinator_failure(
     return find_coordinator.FindCoordinatorResponse(coordinators=coordinators)
 
 
-def offset_for_leader_epoch_failure(
-    version: int, request: offset_for_leader_epoch.OffsetForLeaderEpochRequest, error: KafkaError
-) -> offset_for_leader_epoch.OffsetForLeaderEpochResponse:
-    topics = [
-        offset_for_leader_epoch.OffsetForLeaderTopicResult(
-            topic=topic.topic,
-            partitions=[
-                offset_for_leader_epoch.EpochEndOffset(partition=partition.partition, error_code=error.code)
-                for partition in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    return offset_for_leader_epoch.OffsetForLeaderEpochResponse(topics=topics)
-
-
-def create_topics_failure(
-    version: int, request: create_topics.CreateTopicsRequest, error: KafkaError
-) -> create_topics.CreateTopicsResponse:
-    topics = [
-        create_topics.CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
-        for topic in request.topics
-    ]
-    return create_topics.CreateTopicsResponse(topics=topics)
-
-
 def delete_topics_failure(
     version: int, request: delete_topics.DeleteTopicsRequest, error: KafkaError
 ) -> delete_topics.DeleteTopicsResponse:
@@ -216,36 +159,83 @@ def delete_topics_failure(
     return delete_topics.DeleteTopicsResponse(responses=results)
 
 
+def create_partitions_failure(
+    version: int, request: create_partitions.CreatePartitionsRequest, error: KafkaError
+) -> create_partitions.CreatePartitionsResponse:
+    return create_partitions.CreatePartitionsResponse(
+        results=[
+            create_partitions.CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)
+            for name in dict.fromkeys(topic.name for topic in request.topics)
+        ]
+    )
+
+
+def alter_replica_log_dirs_failure(
+    version: int, request: alter_replica_log_dirs.AlterReplicaLogDirsRequest, error: KafkaError
+) -> alter_replica_log_dirs.AlterReplicaLogDirsResponse:
+    results = [
+        alter_replica_log_dirs.AlterReplicaLogDirTopicResult(
+            topic_name=topic.name,
+            partitions=[
+                alter_replica_log_dirs.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error.code)
+                for index in topic.partitions
+            ],
+        )
+        for directory in request.dirs
+        for topic in directory.topics
+    ]
+    return alter_replica_log_dirs.AlterReplicaLogDirsResponse(results=results)
+
+
+def describe_client_quotas_failure(
+    version: int, request: describe_client_quotas.DescribeClientQuotasRequest, error: KafkaError
+) -> describe_client_quotas.DescribeClientQuotasResponse:
+    """Null, as against an empty list of quotas."""
+    return describe_client_quotas.DescribeClientQuotasResponse(
+        error_code=error.code, error_message=error.message, entries=None
+    )
+
+
+def alter_client_quotas_failure(
+    version: int, request: alter_client_quotas.AlterClientQuotasRequest, error: KafkaError
+) -> alter_client_quotas.AlterClientQuotasResponse:
+    entries = [
+        alter_client_quotas.ResponseEntryData(
+            error_code=error.code,
+            error_message=error.message,
+            entity=[
+                alter_client_quotas.ResponseEntityData(entity_type=entity.entity_type, entity_name=entity.entity_name)
+                for entity in entry.entity
+            ],
+        )
+        for entry in request.entries
+    ]
+    return alter_client_quotas.AlterClientQuotasResponse(entries=entries)
+
+
+def alter_user_scram_credentials_failure(
+    version: int, request: alter_user_scram_credentials.AlterUserScramCredentialsRequest, error: KafkaError
+) -> alter_user_scram_credentials.AlterUserScramCredentialsResponse:
+    deleted = [deletion.name for deletion in request.deletions]
+    users = dict.fromkeys([*deleted, *(upsertion.name for upsertion in request.upsertions)])
+    return alter_user_scram_credentials.AlterUserScramCredentialsResponse(
+        results=[
+            alter_user_scram_credentials.AlterUserScramCredentialsResult(
+                user=user, error_code=error.code, error_message=error.message
+            )
+            for user in users
+        ]
+    )
+
+
 SHAPES: Mapping[ApiKey, Callable[[int, Any, KafkaError], Any]] = {
-    ApiKey.PRODUCE: produce_failure,
-    ApiKey.FETCH: fetch_failure,
-    ApiKey.LIST_OFFSETS: list_offsets_failure,
     ApiKey.METADATA: metadata_failure,
-    ApiKey.OFFSET_COMMIT: offset_commit_failure,
     ApiKey.OFFSET_FETCH: offset_fetch_failure,
     ApiKey.FIND_COORDINATOR: find_coordinator_failure,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch_failure,
-    ApiKey.CREATE_TOPICS: create_topics_failure,
     ApiKey.DELETE_TOPICS: delete_topics_failure,
     ApiKey.CREATE_PARTITIONS: create_partitions_failure,
-    ApiKey.DELETE_RECORDS: delete_records_failure,
-    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs_failure,
     ApiKey.ALTER_REPLICA_LOG_DIRS: alter_replica_log_dirs_failure,
-    ApiKey.ELECT_LEADERS: elect_leaders_failure,
-    ApiKey.DESCRIBE_PRODUCERS: describe_producers_failure,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions_failure,
-    ApiKey.DESCRIBE_GROUPS: describe_groups_failure,
-    ApiKey.DELETE_GROUPS: delete_groups_failure,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_group_describe_failure,
-    ApiKey.CREATE_ACLS: create_acls_failure,
-    ApiKey.DELETE_ACLS: delete_acls_failure,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas_failure,
     ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas_failure,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials_failure,
-    ApiKey.DESCRIBE_CONFIGS: describe_configs_failure,
-    ApiKey.ALTER_CONFIGS: alter_configs_failure,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs_failure,
-    ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions_failure,
-    ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn_failure,
-    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit_failure,
 }

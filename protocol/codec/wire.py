@@ -364,7 +364,7 @@ def array(
     )
 
 
-@dataclass_transform(
+@dataclass_transform(  # type checkers want the tuple written out, here and below
     kw_only_default=True,
     field_specifiers=(
         boolean,
