@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from interop.side_by_side.config_scenarios import describe
 from interop.side_by_side.conversation import Conversation
+from interop.side_by_side.describe_config_scenarios import describe
 from interop.side_by_side.requests import metadata
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic

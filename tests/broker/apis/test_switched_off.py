@@ -175,6 +175,41 @@ async def test_credentials_are_neither_stored_nor_deleted() -> None:
     assert all(result.error_message for result in response.results)
 
 
+@pytest.mark.parametrize(
+    ("name", "mechanism", "iterations", "code"),
+    [
+        ("", 9, 1, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ("ann", 0, 4096, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        ("ann", 3, 1, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        ("ann", 1, 4095, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ("ann", 2, 16385, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+    ],
+)
+async def test_credentials_that_nobody_could_have_are_refused_as_such(
+    name: str, mechanism: int, iterations: int, code: ErrorCode
+) -> None:
+    wish = ScramCredentialUpsertion(
+        name=name, mechanism=mechanism, iterations=iterations, salt=b"s", salted_password=b"p"
+    )
+    twice = AlterUserScramCredentialsRequest(upsertions=[wish, wish])
+    (result,) = (await call(alter_user_scram_credentials, 0, twice)).results
+    assert (result.user, result.error_code) == (name, code)
+
+
+async def test_credentials_to_delete_are_looked_for_before_new_ones_are_refused() -> None:
+    request = AlterUserScramCredentialsRequest(
+        deletions=[ScramCredentialDeletion(name="ann", mechanism=1), ScramCredentialDeletion(name="bob", mechanism=0)],
+        upsertions=[
+            ScramCredentialUpsertion(name="ann", mechanism=2, iterations=4096, salt=b"s", salted_password=b"p")
+        ],
+    )
+    results = (await call(alter_user_scram_credentials, 0, request)).results
+    assert {result.user: result.error_code for result in results} == {
+        "ann": ErrorCode.RESOURCE_NOT_FOUND,
+        "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+    }
+
+
 async def test_no_transaction_is_known() -> None:
     response = await call(describe_transactions, 0, DescribeTransactionsRequest(transactional_ids=["a", ""]))
     assert [(state.transactional_id, state.error_code) for state in response.transaction_states] == [

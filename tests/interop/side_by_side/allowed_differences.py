@@ -1,105 +1,250 @@
 """The differences that stay, by scenario, each with its reason; docs/deviations.md tells users of them.
 
-A pattern (of fnmatch) is held against ``step: path``. The lists only shrink: a pattern that finds no difference any
-more fails the test.
+A pattern (of fnmatch) is held against ``step: path``, and both values against those named here, so that another error
+code in the same place is no allowed difference. The lists only shrink: an entry that covers no difference any more
+fails the test.
 """
 
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from interop.side_by_side.differences import Difference
+from interop.side_by_side.differences import ABSENT, Difference
+from interop.side_by_side.plain_form import Json
 
 __all__ = ["ALLOWED", "Allowed", "is_allowed_everywhere"]
 
 
+class _Anything:
+    """Equal to all: for values that are long, and whose difference is told by the path alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+ANY = _Anything()
+
+
 class Allowed(NamedTuple):
+    """``kafka`` and ``pybroker``: the values found there."""
+
     pattern: str
     reason: str
+    kafka: Json
+    pybroker: Json
+
+    def covers(self, difference: Difference) -> bool:
+        same = self.kafka == difference.kafka and self.pybroker == difference.pybroker
+        return same and fnmatchcase(difference.where, self.pattern)
 
 
 BETWEEN_BROKERS = "one broker alone takes no orders from others"
-NOT_BUILT = "transactions are not served"
+NO_TRANSACTIONS = "transactions are not served"
+NO_QUOTAS = "quotas are not built"
 EXTRA = "an extra: Kafka offers it with KRaft only"
 BY_HEADER = "pybroker.record.validation=header: records are not walked where they can be stored as they came"
 CLEARER = "Kafka fails by accident here; the code says what is wrong"
 STRICTER = "Kafka takes an assignment that cannot work"
+ASK_FOR_MORE = "the old client is told that it must ask for more, not left to hang"
+NEGATIVE_IS_NONE = "a negative size or count is none"
+SAYS_WHY = "it says why"
+OWN_SETTING = "a setting of pybroker's own"
+
+NO_TOPIC_ID = "A" * 22
+FAILED, TEXT = "UNKNOWN_SERVER_ERROR", "some text"
+REFUSED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+
+
+def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
+    """``pattern`` ends where the names of the error's code and message begin."""
+    return [
+        Allowed(f"{pattern}rrorCode", CLEARER, kafka, code),
+        Allowed(f"{pattern}rrorMessage", CLEARER, None, TEXT),
+    ]
+
+
+def read_all_the_same(steps: str, old: str) -> list[Allowed]:
+    """A fetch that asks for a negative size: Kafka fails, here it is answered as one of size 0."""
+    return [
+        Allowed(f"{steps}: *.errorCode", NEGATIVE_IS_NONE, FAILED, "NONE"),
+        Allowed(f"{steps}: *.highWatermark", NEGATIVE_IS_NONE, -1, 8),
+        Allowed(f"{steps}: *.lastStableOffset", NEGATIVE_IS_NONE, -1, 8),
+        Allowed(f"{steps}: *.logStartOffset", NEGATIVE_IS_NONE, -1, 0),
+        Allowed(f"{steps}: *.records", NEGATIVE_IS_NONE, [], ANY),
+    ] + ([Allowed(f"{old}: *.records", ASK_FOR_MORE, "none", "some")] if old else [])
+
+
+def no_coordinator(steps: str, code: str) -> list[Allowed]:
+    return [
+        Allowed(f"{steps}: *rrorCode", NO_TRANSACTIONS, "NONE", code),
+        Allowed(f"{steps}: *odeId", NO_TRANSACTIONS, 0, -1),
+        Allowed(f"{steps}: *ost", NO_TRANSACTIONS, "<broker>", ""),
+        Allowed(f"{steps}: *ort", NO_TRANSACTIONS, "<port>", -1),
+    ]
+
 
 ALLOWED: dict[str, list[Allowed]] = {
     "api_versions": [
         *(
-            Allowed(f"* apiKeys.{api}", BETWEEN_BROKERS)
-            for api in (
-                "LEADER_AND_ISR",
-                "STOP_REPLICA",
-                "UPDATE_METADATA",
-                "CONTROLLED_SHUTDOWN",
-                "ALTER_PARTITION",
-                "ENVELOPE",
-                "ALLOCATE_PRODUCER_IDS",
+            Allowed(f"* apiKeys.{api}", BETWEEN_BROKERS, [0, version], ABSENT)
+            for api, version in (
+                ("LEADER_AND_ISR", 7),
+                ("STOP_REPLICA", 4),
+                ("UPDATE_METADATA", 8),
+                ("CONTROLLED_SHUTDOWN", 3),
+                ("ALTER_PARTITION", 3),
+                ("ENVELOPE", 0),
+                ("ALLOCATE_PRODUCER_IDS", 0),
             )
         ),
-        Allowed("* apiKeys.WRITE_TXN_MARKERS", NOT_BUILT),
-        Allowed("* apiKeys.DESCRIBE_TOPIC_PARTITIONS", EXTRA),
+        Allowed("* apiKeys.WRITE_TXN_MARKERS", NO_TRANSACTIONS, [0, 1], ABSENT),
+        Allowed("* apiKeys.DESCRIBE_TOPIC_PARTITIONS", EXTRA, ABSENT, [0, 0]),
     ],
-    "broken_bodies": [Allowed("* (name that is no UTF-8): answer", "a garbled name would silently be another name")],
-    "metadata_by_topic_id_and_name_at_once": [Allowed("* topics.*.errorCode", CLEARER)],
+    "broken_bodies": [
+        Allowed(
+            "* (name that is no UTF-8): answer",
+            "a garbled name would silently be another name",
+            ANY,
+            "the connection was closed",
+        )
+    ],
+    "metadata_by_topic_id_and_name_at_once": [Allowed("* topics.*.errorCode", CLEARER, FAILED, "INVALID_REQUEST")],
     "create_topics_with_a_bad_assignment": [
-        Allowed("* ({0: [[]]}): topics.0.*", STRICTER),
-        Allowed("* ({0: [[]-1]}): topics.0.*", STRICTER),
-        Allowed("* ({-1: [[]0]}): topics.0.*", CLEARER),
-        Allowed("13 CreateTopics v7: topics.0.*", STRICTER),
-        Allowed("* topics.0.topicId", "of one topic more or less"),
+        *(
+            one
+            for step in ("* ({0: [[]]})", "* ({0: [[]-1]})")
+            for one in (
+                Allowed(f"{step}: topics.0.errorCode", STRICTER, "REQUEST_TIMED_OUT", "INVALID_REPLICA_ASSIGNMENT"),
+                Allowed(f"{step}: topics.0.errorMessage", STRICTER, None, TEXT),
+            )
+        ),
+        *clearer("* ({-1: [[]0]}): topics.0.e", "INVALID_REPLICA_ASSIGNMENT"),
+        Allowed("13 CreateTopics v7: topics.0.errorCode", STRICTER, "NONE", "INVALID_REPLICA_ASSIGNMENT"),
+        Allowed("13 CreateTopics v7: topics.0.errorMessage", STRICTER, None, TEXT),
+        Allowed("13 CreateTopics v7: topics.0.numPartitions", STRICTER, 1, -1),
+        Allowed("13 CreateTopics v7: topics.0.replicationFactor", STRICTER, 1, -1),
+        Allowed("13 CreateTopics v7: topics.0.configs", STRICTER, ANY, []),
+        *(
+            Allowed(f"{step} CreateTopics v7*: topics.0.topicId", "a topic more, or less", f"<topic {kafka}>", pybroker)
+            for step, kafka, pybroker in (
+                (1, 1, NO_TOPIC_ID),
+                (2, 2, "<topic 1>"),
+                (3, 3, "<topic 2>"),
+                (5, 4, NO_TOPIC_ID),
+                (13, 5, NO_TOPIC_ID),
+            )
+        ),
     ],
-    "delete_topics_named_wrongly": [Allowed("2 DeleteTopics v6: responses.0.errorCode", CLEARER)],
+    "create_partitions_of_topics_that_are_not_there": clearer("* (''): results.0.e", "UNKNOWN_TOPIC_OR_PARTITION"),
+    "reassign_partitions": [
+        Allowed(
+            f"* Metadata v9: topics.0.partitions.{index}.leaderEpoch",
+            "a reassignment to the replicas that it has raises no leader epoch",
+            leader_epoch,
+            0,
+        )
+        for index, leader_epoch in ((0, 2), (1, 1))
+    ],
+    "delete_topics_named_wrongly": [
+        Allowed(
+            "2 DeleteTopics v6: responses.0.errorCode",
+            CLEARER,
+            "TOPIC_AUTHORIZATION_FAILED",
+            "UNKNOWN_TOPIC_OR_PARTITION",
+        )
+    ],
     "produce_to_a_partition_twice_in_one_request": [
-        Allowed("2 Produce v9: answer", "Kafka forgets all but the last of them; here all are stored and answered")
+        Allowed(
+            "2 Produce v9: answer", "Kafka forgets all but the last of them; here all are stored and answered", 1, 2
+        )
     ],
-    "produce_a_batch_with_odd_attributes": [Allowed("* (codec ?): responses.0.*.errorCode", CLEARER)],
-    "produce_what_is_compressed_but_is_not": [Allowed("* responses.0.*.errorCode", CLEARER)],
-    "produce_broken_records": [Allowed("*", BY_HEADER)],
-    "produce_a_wrong_maximal_timestamp": [Allowed("5 Fetch v12: *.records", BY_HEADER)],
+    "produce_a_batch_with_odd_attributes": [
+        Allowed("* (codec ?): responses.0.*.errorCode", CLEARER, FAILED, "UNSUPPORTED_COMPRESSION_TYPE")
+    ],
+    "produce_what_is_compressed_but_is_not": [Allowed("* responses.0.*.errorCode", CLEARER, FAILED, "INVALID_RECORD")],
+    "produce_broken_records": [
+        Allowed("[12] Produce v9 *: responses.0.*.errorCode", BY_HEADER, "INVALID_RECORD", "NONE"),
+        Allowed("1 Produce v9 *: responses.0.*.baseOffset", BY_HEADER, -1, 0),
+        Allowed("2 Produce v9 *: responses.0.*.baseOffset", BY_HEADER, -1, 2),
+        Allowed("3 Fetch v12: *.highWatermark", BY_HEADER, 0, 4),
+        Allowed("3 Fetch v12: *.lastStableOffset", BY_HEADER, 0, 4),
+        Allowed("3 Fetch v12: *.records", BY_HEADER, [], ANY),
+    ],
+    "produce_a_wrong_maximal_timestamp": [Allowed("5 Fetch v12: *.records", BY_HEADER, ANY, ANY)],
     "fetch_with_sizes": [
-        Allowed("* (partition 1): *.records", "the old client is told that it must ask for more, not left to hang"),
-        Allowed("* (partition 50): *.records", "the old client is told that it must ask for more, not left to hang"),
-        Allowed("* (partition -1): *", "a negative size is none"),
-        Allowed("* (in all -1*): *", "a negative size is none"),
+        Allowed("2 Fetch v2 (partition 1): *.records", ASK_FOR_MORE, "none", "some"),
+        Allowed("3 Fetch v2 (partition 50): *.records", ASK_FOR_MORE, "none", "some"),
+        *read_all_the_same("* (partition -1)", "16 Fetch v3 (partition -1)"),
+        *read_all_the_same("* (in all -1*)", ""),
     ],
-    "list_offsets_of_version_0_with_counts": [Allowed("* at most -1): *.errorCode", "a negative count is none")],
+    "list_offsets_of_version_0_with_counts": [Allowed("* at most -1): *.errorCode", NEGATIVE_IS_NONE, FAILED, "NONE")],
     "list_offsets_of_the_latest_among_equal_timestamps": [
-        Allowed("3 ListOffsets v7: *", "where no record has a timestamp none has the greatest")
+        Allowed("3 ListOffsets v7: *", "where no record has a timestamp none has the greatest", 0, -1)
     ],
     "find_coordinators_of_unknown_types": [
-        Allowed("* FindCoordinator v6 (type 2): *.errorCode", "share groups are not served: clients stop at once"),
-        Allowed("* (type 2): *.errorMessage", "it says why"),
+        Allowed(
+            "* FindCoordinator v6 (type 2): *.errorCode",
+            "share groups are not served: clients stop at once",
+            "COORDINATOR_NOT_AVAILABLE",
+            "UNSUPPORTED_VERSION",
+        ),
+        Allowed("* (type 2): *.errorMessage", SAYS_WHY, "", TEXT),
+    ],
+    "find_the_coordinator_of_a_transaction": [
+        *no_coordinator("* FindCoordinator v[12]", REFUSED),
+        *no_coordinator("* FindCoordinator v[3456]", "UNSUPPORTED_VERSION"),
+        Allowed("* FindCoordinator v[456]: *.errorMessage", SAYS_WHY, "", TEXT),
+    ],
+    "begin_as_a_transactional_producer": [
+        Allowed("* InitProducerId v?: errorCode", NO_TRANSACTIONS, "NONE", REFUSED),
+        Allowed("* InitProducerId v?: producerId", NO_TRANSACTIONS, "<producer 1>", -1),
+        *(Allowed(f"* InitProducerId v{version}: producerEpoch", NO_TRANSACTIONS, version, -1) for version in range(6)),
+    ],
+    "transactions_that_nobody_began": [
+        Allowed("* *rrorCode", NO_TRANSACTIONS, "INVALID_PRODUCER_ID_MAPPING", REFUSED),
+    ],
+    "commit_offsets_in_a_transaction_that_nobody_began": [
+        Allowed("* (*.topic): *.errorCode", NO_TRANSACTIONS, "INVALID_PRODUCER_ID_MAPPING", REFUSED),
+        Allowed("* (*.unknown): *.errorCode", NO_TRANSACTIONS, "UNKNOWN_TOPIC_OR_PARTITION", REFUSED),
     ],
     "describe_configs_of_a_topic_in_every_version": [
-        Allowed("1 DescribeConfigs v0: *.isDefault", "Kafka says of no setting that it is the default")
+        Allowed("1 DescribeConfigs v0: *.isDefault", "Kafka says of no setting that it is the default", False, True)
     ],
     "describe_some_configs_of_a_topic": [
-        Allowed("* DescribeConfigs v0 *.isDefault", "Kafka says of no setting that it is the default")
+        Allowed("* DescribeConfigs v0 *.isDefault", "Kafka says of no setting that it is the default", False, True)
     ],
     "describe_configs_of_the_broker": [
-        Allowed("1 *.configs.zookeeper.connect.*", "there is no ZooKeeper with the embedded store"),
+        Allowed("1 *.configs.zookeeper.connect.configSource", "there is no ZooKeeper with the embedded store", 4, 5),
+        Allowed("1 *.configs.zookeeper.connect.synonyms", "there is no ZooKeeper with the embedded store", ANY, []),
         *(
-            Allowed(f"1 *.configs.{name}.synonyms.1.value", "another default with the embedded store")
-            for name in (
-                "group.initial.rebalance.delay.ms",
-                "offsets.topic.replication.factor",
-                "transaction.state.log.replication.factor",
-                "transaction.state.log.min.isr",
+            Allowed(f"1 *.configs.{name}.synonyms.1.value", "another default with the embedded store", kafka, pybroker)
+            for name, kafka, pybroker in (
+                ("group.initial.rebalance.delay.ms", "3000", "0"),
+                ("offsets.topic.replication.factor", "3", "1"),
+                ("transaction.state.log.replication.factor", "3", "1"),
+                ("transaction.state.log.min.isr", "2", "1"),
             )
         ),
-        Allowed("1 *.configs.node.id.*", "a setting of KRaft; Kafka also gives it what broker.id has"),
-        Allowed("1 *.configs.queued.max.request.bytes.*", "requests are bounded by default"),
-        Allowed("1 *.configs.metadata.store.path", "a setting of pybroker's own"),
-        Allowed("1 *.configs.pybroker.record.validation", "a setting of pybroker's own"),
+        Allowed("1 *.configs.node.id.value", "a setting of KRaft; Kafka also gives it what broker.id has", "0", "-1"),
+        Allowed("1 *.configs.node.id.configSource", "a setting of KRaft", 4, 5),
+        Allowed("1 *.configs.node.id.synonyms", "a setting of KRaft", ANY, ANY),
+        Allowed("1 *.configs.queued.max.request.bytes.value", "requests are bounded by default", "-1", "268435456"),
+        Allowed(
+            "1 *.configs.queued.max.request.bytes.synonyms.0.value",
+            "requests are bounded by default",
+            "-1",
+            "268435456",
+        ),
+        Allowed("1 *.configs.metadata.store.path", OWN_SETTING, ABSENT, ANY),
+        Allowed("1 *.configs.pybroker.record.validation", OWN_SETTING, ABSENT, ANY),
     ],
-    "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", "it says why")],
-    "change_configs_wrongly": [Allowed("* ([[]([4-]*): responses.0.*", CLEARER)],
-    "create_partitions_wrongly": [Allowed("* (''): results.0.*", CLEARER)],
-    "reassign_partitions": [
-        Allowed("14 Metadata v9: *.leaderEpoch", "a reassignment to the replicas that it has raises no leader epoch")
+    "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],
+    "change_configs_wrongly": clearer("* ([[]([4-]*): responses.0.e", "INVALID_REQUEST"),
+    "quotas_that_cannot_be_set": [
+        Allowed("* entries.0.errorCode", NO_QUOTAS, "INVALID_REQUEST", "UNSUPPORTED_VERSION")
     ],
-    "quotas_that_cannot_be_set": [Allowed("* entries.0.errorCode", "quotas are not built")],
 }
 
 

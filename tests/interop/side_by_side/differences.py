@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from interop.side_by_side.conversation import Step
 from interop.side_by_side.plain_form import Json
 
-__all__ = ["Difference", "differences"]
+__all__ = ["ABSENT", "Difference", "differences"]
 
-_ABSENT = "no such field"
+ABSENT = "no such field"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def differences(kafka: Sequence[Step], pybroker: Sequence[Step]) -> list[Differe
 def _compare(path: str, one: Json, other: Json) -> Iterator[tuple[str, Json, Json]]:
     if isinstance(one, dict) and isinstance(other, dict):
         for name in one | other:
-            yield from _compare(_join(path, name), one.get(name, _ABSENT), other.get(name, _ABSENT))
+            yield from _compare(_join(path, name), one.get(name, ABSENT), other.get(name, ABSENT))
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for index, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from _compare(_join(path, str(index)), left, right)

@@ -17,6 +17,8 @@ from interop.side_by_side.requests import (
     subscription,
     sync,
 )
+from pybroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from pybroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest
 from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -449,6 +451,26 @@ def delete_groups(talk: Conversation) -> None:
     )
 
 
+# -- the newer protocol (KIP-848), which needs KRaft
+
+
+def groups_of_the_newer_protocol(talk: Conversation) -> None:
+    group = a_group(talk)
+    for member, epoch in (("", 0), ("m", 0), ("m", 1), ("m", -1), ("m", -2)):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=member,
+            member_epoch=epoch,
+            rebalance_timeout_ms=1000,
+            subscribed_topic_names=["t"],
+            topic_partitions=[],
+        )
+        talk.ask(request, 0, note=f"{member!r} {epoch}")
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group, "", group]), 0)
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group], include_authorized_operations=True), 0)
+    talk.ask(ConsumerGroupDescribeRequest(), 0, note="none")
+
+
 SCENARIOS = [
     find_coordinator_in_every_version,
     find_coordinators_with_odd_keys,
@@ -479,4 +501,5 @@ SCENARIOS = [
     describe_a_group_with_offsets_only,
     list_groups,
     delete_groups,
+    groups_of_the_newer_protocol,
 ]

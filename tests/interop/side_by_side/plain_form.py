@@ -41,8 +41,15 @@ _UNORDERED = {
     "OffsetCommitResponse": {"partitions"},
     "OffsetDeleteResponse": {"partitions"},
     "DeleteGroupsResponse": {"results"},
-    "DescribeConfigsResponse": {"configs", "results", "synonyms"},
+    "DescribeConfigsResponse": {"configs", "results"},
     "DescribeLogDirsResponse": {"topics", "partitions"},
+    "CreatePartitionsResponse": {"results"},
+    "DeleteRecordsResponse": {"topics", "partitions"},
+    "AlterReplicaLogDirsResponse": {"results", "partitions"},
+    "AlterPartitionReassignmentsResponse": {"responses", "partitions"},
+    "DescribeUserScramCredentialsResponse": {"results"},
+    "AlterUserScramCredentialsResponse": {"results"},
+    "UpdateFeaturesResponse": {"results"},
     "ApiVersionsResponse": {"apiKeys", "finalizedFeatures", "supportedFeatures"},
 }
 

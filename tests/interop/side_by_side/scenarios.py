@@ -3,16 +3,20 @@
 from collections.abc import Callable
 
 from interop.side_by_side import (
-    admin_oddities,
-    admin_scenarios,
+    access_scenarios,
+    cluster_scenarios,
     config_scenarios,
     deleted_topic_scenarios,
+    describe_config_scenarios,
     fetch_scenarios,
     frame_scenarios,
     group_scenarios,
+    log_scenarios,
     offset_scenarios,
+    partition_scenarios,
     produce_scenarios,
     topic_scenarios,
+    transaction_scenarios,
 )
 from interop.side_by_side.conversation import Conversation
 
@@ -23,12 +27,16 @@ Scenario = Callable[[Conversation], None]
 SCENARIOS: list[Scenario] = [
     *frame_scenarios.SCENARIOS,
     *topic_scenarios.SCENARIOS,
+    *partition_scenarios.SCENARIOS,
+    *deleted_topic_scenarios.SCENARIOS,
     *produce_scenarios.SCENARIOS,
     *fetch_scenarios.SCENARIOS,
+    *log_scenarios.SCENARIOS,
     *offset_scenarios.SCENARIOS,
     *group_scenarios.SCENARIOS,
+    *transaction_scenarios.SCENARIOS,
+    *describe_config_scenarios.SCENARIOS,
     *config_scenarios.SCENARIOS,
-    *deleted_topic_scenarios.SCENARIOS,
-    *admin_scenarios.SCENARIOS,
-    *admin_oddities.SCENARIOS,
+    *access_scenarios.SCENARIOS,
+    *cluster_scenarios.SCENARIOS,
 ]

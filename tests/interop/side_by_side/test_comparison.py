@@ -1,7 +1,7 @@
 """That the comparison finds what it is there to find: no broker needed."""
 
 import pytest
-from interop.side_by_side.allowed_differences import is_allowed_everywhere
+from interop.side_by_side.allowed_differences import ANY, Allowed, is_allowed_everywhere
 from interop.side_by_side.conversation import Step
 from interop.side_by_side.differences import Difference, differences
 from interop.side_by_side.plain_form import PlainForm
@@ -48,6 +48,15 @@ def test_only_a_message_that_kafka_leaves_out_of_produce_is_allowed_everywhere()
     assert not is_allowed_everywhere(Difference("3 Produce v9: responses.0.errorMessage", "some text", None))
     assert not is_allowed_everywhere(Difference("3 Produce v9: responses.0.errorCode", None, "some text"))
     assert not is_allowed_everywhere(Difference("3 Fetch v9: responses.0.errorMessage", None, "some text"))
+
+
+def test_an_allowed_difference_is_of_the_values_that_it_names() -> None:
+    allowed = Allowed("* (x): *.errorCode", "a reason", "NONE", "INVALID_REQUEST")
+    assert allowed.covers(Difference("3 Fetch v9 (x): a.errorCode", "NONE", "INVALID_REQUEST"))
+    assert not allowed.covers(Difference("3 Fetch v9 (x): a.errorCode", "NONE", "UNKNOWN_SERVER_ERROR"))
+    assert not allowed.covers(Difference("3 Fetch v9 (x): a.errorCode", "INVALID_RECORD", "INVALID_REQUEST"))
+    assert not allowed.covers(Difference("3 Fetch v9 (y): a.errorCode", "NONE", "INVALID_REQUEST"))
+    assert Allowed("*", "a reason", [], ANY).covers(Difference("1 Fetch v9: records", [], ["anything"]))
 
 
 def joined(leader: str, *members: str) -> object:

@@ -1,0 +1,166 @@
+"""Who may do what, and how much of it: SASL, access rules, delegation tokens, SCRAM, quotas; all is switched off."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from interop.side_by_side.conversation import Conversation
+from pybroker.protocol.messages import alter_client_quotas as aq
+from pybroker.protocol.messages import describe_client_quotas as dq
+from pybroker.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from pybroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from pybroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from pybroker.protocol.messages.describe_acls import DescribeAclsRequest
+from pybroker.protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+)
+from pybroker.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from pybroker.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from pybroker.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from pybroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from pybroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+
+__all__ = ["SCENARIOS"]
+
+
+def sasl_on_a_plain_listener(talk: Conversation) -> None:
+    for version in range(2):
+        for mechanism in ("PLAIN", "", "NONSENSE"):
+            talk.ask(SaslHandshakeRequest(mechanism=mechanism), version, note=mechanism)
+    for version in range(3):
+        talk.ask(SaslAuthenticateRequest(auth_bytes=b"\0user\0password"), version)
+        talk.ask(SaslAuthenticateRequest(), version, note="nothing")
+
+
+# -- access rules
+
+
+def acls_without_an_authorizer(talk: Conversation) -> None:
+    for version in range(4):
+        patterns: dict[str, Any] = {"pattern_type_filter": 1} if version >= 1 else {}
+        anything: dict[str, Any] = {"resource_name_filter": None, "principal_filter": None, "host_filter": None}
+        for resource_type in (1, 2):
+            wanted: dict[str, Any] = {"resource_type_filter": resource_type, "operation": 1, "permission_type": 1}
+            talk.ask(DescribeAclsRequest(**wanted, **patterns, **anything), version)
+            matching = DeleteAclsFilter(**wanted, **patterns, **anything)
+            talk.ask(DeleteAclsRequest(filters=[matching, matching]), version)
+        rule = AclCreation(
+            resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
+        )
+        talk.ask(CreateAclsRequest(creations=[rule, rule]), version)
+        talk.ask(CreateAclsRequest(), version, note="none")
+        talk.ask(DeleteAclsRequest(), version, note="none")
+
+
+# -- delegation tokens
+
+
+def delegation_tokens_without_sasl(talk: Conversation) -> None:
+    for version in range(4):
+        talk.ask(CreateDelegationTokenRequest(max_lifetime_ms=1000), version)
+        talk.ask(DescribeDelegationTokenRequest(owners=None), version, note="all")
+        talk.ask(DescribeDelegationTokenRequest(owners=[]), version, note="none")
+        owner = DescribeDelegationTokenOwner(principal_type="User", principal_name="ann")
+        talk.ask(DescribeDelegationTokenRequest(owners=[owner]), version, note="one")
+    talk.ask(CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="ann"), 3)
+    for version in range(3):
+        talk.ask(RenewDelegationTokenRequest(hmac=b"x", renew_period_ms=1), version)
+        talk.ask(ExpireDelegationTokenRequest(hmac=b"x", expiry_time_period_ms=1), version)
+
+
+# -- SCRAM
+
+
+def describe_scram_users_that_nobody_made(talk: Conversation) -> None:
+    for users in (None, [], ["ann"], [""], ["ann", "ann"], ["ann", "bob", "ann", ""]):
+        names = None if users is None else [UserName(name=user) for user in users]
+        talk.ask(DescribeUserScramCredentialsRequest(users=names), 0, note=str(users))
+
+
+def delete_scram_users_that_nobody_made(talk: Conversation) -> None:
+    for users in (["ann"], ["ann", "bob", "ann"], [""]):
+        deletions = [ScramCredentialDeletion(name=user, mechanism=1) for user in users]
+        talk.ask(AlterUserScramCredentialsRequest(deletions=deletions), 0, note=str(users))
+    for mechanism in (0, 3, -1):
+        deletion = ScramCredentialDeletion(name="ann", mechanism=mechanism)
+        talk.ask(AlterUserScramCredentialsRequest(deletions=[deletion]), 0, note=f"mechanism {mechanism}")
+    talk.ask(AlterUserScramCredentialsRequest(), 0, note="nothing")
+
+
+def make_scram_users_wrongly(talk: Conversation) -> None:
+    for name, mechanism, iterations in (("", 1, 4096), ("ann", 0, 4096), ("ann", 1, 1), ("ann", 2, 1 << 30)):
+        upsertion = ScramCredentialUpsertion(
+            name=name, mechanism=mechanism, iterations=iterations, salt=b"salt", salted_password=b"password"
+        )
+        note = f"{name!r} {mechanism} {iterations}"
+        talk.ask(AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0, note=note)
+    deletion = ScramCredentialDeletion(name="ann", mechanism=1)
+    upsertion = ScramCredentialUpsertion(
+        name="ann", mechanism=1, iterations=4096, salt=b"salt", salted_password=b"password"
+    )
+    talk.ask(AlterUserScramCredentialsRequest(deletions=[deletion], upsertions=[upsertion]), 0, note="both")
+
+
+# -- quotas
+
+
+def describe_quotas_that_nobody_set(talk: Conversation) -> None:
+    asked: list[list[tuple[str, int, str | None]]] = [
+        [],
+        [("user", 0, "ann")],
+        [("user", 1, None)],
+        [("user", 2, None)],
+        [("user", 1, None), ("client-id", 2, None)],
+        [("ip", 2, None)],
+        [("nonsense", 2, None)],
+        [("nonsense", 0, "x")],
+        [("", 2, None)],
+        [("user", 2, None), ("user", 2, None)],
+        [("user", 2, None), ("ip", 2, None)],
+        [("user", 9, None)],
+        [("user", 9, "x")],
+        [("user", 0, None)],
+        [("user", 1, "x")],
+    ]
+    for version in range(2):
+        for components in asked:
+            for strict in (False, True):
+                filters = [
+                    dq.ComponentData(entity_type=kind, match_type=how, match=who) for kind, how, who in components
+                ]
+                request = dq.DescribeClientQuotasRequest(components=filters, strict=strict)
+                talk.ask(request, version, note=f"{components} {strict}")
+
+
+def quotas(entity: Sequence[tuple[str, str | None]], *ops: aq.OpData) -> aq.AlterClientQuotasRequest:
+    names = [aq.RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+    return aq.AlterClientQuotasRequest(entries=[aq.RequestEntryData(entity=names, ops=list(ops))], validate_only=True)
+
+
+def quotas_that_cannot_be_set(talk: Conversation) -> None:
+    for version in range(2):
+        for entity, key, value in (
+            ([("nonsense", "x")], "producer_byte_rate", 1.0),
+            ([], "producer_byte_rate", 1.0),
+            ([("user", "x")], "nonsense", 1.0),
+            ([("user", "")], "producer_byte_rate", 1.0),
+        ):
+            talk.ask(quotas(entity, aq.OpData(key=key, value=value)), version, note=f"{entity} {key}")
+        talk.ask(aq.AlterClientQuotasRequest(), version, note="none")
+
+
+SCENARIOS = [
+    sasl_on_a_plain_listener,
+    acls_without_an_authorizer,
+    delegation_tokens_without_sasl,
+    describe_scram_users_that_nobody_made,
+    delete_scram_users_that_nobody_made,
+    make_scram_users_wrongly,
+    describe_quotas_that_nobody_set,
+    quotas_that_cannot_be_set,
+]
