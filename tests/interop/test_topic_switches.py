@@ -1,0 +1,175 @@
+"""What clients see where topics neither come into being by themselves nor may be deleted, and which names are taken."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic as ConfluentTopic
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import NewTopic
+from kafka.errors import (
+    InvalidTopicError,
+    KafkaTimeoutError,
+    TopicAlreadyExistsError,
+    TopicDeletionDisabledError,
+)
+from support.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
+from support.kafka_tools import TOOLS, run_tool
+from support.topics import create_topic
+
+SETTINGS = {"auto.create.topics.enable": "false", "delete.topic.enable": "false"}
+LONGEST = 249
+
+
+@pytest.fixture(scope="module")
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedBroker]:
+    with broker_or_kafka(request.config, tmp_path_factory.mktemp("switches"), SETTINGS) as started:
+        yield started
+        assert not complaints(started)
+
+
+@pytest.fixture
+def admin(servers: str) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=servers)
+    yield client
+    client.close()
+
+
+def topics(servers: str, *arguments: str, expected: int = 0) -> str:
+    """What ``kafka-topics`` printed."""
+    return run_tool(f"{TOOLS}.TopicCommand", "--bootstrap-server", servers, *arguments, expected=expected)
+
+
+def refusal(topic: str, settings: Mapping[str, object]) -> str:
+    """What librdkafka says of a record that could not be delivered."""
+    errors: list[str] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        assert error is not None
+        errors.append(error.name())
+
+    producer = Producer(dict(settings))
+    producer.produce(topic, "x", on_delivery=delivered)
+    producer.flush()
+    (error,) = errors
+    return error
+
+
+# -- auto.create.topics.enable=false
+
+
+def test_kafka_python_makes_no_topic(admin: KafkaAdminClient, servers: str, topic: str, group: str) -> None:
+    producer = KafkaProducer(bootstrap_servers=servers, max_block_ms=500)
+    with pytest.raises(KafkaTimeoutError):
+        producer.send(topic, b"x").get()
+    producer.close()
+    consumer = KafkaConsumer(topic, bootstrap_servers=servers, group_id=group)
+    assert consumer.poll(timeout_ms=1000) == {}
+    assert not consumer.partitions_for_topic(topic)
+    consumer.close()
+    assert topic not in admin.list_topics()
+
+
+def test_confluent_kafka_makes_no_topic(admin: KafkaAdminClient, servers: str, topic: str, group: str) -> None:
+    patience: dict[str, object] = {"bootstrap.servers": servers, "topic.metadata.propagation.max.ms": 0}
+    assert refusal(topic, patience) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC")
+    consumer = Consumer({**patience, "group.id": group, "allow.auto.create.topics": True})
+    consumer.subscribe([topic])
+    while (message := consumer.poll(1)) is None:
+        pass
+    error = message.error()
+    consumer.close()
+    assert error is not None
+    assert error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert topic not in admin.list_topics()
+
+
+def test_clients_find_the_topic_once_somebody_makes_it(servers: str, topic: str, group: str) -> None:
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", metadata_max_age_ms=200
+    )
+    consumer.poll(timeout_ms=1000)
+    create_topic(servers, topic, 1)
+    producer = KafkaProducer(bootstrap_servers=servers)
+    assert producer.send(topic, b"x").get().offset == 0
+    producer.close()
+    while not consumer.poll(timeout_ms=1000):
+        pass
+    consumer.close()
+
+
+# -- delete.topic.enable=false
+
+
+def test_no_client_can_delete_a_topic(admin: KafkaAdminClient, servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1)
+    with pytest.raises(TopicDeletionDisabledError):
+        admin.delete_topics([topic])
+    other = AdminClient({"bootstrap.servers": servers})
+    with pytest.raises(KafkaException) as caught:
+        other.delete_topics([topic])[topic].result()
+    assert caught.value.args[0].code() == KafkaError.TOPIC_DELETION_DISABLED
+    refused = topics(servers, "--delete", "--topic", topic, expected=1)
+    assert "Topic deletion is disabled." in refused
+    assert topic in topics(servers, "--list").split()
+    producer = KafkaProducer(bootstrap_servers=servers)
+    assert producer.send(topic, b"x").get().offset == 0
+    producer.close()
+
+
+# -- names
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "a,b", "café", "a" * (LONGEST + 1)])
+def test_names_that_no_topic_can_have_are_refused(admin: KafkaAdminClient, servers: str, name: str) -> None:
+    before = set(admin.list_topics())
+    with pytest.raises(InvalidTopicError):
+        admin.create_topics([NewTopic(name, 1, 1)])
+    if name:  # librdkafka refuses the empty one by itself
+        other = AdminClient({"bootstrap.servers": servers})
+        with pytest.raises(KafkaException) as caught:
+            other.create_topics([ConfluentTopic(name, 1, 1)])[name].result()
+        assert caught.value.args[0].code() == KafkaError.TOPIC_EXCEPTION
+    assert set(admin.list_topics()) == before
+
+
+def test_names_of_every_legal_kind_are_taken(admin: KafkaAdminClient, servers: str) -> None:
+    names = ["a" * LONGEST, "...", "-", "Az09._-", "_", "__almost_internal"]
+    admin.create_topics([NewTopic(name, 1, 1) for name in names])
+    producer = KafkaProducer(bootstrap_servers=servers)
+    assert [producer.send(name, b"x").get().offset for name in names] == [0] * len(names)
+    producer.close()
+    with pytest.raises(TopicAlreadyExistsError):
+        admin.create_topics([NewTopic("-", 1, 1)])
+
+
+def test_names_that_differ_in_dots_and_underscores_alone_collide(
+    admin: KafkaAdminClient, servers: str, topic: str
+) -> None:
+    create_topic(servers, f"{topic}.of.dots", 1)
+    for other in ("_of_dots", ".of_dots", "_of.dots"):
+        with pytest.raises(InvalidTopicError):
+            admin.create_topics([NewTopic(f"{topic}{other}", 1, 1)])
+    refused = topics(servers, "--create", "--topic", f"{topic}_of.dots", expected=1)
+    assert f"Topic '{topic}_of.dots' collides with existing topics: {topic}.of.dots" in refused
+    assert topics(servers, "--create", "--topic", f"{topic}-of-dots").endswith(f"Created topic {topic}-of-dots.")
+
+
+def test_internal_topics_are_told_apart_and_clients_do_not_write_to_them(
+    admin: KafkaAdminClient, servers: str, topic: str, group: str
+) -> None:
+    create_topic(servers, topic, 1)
+    consumer = KafkaConsumer(topic, bootstrap_servers=servers, group_id=group)
+    consumer.poll(timeout_ms=1000)
+    consumer.commit()
+    consumer.close()
+    (described,) = admin.describe_topics(["__consumer_offsets"])
+    assert described["is_internal"]
+    assert "__consumer_offsets" in topics(servers, "--list").split()
+    listed = topics(servers, "--list", "--exclude-internal").split()
+    assert topic in listed
+    assert "__consumer_offsets" not in listed
+    with pytest.raises(TopicAlreadyExistsError):
+        admin.create_topics([NewTopic("__consumer_offsets", 1, 1)])
+    assert refusal("__consumer_offsets", {"bootstrap.servers": servers}) == "TOPIC_EXCEPTION"
