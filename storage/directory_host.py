@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 
 from .checkpoints import Checkpoints
-from .log import Log
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_upkeep import LogUpkeep
+from .topic_partition import TopicPartition
 from .worker_pool import Pool
 
 
@@ -41,10 +40,10 @@ class DirectoryHost:
     def directory_failed(self, what: str, error: OSError) -> None:
         self._directories.failed(self._directory, what, error)
 
-    def rolled(self, log: Log) -> None:
-        self._pool.post(partial(self._upkeep.flush_in_background, log, with_active=False))
+    def rolled(self, topic_partition: TopicPartition) -> None:
+        self._pool.post(self._upkeep.flush_closed_segments, topic_partition)
 
-    def truncated(self, log: Log) -> None:
+    def truncated(self, topic_partition: TopicPartition) -> None:
         self._checkpoints.write_recovery_points_of(self._directory)
 
     def roll_jitter_ms(self, bound_ms: int) -> int:

@@ -336,7 +336,7 @@ class Log:
             view.segments[-2].recent = None  # readers that lag this far find their way by the index
         self.view = self._view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
         logger.info("%s: rolled to a new segment at offset %d", self.topic_partition, base_offset)
-        self._host.rolled(self)
+        self._host.rolled(self.topic_partition)
         return segment
 
     def plan_flush(self, *, with_active: bool = True) -> FlushPlan | None:
@@ -400,7 +400,7 @@ class Log:
         )
         self.view = self._view_of(kept, log_start_offset, offset)
         self._delete_segments(removed)
-        self._host.truncated(self)
+        self._host.truncated(self.topic_partition)
         return True
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
@@ -418,7 +418,7 @@ class Log:
         self.producer_state.clear(offset)
         self._files.take_snapshot(self.producer_state, sync=True)
         self.view = self._view_of((segment,), start, offset)
-        self._host.truncated(self)
+        self._host.truncated(self.topic_partition)
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Records before `offset` are no longer there (their segments go with retention); return whether that is new.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from .files import Files
-
-if TYPE_CHECKING:
-    from .log import Log
+from .topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +20,10 @@ class LogHost(Protocol):
     def directory_failed(self, what: str, error: OSError) -> None:
         """An I/O error left a file in an unknown state: the log directory goes offline."""
 
-    def rolled(self, log: Log) -> None:
+    def rolled(self, topic_partition: TopicPartition) -> None:
         """The log has a new active segment: what is before it can be flushed in the background."""
 
-    def truncated(self, log: Log) -> None:
+    def truncated(self, topic_partition: TopicPartition) -> None:
         """The log became shorter: its recovery point must not stay ahead of it in the checkpoint."""
 
     def roll_jitter_ms(self, bound_ms: int) -> int:
@@ -45,10 +43,10 @@ class LoneHost:
     def directory_failed(self, what: str, error: OSError) -> None:
         logger.error("%s: %s", what, error)
 
-    def rolled(self, log: Log) -> None:
+    def rolled(self, topic_partition: TopicPartition) -> None:
         pass
 
-    def truncated(self, log: Log) -> None:
+    def truncated(self, topic_partition: TopicPartition) -> None:
         pass
 
     def roll_jitter_ms(self, bound_ms: int) -> int:

@@ -51,6 +51,12 @@ class LogUpkeep:
             if log.unflushed_messages > 0 and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 self.flush_in_background(log)
 
+    def flush_closed_segments(self, tp: TopicPartition) -> None:
+        """Sync, in the background, what lies before the active segment."""
+        log = self._table.get(tp)
+        if log is not None:
+            self.flush_in_background(log, with_active=False)
+
     def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
         """Sync a log while it takes appends: only the plan and the new recovery point go through the strand."""
         strand = self._table.strand(log.topic_partition)
