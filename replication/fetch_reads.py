@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
+from ..storage.files import NotCachedError
 from ..storage.topic_partition import TopicPartition
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
 from .isr import PendingIsr
 from .partition import Partition
-from .reader import ColdReadError, available_bytes, read_partition, warm_up
+from .reader import available_bytes, read_partition, warm_up
 from .wakeups import Wakeups
 
 __all__ = ["FetchReads", "FetchResults"]
@@ -44,8 +45,8 @@ class FetchReads:
     ) -> FetchResults | None:
         """See `PartitionSet.fetch`."""
         try:
-            return self._fetch_or_park(params, fetches, done, may_block=False)
-        except ColdReadError:
+            return self._fetch_or_park(params, fetches, done, cached_only=True)
+        except NotCachedError:
             self._fetch_cold(params, fetches, done)
             return None
 
@@ -65,7 +66,7 @@ class FetchReads:
 
         def warmed(future: "asyncio.Future[None]") -> None:
             if not future.cancelled():
-                results = self._fetch_or_park(params, fetches, done, may_block=True)
+                results = self._fetch_or_park(params, fetches, done, cached_only=False)
                 if results is not None:
                     done(results)
 
@@ -77,9 +78,9 @@ class FetchReads:
         fetches: list[PartitionFetch],
         done: Callable[[FetchResults], None],
         *,
-        may_block: bool,
+        cached_only: bool,
     ) -> FetchResults | None:
-        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True, may_block=may_block)
+        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True, cached_only=cached_only)
         if is_urgent or size_bytes >= params.min_bytes or params.max_wait_ms <= 0:
             return results
         if size_bytes and self._is_at_a_segments_end(params, results):
@@ -104,7 +105,7 @@ class FetchReads:
         done: Callable[[FetchResults], None],
     ) -> None:
         def finish() -> None:
-            done(self._read_all(params, fetches, from_fetcher=False, may_block=True)[0])
+            done(self._read_all(params, fetches, from_fetcher=False, cached_only=False)[0])
 
         operation = self._wakeups.fetches.delayed_fetch(params, finish)
         is_follower = params.isolation is Isolation.LOG_END
@@ -118,7 +119,7 @@ class FetchReads:
         self._wakeups.fetches.park(operation)
 
     def _read_all(
-        self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, may_block: bool
+        self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, cached_only: bool
     ) -> tuple[FetchResults, int, bool]:
         """(results, bytes read, whether something should be told at once). ``from_fetcher``: it is here to ask, so a
         follower's progress is noted; else we read for it because something changed."""
@@ -141,12 +142,12 @@ class FetchReads:
                     )
                 if is_follower:
                     result = self._read_for_follower(
-                        hosted, fetch, params, limit, min_one_batch, from_fetcher, may_block
+                        hosted, fetch, params, limit, min_one_batch, from_fetcher, cached_only
                     )
                 else:
                     max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
                     result = read_partition(
-                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, may_block=may_block
+                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
                     )
             except KafkaError as error:
                 result = FetchResult(error.code)
@@ -171,14 +172,14 @@ class FetchReads:
         limit: int,
         min_one_batch: bool,
         from_fetcher: bool,
-        may_block: bool,
+        cached_only: bool,
     ) -> FetchResult:
         partition = hosted.partition
         partition.check_readable(fetch.current_leader_epoch, leader_only=True)
         replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
         leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's
         result = read_partition(
-            hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch, may_block=may_block
+            hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch, cached_only=cached_only
         )
         if from_fetcher and result.diverging_epoch is None:
             progress = partition.record_follower_fetch(

@@ -8,26 +8,9 @@ from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
 
-__all__ = ["ColdReadError", "available_bytes", "read_partition", "warm_up"]
+__all__ = ["available_bytes", "read_partition", "warm_up"]
 
 logger = logging.getLogger(__name__)
-
-
-_SURELY_RECENT = 512
-"""So many offsets before the end, a batch is among those whose position the log remembers."""
-
-
-class ColdReadError(Exception):
-    """Finding this offset means reading files that may not be in the page cache: not for the loop."""
-
-
-def is_cold(hosted: HostedPartition, offset: int) -> bool:
-    """Whether ``offset`` lies before the batches whose position the log remembers."""
-    view = hosted.log.view
-    if view.log_end_offset - offset <= _SURELY_RECENT:
-        return False
-    recent = view.segments[-1].recent
-    return recent is None or recent.locate(offset, view.end_position) is None
 
 
 def warm_up(log: Log, offset: int) -> None:
@@ -45,9 +28,9 @@ def read_partition(
     max_bytes: int,
     *,
     min_one_batch: bool,
-    may_block: bool,
+    cached_only: bool,
 ) -> FetchResult:
-    """Read ``fetch`` as far as its isolation allows. Raises KafkaError, and ColdReadError unless it ``may_block``."""
+    """Read ``fetch`` as far as its isolation allows. Raises KafkaError; with ``cached_only`` NotCachedError too."""
     partition = hosted.partition
     partition.check_readable(fetch.current_leader_epoch, leader_only=params.leader_only)
     if fetch.topic_id is not None and fetch.topic_id != partition.topic_id and partition.topic_id is not None:
@@ -72,9 +55,7 @@ def read_partition(
     offset = fetch.fetch_offset
     if offset == end:
         return result  # the common case of a consumer that has everything
-    if not may_block and is_cold(hosted, offset):
-        raise ColdReadError()
-    read = log.read(offset, max_bytes, end, min_one_batch, isolation is Isolation.COMMITTED)
+    read = log.read(offset, max_bytes, end, min_one_batch, isolation is Isolation.COMMITTED, cached_only=cached_only)
     if read.region is not None and (params.hard_max_bytes or not read.first_batch_incomplete):
         # Who understands it (v3+) gets nothing rather than part of a batch.
         result.records = read.region

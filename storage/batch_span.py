@@ -25,17 +25,19 @@ class BatchSpan(NamedTuple):
     max_timestamp: int
 
 
-def scan_spans(file: File, position: int, end_position: int) -> Iterator[BatchSpan]:
+def scan_spans(file: File, position: int, end_position: int, *, cached_only: bool = False) -> Iterator[BatchSpan]:
     """The whole batches of `file` from `position`, where one begins, to `end_position`.
 
     Only headers are read, a page at a time. A batch cut off at the end is left out; nonsense raises CorruptRecordError.
+    With `cached_only` raises NotCachedError rather than wait for the disk.
     """
-    chunk = b""
+    read_at = file.read_cached_at if cached_only else file.read_at
+    chunk: bytes | bytearray = b""
     chunk_start = position
     while position + LOG_OVERHEAD < end_position:
         index = position - chunk_start
         if index + HEADER_SIZE_V2 > len(chunk):
-            chunk = file.read_at(position, min(_PAGE_BYTES, end_position - position))
+            chunk = read_at(position, min(_PAGE_BYTES, end_position - position))
             chunk_start = position
             index = 0
         header = read_header(chunk, index, len(chunk))

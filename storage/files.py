@@ -23,6 +23,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .page_cache import read_if_cached
+
 logger = logging.getLogger(__name__)
 
 Buffer = bytes | bytearray | memoryview
@@ -47,6 +49,10 @@ class DiskSpace(NamedTuple):
 
     total_bytes: int
     usable_bytes: int
+
+
+class NotCachedError(Exception):
+    """Somebody who may not wait for the disk asked for bytes that are not in the page cache."""
 
 
 class File:
@@ -77,6 +83,13 @@ class File:
             parts.append(data)
             missing -= len(data)
         return b"".join(parts)
+
+    def read_cached_at(self, position: int, size_bytes: int) -> bytes | bytearray:
+        """`read_at` without waiting for the disk. Raises NotCachedError."""
+        data = read_if_cached(self._fd, position, size_bytes)
+        if data is None:
+            raise NotCachedError(f"{size_bytes} bytes at {position}")
+        return data
 
     def write_at(self, position: int, data: Buffer) -> None:
         """Write all of `data`; after an OSError it is unknown how much of it was written."""

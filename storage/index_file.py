@@ -121,12 +121,15 @@ class IndexFile:
             return key, value
         return keys[slot], values[slot]
 
-    def slot_at_or_below(self, key: int) -> int:
-        """The last slot whose key is not above `key`, or -1."""
+    def slot_at_or_below(self, key: int, *, cached_only: bool = False) -> int:
+        """The last slot whose key is not above `key`, or -1. Its entry is in the page cache then.
+
+        With `cached_only` raises NotCachedError rather than wait for the disk.
+        """
         keys = self._keys
         if keys is not None:
             return bisect_right(keys, key) - 1
-        return self._closed_slot_at_or_below(key)
+        return self._closed_slot_at_or_below(key, cached_only)
 
     def _append(self, key: int, value: int) -> None:
         keys, values = self._keys, self._values
@@ -156,20 +159,21 @@ class IndexFile:
             self._count = self._ref.file().size() // self.entry_bytes
         return self._count
 
-    def _closed_slot_at_or_below(self, key: int) -> int:
+    def _closed_slot_at_or_below(self, key: int, cached_only: bool) -> int:
         """Binary search over the pages' first keys, then inside one page."""
         size, layout, file = self.entry_bytes, self.layout, self._ref.file()
+        read_at = file.read_cached_at if cached_only else file.read_at
         count = self._file_entries()
         per_page = _PAGE_BYTES // size
         low, high = 0, (count + per_page - 1) // per_page
         while high - low > 1:
             middle = (low + high) // 2
-            first_key = layout.unpack(file.read_at(middle * per_page * size, size))[0]
+            first_key = layout.unpack(read_at(middle * per_page * size, size))[0]
             if first_key <= key:
                 low = middle
             else:
                 high = middle
         start = low * per_page
-        page = file.read_at(start * size, min(per_page, count - start) * size)
+        page = read_at(start * size, min(per_page, count - start) * size)
         keys = [entry[0] for entry in layout.iter_unpack(page[: len(page) // size * size])]
         return start + bisect_right(keys, key) - 1

@@ -123,15 +123,20 @@ class Log:
         max_offset: int,
         min_one_batch: bool,
         with_aborted_transactions: bool = False,
+        *,
+        cached_only: bool = False,
     ) -> LogReadResult:
         """The batches from the one with `start_offset` on, as a region of at most `max_bytes`, before `max_offset`.
 
         With `min_one_batch` the first batch is there whole, whatever its size. The region may end inside a batch and
         may begin with one that also holds records before `start_offset`. From any thread. Raises OffsetOutOfRangeError
-        outside [log start, log end], KafkaStorageError when the files cannot be read.
+        outside [log start, log end], KafkaStorageError when the files cannot be read, and with `cached_only`
+        NotCachedError when finding the position would have to wait for the disk.
         """
         return self._look_up(
-            lambda view: view.read(start_offset, max_bytes, max_offset, min_one_batch, with_aborted_transactions)
+            lambda view: view.read(
+                start_offset, max_bytes, max_offset, min_one_batch, with_aborted_transactions, cached_only
+            )
         )
 
     def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..protocol.errors import OffsetOutOfRangeError
 from ..protocol.records.record import read_records
 from .batch_span import read_batches
-from .files import FileRegion
+from .files import FileRegion, NotCachedError
 from .producer_state import UnstableOffsets
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
@@ -66,12 +66,12 @@ class LogView(NamedTuple):
         """The bytes of segment `slot` that this view covers."""
         return self.end_position if slot == len(self.segments) - 1 else self.segments[slot].size_bytes
 
-    def position_of(self, offset: int) -> tuple[int, int]:
+    def position_of(self, offset: int, *, cached_only: bool = False) -> tuple[int, int]:
         """(slot of the segment, position in it) where the batch with `offset` begins."""
         if offset >= self.log_end_offset:
             return len(self.segments) - 1, self.end_position
         slot = max(self.slot_of(offset), 0)
-        return slot, self.segments[slot].position_of(offset, self.segment_end(slot))
+        return slot, self.segments[slot].position_of(offset, self.segment_end(slot), cached_only=cached_only)
 
     def bytes_between(self, start_offset: int, end_offset: int) -> int:
         """Bytes of the batches from `start_offset` up to, not including, `end_offset`."""
@@ -87,6 +87,7 @@ class LogView(NamedTuple):
         max_offset: int,
         min_one_batch: bool,
         with_aborted_transactions: bool,
+        cached_only: bool = False,
     ) -> LogReadResult:
         """See Log.read."""
         log_end_offset = self.log_end_offset
@@ -98,11 +99,11 @@ class LogView(NamedTuple):
             )
         if start_offset >= max_offset:
             return self._nothing(with_aborted_transactions)
-        max_slot, max_position = self.position_of(max_offset)
+        max_slot, max_position = self.position_of(max_offset, cached_only=cached_only)
         for slot in range(slot, max_slot + 1):  # noqa: B020  (the first one may end before start_offset)
             segment = self.segments[slot]
             end = self.segment_end(slot)
-            found = segment.locate(start_offset, end)
+            found = segment.locate(start_offset, end, cached_only=cached_only)
             if found is None:
                 continue
             position, batch_size = found
@@ -111,9 +112,9 @@ class LogView(NamedTuple):
             if size <= 0:
                 break
             region = FileRegion(segment.log_ref.file(), position, size)
-            aborted = (
-                self._aborted_transactions(start_offset, slot, position + size) if with_aborted_transactions else None
-            )
+            aborted = None
+            if with_aborted_transactions:
+                aborted = self._aborted_transactions(start_offset, slot, position + size, cached_only)
             return LogReadResult(
                 region,
                 segment.base_offset,
@@ -132,8 +133,14 @@ class LogView(NamedTuple):
             None, active.base_offset, self.end_position, False, aborted, self.log_start_offset, self.log_end_offset
         )
 
-    def _aborted_transactions(self, start_offset: int, slot: int, end_position: int) -> list[AbortedTransaction]:
+    def _aborted_transactions(
+        self, start_offset: int, slot: int, end_position: int, cached_only: bool
+    ) -> list[AbortedTransaction]:
         """Those that may have records between `start_offset` and `end_position` of segment `slot`."""
+        if not any(segment.transaction_index.exists for segment in self.segments[slot:]):
+            return []
+        if cached_only:
+            raise NotCachedError("transaction indexes are read by a worker")
         entry = self.segments[slot].offset_index.upper_bound(end_position)
         if entry is not None:
             upper_bound = entry.offset

@@ -32,9 +32,12 @@ class OffsetIndex(IndexFile):
     def is_full(self) -> bool:
         return len(self) >= self.max_entries
 
-    def lookup(self, offset: int) -> OffsetPosition:
-        """The entry with the greatest offset not above `offset`; the segment's begin when there is none."""
-        slot = self.slot_at_or_below(offset - self.base_offset)
+    def lookup(self, offset: int, *, cached_only: bool = False) -> OffsetPosition:
+        """The entry with the greatest offset not above `offset`; the segment's begin when there is none.
+
+        With `cached_only` raises NotCachedError rather than wait for the disk.
+        """
+        slot = self.slot_at_or_below(offset - self.base_offset, cached_only=cached_only)
         return self._at(slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
 
     def upper_bound(self, position: int) -> OffsetPosition | None:

@@ -217,20 +217,23 @@ class Segment:
     def modified_ms(self) -> int:
         return self._files.modified_ms(self.log_ref.path)
 
-    def spans(self, position: int, end_position: int) -> Iterator[BatchSpan]:
+    def spans(self, position: int, end_position: int, *, cached_only: bool = False) -> Iterator[BatchSpan]:
         """The batches from `position`, where one begins."""
-        return scan_spans(self.log_ref.file(), position, end_position)
+        return scan_spans(self.log_ref.file(), position, end_position, cached_only=cached_only)
 
-    def locate(self, offset: int, end_position: int) -> tuple[int, int] | None:
-        """(position, size) of the first batch whose last offset is at or above `offset`; None when there is none."""
+    def locate(self, offset: int, end_position: int, *, cached_only: bool = False) -> tuple[int, int] | None:
+        """(position, size) of the first batch whose last offset is at or above `offset`; None when there is none.
+
+        With `cached_only` raises NotCachedError rather than wait for the disk.
+        """
         recent = self.recent
         if recent is not None:
             found = recent.locate(offset, end_position)
             if found is not None:
                 return found
-        position = self.offset_index.lookup(offset).position
+        position = self.offset_index.lookup(offset, cached_only=cached_only).position
         try:
-            for span in self.spans(position, end_position):
+            for span in self.spans(position, end_position, cached_only=cached_only):
                 if span.last_offset >= offset:
                     return span.position, span.size_bytes
         except CorruptRecordError:
@@ -239,14 +242,14 @@ class Segment:
         else:
             return None
         # An index entry that points to no batch: the index is wrong, the log may well be right.
-        for span in self.spans(0, end_position):
+        for span in self.spans(0, end_position, cached_only=cached_only):
             if span.last_offset >= offset:
                 return span.position, span.size_bytes
         return None
 
-    def position_of(self, offset: int, end_position: int) -> int:
+    def position_of(self, offset: int, end_position: int, *, cached_only: bool = False) -> int:
         """Where the first batch begins that does not lie wholly before `offset`; `end_position` when there is none."""
-        found = self.locate(offset, end_position)
+        found = self.locate(offset, end_position, cached_only=cached_only)
         return end_position if found is None else found[0]
 
     def next_offset(self) -> int:

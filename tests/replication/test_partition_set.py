@@ -222,7 +222,9 @@ async def test_an_append_accepted_before_leadership_was_lost_fails_behind_the_fe
     replicas.logs.close()
 
 
-async def test_what_may_not_be_in_the_page_cache_is_looked_up_in_the_worker_pool(tmp_path: Path) -> None:
+async def test_what_is_not_in_the_page_cache_is_looked_up_in_the_worker_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class CountingPool(InlinePool):
         steps = 0
 
@@ -233,13 +235,18 @@ async def test_what_may_not_be_in_the_page_cache_is_looked_up_in_the_worker_pool
     pool = CountingPool()
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "20000"}}, pool=pool)
     await replicas.order()
-    for number in range(100):
+    for number in range(200):
         replicas.append(batch_of(*[b"%d" % number] * 20))
     end = replicas.hosted().log.log_end_offset
     before = pool.steps
-    results, _ = replicas.fetch(fetch_from(end - 100))
-    assert results is not None
+    for offset in (0, end - 100):
+        results, _ = replicas.fetch(fetch_from(offset))
+        assert results is not None
+        assert offsets_and_values(results[0][1].records)[0][0] == offset
     assert pool.steps == before
+    monkeypatch.setattr("pybroker.storage.files.read_if_cached", lambda fd, position, size: None)
+    results, _ = replicas.fetch(fetch_from(end - 100))
+    assert results is not None  # its position is remembered
     results, later = replicas.fetch(fetch_from(0))
     assert results is None
     assert pool.steps == before + 1

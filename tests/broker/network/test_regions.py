@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.connection import Hold
-from pybroker.broker.network.page_cache import is_cached, read_ahead, read_if_cached
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.storage.page_cache import is_cached, read_ahead, read_if_cached
 from support.network_peer import ECHO, REGIONS, Peer, Stretch, frame, serving, until, warnings, write_file
 
 MIB = 1024 * 1024
