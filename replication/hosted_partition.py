@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from ..storage.log import Log
@@ -12,7 +13,7 @@ from .operation_heap import OperationHeap
 from .partition import Partition
 from .purgatory import DelayedAppend, FetchWatchers
 
-__all__ = ["HostedPartition"]
+__all__ = ["HostedPartition", "settle"]
 
 T = TypeVar("T")
 
@@ -51,13 +52,15 @@ class HostedPartition:
         """Run a step behind what is queued on the log. The future has what it returned or raised."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-        def done(outcome: Any) -> None:
-            if future.done():  # who waited may be gone
-                return
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        self.strand.submit(step, done)
+        self.strand.submit(step, partial(settle, future))
         return future
+
+
+def settle(future: "asyncio.Future[Any]", outcome: Any) -> None:
+    """Give ``future`` what a step on a strand returned or raised."""
+    if future.done():  # who waited may be gone
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -27,7 +27,7 @@ from ..storage.log import Log
 from ..storage.log_store import LogStore
 from ..storage.no_space import NoSpaceError
 from ..storage.topic_partition import TopicPartition
-from .hosted_partition import HostedPartition
+from .hosted_partition import HostedPartition, settle
 from .partition import Partition
 from .partition_set import PartitionSet
 from .partition_state import PartitionState
@@ -228,7 +228,7 @@ class StateChanges:
             log.assign_epoch_start(leader_epoch)
             return log.log_end_offset
 
-        epoch_start_offset: int = await self._on_strand(hosted, begin)
+        epoch_start_offset: int = await hosted.run(begin)
         partition = hosted.partition
         if self._partitions.get(hosted.topic_partition) is not hosted:
             raise KafkaStorageError("its log directory failed meanwhile")
@@ -257,13 +257,7 @@ class StateChanges:
             hosted.partition.high_watermark,
         )
         self._partitions.wakeups.leadership_lost(hosted)
-        await self._on_strand(hosted, lambda log: log.fence(state.leader_epoch))
-
-    def _on_strand(self, hosted: HostedPartition, step: Callable[[Log], Any]) -> "asyncio.Future[Any]":
-        """Run a step behind what is queued on the log. The future raises what it raised."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        hosted.strand.submit(step, partial(_settle, future))
-        return future
+        await hosted.run(lambda log: log.fence(state.leader_epoch))
 
     # -- StopReplica --------------------------------------------------------------------------------------------------
 
@@ -297,7 +291,7 @@ class StateChanges:
         """Returns when the log's directory has its name no more, so that a new log can be made under it."""
         renamed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checkpointed.pop(topic_partition, None)
-        self._logs.deletion.delete_log(topic_partition, partial(_settle, renamed))
+        self._logs.deletion.delete_log(topic_partition, partial(settle, renamed))
         await renamed
 
     def _resign(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
@@ -355,16 +349,6 @@ class StateChanges:
         if elected or resigned:
             for listener in self._listeners:
                 listener(elected, resigned)
-
-
-def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
-    """Of what a step on a strand returned or raised."""
-    if future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
 
 
 def _agree(first: UUID | None, second: UUID | None) -> bool:
