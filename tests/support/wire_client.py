@@ -5,9 +5,8 @@ import struct
 from types import TracebackType
 from typing import Any
 
-from pybroker.protocol.apis import API_SPECS
-from pybroker.protocol.codec import Message, decode, encode
-from pybroker.protocol.messages.headers import RequestHeader
+from pybroker.protocol.codec import Message
+from support.wire_frames import WireFrames
 
 __all__ = ["WireClient"]
 
@@ -19,24 +18,13 @@ class WireClient:
         host, _, port = bootstrap_servers.rpartition(":")
         self._socket = socket.create_connection((host, int(port)))
         self._file = self._socket.makefile("rb")
-        self._correlation_id = 0
+        self._frames = WireFrames()
 
     def ask(self, request: Message, version: int) -> Any:
         """The answer to ``request`` in ``version`` of its API."""
-        spec = next(spec for spec in API_SPECS.values() if spec.request_type() is type(request))
-        self._correlation_id += 1
-        header = RequestHeader(
-            request_api_key=int(spec.key),
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id="wire",
-        )
-        frame = encode(header, spec.request_header_version(version)) + encode(request, version)
-        self._socket.sendall(struct.pack(">i", len(frame)) + frame)
+        self._socket.sendall(self._frames.request(request, version))
         (size,) = struct.unpack(">i", self._read(4))
-        answer = self._read(size)
-        assert struct.unpack_from(">i", answer)[0] == self._correlation_id
-        return decode(spec.response_type(), answer, version, offset=5 if spec.response_header_version(version) else 4)
+        return self._frames.answer(request, version, self._read(size))
 
     def _read(self, size: int) -> bytes:
         read = self._file.read(size)
