@@ -58,10 +58,11 @@ class IndexFile:
         self._written = 0
 
     def activate(self) -> None:
-        """Read the entries into memory, so that more can be appended."""
+        """Read the entries into memory, so that more can be appended. The file stays closed until some are written."""
         if self._keys is None:
-            data = self._ref.file().read_at(0, self._file_entries() * self.entry_bytes)
-            entries = list(self.layout.iter_unpack(data))
+            data = self._files.read_bytes(self.path)
+            whole = len(data) - len(data) % self.entry_bytes
+            entries = list(self.layout.iter_unpack(data[:whole]))
             self._set_entries(entries)
             self._written = len(entries)
 

@@ -291,8 +291,9 @@ class Log:
                 f"{self.config.segment_bytes}"
             )
         latest_epoch = self.leader_epochs.latest_epoch
+        are_written = self._files.are_epochs_written
         for batch in prepared.batches:
-            if batch.leader_epoch != latest_epoch or batch.magic < 2:
+            if batch.leader_epoch != latest_epoch or batch.magic < 2 or not are_written:
                 self._note_epochs(prepared)
                 break
         active = self.view.segments[-1]
@@ -310,7 +311,7 @@ class Log:
                 changed = epochs.clear() or changed
             elif batch.leader_epoch >= 0:
                 changed = epochs.assign(batch.leader_epoch, batch.base_offset) or changed
-        self._epochs_changed(changed)
+        self._epochs_changed(changed or not self._files.are_epochs_written)
 
     def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
         """Write appends that are checked and fit into the active segment, and sync them if it is time to."""

@@ -37,6 +37,8 @@ class LogDirectory:
         self.failure: OSError | None = None
         self.had_clean_stop = False
         self.partition_count = 0
+        self.logs_in_making = 0
+        """Will be in `partition_count` soon. Changed under the log table's lock, as that is."""
         self._lock: DirectoryLock | None = None
         self._checkpoint_lock = threading.Lock()
         self._written: dict[str, dict[TopicPartition, int]] = {}

@@ -49,7 +49,8 @@ class LogFiles:
         self.is_full = False
         """The last write found no space. Cleared by the next one that does."""
         self.are_epochs_written = True
-        """False when the leader epochs have changed and there was no space for their file."""
+        """False when the leader epochs have changed and their file has not: there was no space, or the log was just
+        loaded. The next step that works with epochs writes it."""
         self._host = host
         self._topic_partition = topic_partition
 

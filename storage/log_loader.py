@@ -105,12 +105,14 @@ class _Loader:
         log_start_offset = max(self.start.log_start_offset, self.segments[0].base_offset)
         self.epochs.truncate_from_end(next_offset)
         self.epochs.truncate_from_start(self.start.log_start_offset)
-        if self.epochs.entries != epochs_before:
-            checkpoint_file.write_epochs(self.files, self._path(LEADER_EPOCH_FILE), self.epochs.entries)
+        log_files = LogFiles(self.files, self.host, self.directory, self.topic_partition, snapshots)
+        # Not written here, which would be two syncs for each log of a start: the next start would drop the same entries
+        # again, and whoever leads or appends here first writes them with its own.
+        log_files.are_epochs_written = self.epochs.entries == epochs_before
         state = self._load_producers(snapshots, log_start_offset, next_offset)
         recovery_point = next_offset if self.start.clean_stop else min(self.start.recovery_point, next_offset)
         return Log(
-            LogFiles(self.files, self.host, self.directory, self.topic_partition, snapshots),
+            log_files,
             self.host,
             self.topic_partition,
             self.config,
@@ -306,7 +308,7 @@ class _Loader:
             segment.log_ref.file().truncate(valid_bytes)
             segment.size_bytes = valid_bytes
         segment.set_max_timestamp(largest)
-        segment.deactivate()
+        segment.close()
         return cut
 
     def _drop(self, segments: list[Segment], snapshots: ProducerSnapshots, why: str) -> None:

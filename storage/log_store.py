@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import random
+import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..config.config import Config
@@ -36,6 +37,8 @@ from .worker_pool import Pool
 
 logger = logging.getLogger(__name__)
 
+_MAKING_LOCKS = 64
+
 
 class LogStore:
     """See the module's text. `open` is the way to make one."""
@@ -56,6 +59,7 @@ class LogStore:
         self._topic_overrides = topic_overrides
         self._random = randomness
         self._table = LogTable()
+        self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's is by its hash
         self.directories = LogDirectories(files, pool, self._table)
         self.checkpoints = Checkpoints(self.directories, self._table)
         self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
@@ -160,7 +164,8 @@ class LogStore:
         except CorruptRecordError as error:
             raise OSError(f"{path} cannot be read: {error}") from error
 
-    def _add(self, directory: LogDirectory, log: Log) -> None:
+    def _add(self, directory: LogDirectory, log: Log) -> bool:
+        """False: the directory was lost meanwhile, and the log's files are closed."""
         tp = log.topic_partition
         with self._table.lock:
             other = self._table.get(tp)
@@ -169,7 +174,10 @@ class LogStore:
                     f"{tp} is in two log directories: {other.directory} and {log.directory}; delete the one not "
                     "wanted (of a failed directory, the one in it)"
                 )
-            self._table.add(log, Strand(log, self._pool, directory.budget), directory)
+            if self._table.add(log, Strand(log, self._pool, directory.budget), directory):
+                return True
+        log.close_files()
+        return False
 
     def _forget_logs_in(self, directory: LogDirectory) -> None:
         for log in self._table.logs_in(directory):
@@ -204,11 +212,12 @@ class LogStore:
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
         """The log of `tp`, made in the online directory that has the fewest partitions when there is none.
 
-        Not made when it is not new and a directory is offline: it may lie there. Blocks. Raises KafkaStorageError
-        (NoSpaceError: it may work later), ValueError when the log has another topic id.
+        Not made when it is not new and a directory is offline: it may lie there. Blocks, but not those who make others:
+        a log costs several syncs, and those of logs that are made at once cost the disk little more than those of one.
+        Raises KafkaStorageError (NoSpaceError: it may work later), ValueError when the log has another topic id.
         """
-        self.deletion.free_name(tp)
-        with self._table.lock:
+        with self._making[hash(tp) % len(self._making)]:
+            self.deletion.free_name(tp)
             log = self._table.get(tp)
             if log is None:
                 log = self._create(tp, is_new)
@@ -222,29 +231,52 @@ class LogStore:
             raise KafkaStorageError(
                 f"{tp}: not made anew, it may be in the offline log directories {', '.join(offline)}"
             )
-        candidates = sorted(self.directories.online(), key=lambda directory: directory.partition_count)
-        full: list[str] = []
-        for directory in candidates:
-            path = os.path.join(directory.path, str(tp))
-            was_there = self.files.exists(path)
+        full: list[LogDirectory] = []
+        while (directory := self._choose_directory(full)) is not None:
             try:
-                log = self._load(directory, str(tp), tp, StartingPoint(clean_stop=True))
-            except OSError as error:
-                if is_out_of_descriptors(error):
-                    raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
-                if is_out_of_space(error):
-                    full.append(directory.path)
-                    if not was_there:
-                        self._remove_half_made(directory, path)
-                    continue
-                self.directories.failed(directory, f"cannot make the log of {tp}", error)
+                log = self._create_in(directory, tp)
+            except NoDescriptorsError:
+                raise
+            except NoSpaceError:
+                full.append(directory)
                 continue
-            self._add(directory, log)
-            logger.debug("%s: made a log in %s", tp, directory.path)
-            return log
+            finally:
+                with self._table.lock:
+                    directory.logs_in_making -= 1
+            if log is not None:
+                logger.debug("%s: made a log in %s", tp, directory.path)
+                return log
         if full:
-            raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {', '.join(full)}")
+            places = ", ".join(directory.path for directory in full)
+            raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {places}")
         raise KafkaStorageError(f"{tp}: no log directory is online")
+
+    def _choose_directory(self, full: Sequence[LogDirectory]) -> LogDirectory | None:
+        """The online one with the fewest partitions, those counted that are being made; the caller makes one more."""
+        with self._table.lock:
+            candidates = [directory for directory in self.directories.online() if directory not in full]
+            if not candidates:
+                return None
+            chosen = min(candidates, key=lambda directory: directory.partition_count + directory.logs_in_making)
+            chosen.logs_in_making += 1
+            return chosen
+
+    def _create_in(self, directory: LogDirectory, tp: TopicPartition) -> Log | None:
+        """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
+        path = os.path.join(directory.path, str(tp))
+        was_there = self.files.exists(path)
+        try:
+            log = self._load(directory, str(tp), tp, StartingPoint(clean_stop=True))
+        except OSError as error:
+            if is_out_of_descriptors(error):
+                raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
+            if is_out_of_space(error):
+                if not was_there:
+                    self._remove_half_made(directory, path)
+                raise NoSpaceError(f"{tp}: its log cannot be made: {error}") from error
+            self.directories.failed(directory, f"cannot make the log of {tp}", error)
+            return None
+        return log if self._add(directory, log) else None
 
     def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
         """The log may be made in another log directory, and must not be found in two at the next start."""

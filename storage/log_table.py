@@ -13,7 +13,8 @@ from .topic_partition import TopicPartition
 class LogTable:
     """Changed from any thread under `lock`; looked up without it.
 
-    Whoever makes a log or loses a directory holds the lock all the while: no log slips into a directory that is lost.
+    Whoever loses a directory holds the lock all the while, and `add` refuses what was made in a lost one: no log slips
+    into it.
     """
 
     def __init__(self) -> None:
@@ -25,14 +26,17 @@ class LogTable:
     def __len__(self) -> int:
         return len(self._logs)
 
-    def add(self, log: Log, strand: Strand, directory: LogDirectory) -> None:
-        """The caller has seen that there is none of that partition."""
+    def add(self, log: Log, strand: Strand, directory: LogDirectory) -> bool:
+        """The caller has seen that there is none of that partition. False: the directory was lost meanwhile."""
         tp = log.topic_partition
         with self.lock:
+            if not directory.is_online:
+                return False
             self._logs[tp] = log
             self._strands[tp] = strand
             self._directory_of[tp] = directory
             directory.partition_count += 1
+            return True
 
     def remove(self, tp: TopicPartition) -> None:
         with self.lock:
