@@ -119,11 +119,10 @@ def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) ->
         is_sensitive=entry.is_sensitive,
         synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
         config_type=entry.type,
-        documentation=entry.documentation if request.include_documentation else None,
+        # A logger's is always there, and empty; Kafka's is.
+        documentation=entry.documentation if request.include_documentation or entry.documentation == "" else None,
     )
 
 
 def _logger_entry(name: str, level: str) -> ConfigEntry:
-    return ConfigEntry(
-        name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False, False, ConfigType.UNKNOWN, None, ()
-    )
+    return ConfigEntry(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False, False, ConfigType.UNKNOWN, "", ())

@@ -127,6 +127,7 @@ async def test_brokers_and_loggers_are_described(handlers: Handlers, version: in
     assert {name: entry.value for name, entry in for_all.items()} == {"log.segment.bytes": "9000"}
     levels = await handlers.entries(version, LOGGERS)
     assert {name: entry.value for name, entry in levels.items()} == {"root": "INFO"}
+    assert levels["root"].documentation == ""
     if version > 0:
         sources = [entry.config_source for entry in (entries["log.segment.bytes"], *for_all.values(), levels["root"])]
         assert sources == [OF_BROKER, OF_ALL_BROKERS, OF_LOGGER]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from interop.side_by_side.differences import ABSENT, Difference
 from interop.side_by_side.plain_form import Json
 
-__all__ = ["ALLOWED", "Allowed", "is_allowed_everywhere"]
+__all__ = ["ALLOWED", "ANY", "BY_HEADER", "Allowed", "is_allowed_everywhere"]
 
 
 class _Anything:
@@ -50,6 +50,7 @@ STRICTER = "Kafka takes an assignment that cannot work"
 ASK_FOR_MORE = "the old client is told that it must ask for more, not left to hang"
 NEGATIVE_IS_NONE = "a negative size or count is none"
 SAYS_WHY = "it says why"
+NO_ZOOKEEPER = "there is no ZooKeeper with the embedded store"
 OWN_SETTING = "a setting of pybroker's own"
 
 NO_TOPIC_ID = "A" * 22
@@ -216,8 +217,9 @@ ALLOWED: dict[str, list[Allowed]] = {
         Allowed("* DescribeConfigs v0 *.isDefault", "Kafka says of no setting that it is the default", False, True)
     ],
     "describe_configs_of_the_broker": [
-        Allowed("1 *.configs.zookeeper.connect.configSource", "there is no ZooKeeper with the embedded store", 4, 5),
-        Allowed("1 *.configs.zookeeper.connect.synonyms", "there is no ZooKeeper with the embedded store", ANY, []),
+        Allowed("1 *.configs.zookeeper.connect.value", NO_ZOOKEEPER, "its own", None),
+        Allowed("1 *.configs.zookeeper.connect.configSource", NO_ZOOKEEPER, 4, 5),
+        Allowed("1 *.configs.zookeeper.connect.synonyms", NO_ZOOKEEPER, ANY, []),
         *(
             Allowed(f"1 *.configs.{name}.synonyms.1.value", "another default with the embedded store", kafka, pybroker)
             for name, kafka, pybroker in (
@@ -241,6 +243,12 @@ ALLOWED: dict[str, list[Allowed]] = {
         Allowed("1 *.configs.pybroker.record.validation", OWN_SETTING, ABSENT, ANY),
     ],
     "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],
+    "alter_configs_of_the_broker": [
+        Allowed(f"* ({{'listeners': *}} for 0): responses.0.e{field}", "that needs a restart here", kafka, pybroker)
+        for field, kafka, pybroker in (("rrorCode", "NONE", "INVALID_REQUEST"), ("rrorMessage", None, TEXT))
+    ],
+    "change_lists": clearer("* ([[]([23], 'no.such.setting', '1')[]] *): responses.0.e", "INVALID_CONFIG"),
+    "change_loggers": clearer("* ([[](9, 'root', 'INFO')[]] of '0'): responses.0.e", "INVALID_REQUEST"),
     "change_configs_wrongly": clearer("* ([[]([4-]*): responses.0.e", "INVALID_REQUEST"),
     "quotas_that_cannot_be_set": [
         Allowed("* entries.0.errorCode", NO_QUOTAS, "INVALID_REQUEST", "UNSUPPORTED_VERSION")

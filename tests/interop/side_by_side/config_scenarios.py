@@ -174,6 +174,159 @@ def change_configs_of_the_broker(talk: Conversation) -> None:
     talk.ask(describe("0", asked, BROKER), 4, see=by_name)
 
 
+# -- layers: one broker's, all brokers', the file's
+
+LAYERED = {"log.retention.ms": "-1", "log.flush.interval.ms": "9000000", "log.cleaner.backoff.ms": "15002"}
+DEFAULTS = {"log.flush.interval.ms": None, "log.cleaner.backoff.ms": "15000"}
+ITS_TOPIC_SETTINGS = ("retention.ms", "flush.ms", "segment.ms")
+
+
+def in_force(talk: Conversation, source: int, values: Mapping[str, str | None]) -> None:
+    """Kafka answers before a change is in force, and names the layer before it has its value. Waits for both."""
+    wanted = {name: (value, source) for name, value in values.items()}
+    talk.until(
+        describe("0", list(values), BROKER),
+        4,
+        lambda answer: wanted == {each.name: (each.value, each.config_source) for each in answer.results[0].configs},
+    )
+
+
+def layers_now(talk: Conversation, topic: str) -> None:
+    names = (*LAYERED, "log.roll.ms", "log.flush.scheduler.interval.ms", "some.plugin.setting")
+    talk.ask(describe("0", names, BROKER, synonyms=True), 4, see=by_name)
+    talk.ask(describe("", names, BROKER, synonyms=True), 4, note="of all brokers", see=by_name)
+    talk.ask(describe(topic, ITS_TOPIC_SETTINGS, synonyms=True), 4, see=by_name)
+
+
+def settings_layer_upon_layer(talk: Conversation) -> None:
+    """Which value counts, and where each comes from; and again when one layer after the other is taken away."""
+    topic = a_topic(talk, "given", flush_ms="7777")
+    layers_now(talk, topic)
+    for broker, source in (("", 3), ("0", 2)):
+        wishes = [(SET, name, value) for name, value in LAYERED.items()]
+        talk.ask(change(broker, *wishes, (SET, "some.plugin.setting", "secret"), kind=BROKER), 1)
+        in_force(talk, source, LAYERED)
+        layers_now(talk, topic)
+    plain = a_topic(talk, "plain")
+    layers_now(talk, plain)
+    for broker, source, values in (("0", 3, LAYERED), ("", 5, DEFAULTS)):
+        gone = [(DELETE, name, None) for name in (*LAYERED, "some.plugin.setting")]
+        talk.ask(change(broker, *gone, kind=BROKER), 1)
+        in_force(talk, source, {name: values[name] for name in DEFAULTS})
+        layers_now(talk, topic)
+
+
+def alter_configs_of_the_broker(talk: Conversation) -> None:
+    """The older request, which replaces all that was set."""
+    one, other = "log.cleaner.backoff.ms", "log.cleaner.io.buffer.size"
+    for version in range(3):
+        for broker, source in (("", 3), ("0", 2)):
+            both: dict[str, str | None] = {one: "15004", other: "524289"}
+            talk.ask(alter(broker, both, BROKER), version, note=broker or "all")
+            in_force(talk, source, both)
+            talk.ask(alter(broker, {one: "15003"}, BROKER, validate_only=True), version, note="only to validate")
+            talk.ask(alter(broker, {one: "15003"}, BROKER), version, note="one of them")
+            in_force(talk, source, {one: "15003"})
+            in_force(talk, 5, {other: "524288"})
+            talk.ask(alter(broker, {}, BROKER), version, note="none")
+            in_force(talk, 5, {one: "15000", other: "524288"})
+    for settings in (
+        {"broker.id": "1"},
+        {"log.cleaner.backoff.ms": "soon"},
+        {"log.cleaner.backoff.ms": "1", "log.dirs": "/tmp"},
+        {"listeners": "PLAINTEXT://:1"},
+        {"advertised.listeners": "PLAINTEXT://elsewhere:1"},
+        {"": "1"},
+    ):
+        for broker in ("0", ""):
+            wish: dict[str, str | None] = dict(settings)
+            request = alter(broker, wish, BROKER, validate_only=True)
+            talk.ask(request, 2, note=f"{settings} for {broker or 'all'}")
+
+
+def change_lists(talk: Conversation) -> None:
+    """Appending and subtracting, which only lists know."""
+    topic = a_topic(talk)
+    replicas = "leader.replication.throttled.replicas"
+    for what, value in (
+        (APPEND, "0:0"),
+        (APPEND, "1:0"),
+        (APPEND, "0:0,2:0"),
+        (SUBTRACT, "1:0"),
+        (SUBTRACT, "1:0"),
+        (SUBTRACT, "2:0,0:0"),
+        (APPEND, "*"),
+        (APPEND, "nonsense"),
+        (APPEND, " 3:0 , 4:0 "),
+    ):
+        talk.ask(change(topic, (what, replicas, value)), 1, note=f"{what} {value}")
+        talk.ask(describe(topic, (replicas,)), 4, see=by_name)
+    for changes in (
+        [(APPEND, "cleanup.policy", "compact"), (SUBTRACT, "cleanup.policy", "delete")],
+        [(APPEND, "cleanup.policy", "compact"), (APPEND, "cleanup.policy", "delete")],
+        [(SET, "cleanup.policy", "compact,compact")],
+        [(SET, "cleanup.policy", "")],
+        [(SUBTRACT, "cleanup.policy", "")],
+        [(APPEND, "compression.type", "gzip")],
+        [(SUBTRACT, "min.insync.replicas", "1")],
+        [(APPEND, "no.such.setting", "1")],
+        [(SUBTRACT, "no.such.setting", "1")],
+    ):
+        for validate_only in (True, False):
+            request = change(topic, *changes, validate_only=validate_only)
+            talk.ask(request, 1, note=f"{changes} {validate_only}")
+        set_now(talk, topic)
+
+
+def change_lists_of_the_broker(talk: Conversation) -> None:
+    for broker in ("0", ""):
+        for what, name, value in (
+            (APPEND, "log.cleanup.policy", "compact"),
+            (APPEND, "log.cleanup.policy", "burn"),
+            (SUBTRACT, "log.cleanup.policy", "delete"),
+            (SUBTRACT, "log.cleanup.policy", "compact"),
+            (APPEND, "log.cleaner.backoff.ms", "1"),
+            (APPEND, "broker.id", "1"),
+            (DELETE, "broker.id", None),
+            (DELETE, "log.cleaner.backoff.ms", None),
+            (DELETE, "no.such.setting", None),
+            (SET, "log.cleaner.backoff.ms", None),
+            (SET, "metric.reporters", ""),
+            (APPEND, "metric.reporters", ""),
+        ):
+            request = change(broker, (what, name, value), kind=BROKER, validate_only=True)
+            talk.ask(request, 1, note=f"{what} {name} {value} for {broker or 'all'}")
+        twice = change(
+            broker, (SET, "log.cleaner.backoff.ms", "1"), (DELETE, "log.cleaner.backoff.ms", None), kind=BROKER
+        )
+        talk.ask(twice, 1, note="twice")
+
+
+def change_loggers(talk: Conversation) -> None:
+    """Only to validate, or what is refused: the brokers are to log on."""
+    for version in range(2):
+        for changes in (
+            [(SET, "root", "DEBUG")],
+            [(SET, "root", "debug")],
+            [(SET, "root", "LOUD")],
+            [(SET, "root", "")],
+            [(SET, "root", None)],
+            [(SET, "no.such.logger", "INFO")],
+            [(SET, "", "INFO")],
+            [(DELETE, "root", None)],
+            [(DELETE, "no.such.logger", None)],
+            [(APPEND, "root", "INFO")],
+            [(SUBTRACT, "root", "INFO")],
+            [(9, "root", "INFO")],
+            [(SET, "root", "INFO"), (SET, "root", "DEBUG")],
+            [],
+        ):
+            for broker in ("0", "7", "", "x"):
+                request = change(broker, *changes, kind=LOGGER, validate_only=True)
+                talk.ask(request, version, note=f"{changes} of {broker!r}")
+    talk.ask(alter("0", {"root": "INFO"}, LOGGER), 2, note="by the older request")
+
+
 SCENARIOS = [
     alter_configs_in_every_version,
     alter_configs_wrongly,
@@ -182,4 +335,9 @@ SCENARIOS = [
     change_configs_wrongly,
     change_configs_named_twice,
     change_configs_of_the_broker,
+    settings_layer_upon_layer,
+    alter_configs_of_the_broker,
+    change_lists,
+    change_lists_of_the_broker,
+    change_loggers,
 ]

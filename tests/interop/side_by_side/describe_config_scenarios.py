@@ -33,7 +33,7 @@ def by_name(answer: Json) -> Json:
         for config in result["configs"]:
             if "documentation" in config:
                 config["documentation"] = "some text" if config["documentation"] else config["documentation"]
-            if config["name"] in OWN_VALUES:
+            if config["name"] in OWN_VALUES and config["value"]:
                 config["value"] = "its own"
                 for synonym in config.get("synonyms", ()):
                     synonym["value"] = "its own"
@@ -58,9 +58,45 @@ def describe_some_configs_of_a_topic(talk: Conversation) -> None:
 
 
 def describe_configs_of_the_broker(talk: Conversation) -> None:
-    talk.ask(describe("0", kind=BROKER, synonyms=True), 4, see=by_name)
-    talk.ask(describe("0", ("log.retention.ms", "message.max.bytes", "no.such"), BROKER), 1, see=by_name)
-    talk.ask(describe("", kind=BROKER), 4, see=by_name)
+    """Every setting that there is, with all that is told of it."""
+    talk.ask(describe("0", kind=BROKER, synonyms=True, documentation=True), 4, see=by_name)
+
+
+SOME_SETTINGS = ("log.retention.ms", "message.max.bytes", "broker.id", "log.dirs", "ssl.key.password", "no.such")
+
+
+def describe_some_configs_of_the_broker(talk: Conversation) -> None:
+    for version in range(1, 5):
+        for synonyms in (False, True):
+            talk.ask(describe("0", SOME_SETTINGS, BROKER, synonyms=synonyms), version, see=by_name)
+        talk.ask(describe("", kind=BROKER), version, note="of all brokers", see=by_name)
+        talk.ask(describe("", SOME_SETTINGS, BROKER), version, note="of all brokers", see=by_name)
+    for version in (3, 4):
+        talk.ask(describe("0", SOME_SETTINGS, BROKER, documentation=True), version, see=by_name)
+
+
+# -- loggers
+
+
+def some_level(answer: Json) -> Json:
+    """Which loggers there are, and what they log, is each broker's own."""
+    for result in answer["results"]:
+        for config in result["configs"]:
+            config["value"] = "some level" if config["value"] in LEVELS else config["value"]
+    return by_name(answer)
+
+
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+
+
+def describe_loggers(talk: Conversation) -> None:
+    for version in range(1, 5):
+        for synonyms in (False, True):
+            for documentation in (False, True) if version >= 3 else (False,):
+                both = {"synonyms": synonyms, "documentation": documentation}
+                talk.ask(describe("0", ("root", "no.such.logger"), LOGGER, **both), version, see=some_level)
+    talk.ask(describe("0", ("no.such.logger",), LOGGER), 4)
+    talk.ask(describe("0", kind=LOGGER), 4, see=lambda answer: len(answer["results"][0]["configs"]) > 10)
 
 
 def describe_configs_of_what_is_not_there(talk: Conversation) -> None:
@@ -94,6 +130,8 @@ SCENARIOS = [
     describe_configs_of_a_topic_in_every_version,
     describe_some_configs_of_a_topic,
     describe_configs_of_the_broker,
+    describe_some_configs_of_the_broker,
+    describe_loggers,
     describe_configs_of_what_is_not_there,
     describe_configs_of_a_resource_named_twice,
 ]

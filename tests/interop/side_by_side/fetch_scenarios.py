@@ -376,7 +376,7 @@ def list_offsets_of_version_0_with_counts(talk: Conversation) -> None:
     for n in range(4):
         talk.unrecorded(produce(topic, build_batch(records(2, timestamp=LONG_AGO + n * 1000))), 9)
     for count in (0, 1, 2, 100, -1):
-        for timestamp in (-1, -2, LONG_AGO + 1500):
+        for timestamp in (-1, -2, -3, 0, LONG_AGO + 1500, 1 << 62):
             talk.ask(list_offsets(topic, timestamp, max_num_offsets=count), 0, note=f"{timestamp}, at most {count}")
 
 

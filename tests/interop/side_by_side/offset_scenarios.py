@@ -1,5 +1,7 @@
 """OffsetCommit, OffsetFetch and OffsetDelete."""
 
+from typing import Any
+
 from interop.side_by_side.conversation import Conversation
 from interop.side_by_side.requests import (
     a_group,
@@ -8,10 +10,13 @@ from interop.side_by_side.requests import (
     group_offsets,
     heartbeat,
     join,
+    leave,
+    member_of,
     offsets,
     stable_member,
     subscription,
 )
+from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest
 from pybroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -179,6 +184,44 @@ def commit_while_a_group_rebalances(talk: Conversation) -> None:
     committed(talk, group)
 
 
+def commit_as_anybody(talk: Conversation, topic: str, group: str, member: Any, state: str) -> None:
+    """All that may be told of who commits, whatever comes of it."""
+    generation, member_id = member.generation_id, member.member_id
+    for version in (1, 5, 7, 9):
+        for its_generation in (-1, 0, generation, generation + 1):
+            for its_id in ("", "nobody", member_id):
+                who = "member" if its_id == member_id else its_id
+                request = commit(group, topic, 5, generation=its_generation, member=its_id)
+                talk.ask(request, version, note=f"{state} {its_generation} {who!r}")
+        committed(talk, group)
+    talk.ask(commit(group, topic, 6), 0, note=state)
+
+
+def commit_in_every_state_of_the_group(talk: Conversation) -> None:
+    topic = a_topic(talk)
+    stable = a_group(talk, "stable")
+    commit_as_anybody(talk, topic, stable, stable_member(talk, stable), "stable")
+    completing = a_group(talk, "completing")
+    commit_as_anybody(talk, topic, completing, member_of(talk, completing), "completing")
+    preparing = a_group(talk, "preparing")
+    member = stable_member(talk, preparing)
+    talk.send(join(preparing), 3, on="other")
+    while talk.unrecorded(heartbeat(preparing, member.generation_id, member.member_id), 3).error_code == 0:
+        pass
+    commit_as_anybody(talk, topic, preparing, member, "preparing")
+    empty = a_group(talk, "empty")
+    member = stable_member(talk, empty)
+    talk.unrecorded(leave(empty, member.member_id), 2)
+    commit_as_anybody(talk, topic, empty, member, "empty")
+    asked = a_group(talk, "asked")
+    commit_as_anybody(talk, topic, asked, talk.unrecorded(join(asked), 5), "asked to join")
+    dead = a_group(talk, "dead")
+    member = stable_member(talk, dead)
+    talk.unrecorded(leave(dead, member.member_id), 2)
+    talk.unrecorded(DeleteGroupsRequest(groups_names=[dead]), 2)
+    commit_as_anybody(talk, topic, dead, member, "deleted")
+
+
 # -- OffsetFetch
 
 
@@ -300,6 +343,7 @@ SCENARIOS = [
     commit_a_partition_twice,
     commit_with_odd_group_ids,
     commit_while_a_group_rebalances,
+    commit_in_every_state_of_the_group,
     fetch_offsets_in_every_version,
     fetch_offsets_of_a_group_that_is_not_there,
     fetch_offsets_with_duplicates,

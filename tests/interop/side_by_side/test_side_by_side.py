@@ -3,11 +3,12 @@
 ``scenarios.py`` lists them; what may differ stands in ``allowed_differences.py``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from interop.side_by_side.allowed_differences import ALLOWED, is_allowed_everywhere
+from interop.side_by_side import produce_scenarios
+from interop.side_by_side.allowed_differences import ALLOWED, BY_HEADER, Allowed, is_allowed_everywhere
 from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.differences import differences
 from interop.side_by_side.scenarios import SCENARIOS, Scenario
@@ -52,8 +53,17 @@ def await_cluster(port: int) -> None:
     talk.close()
 
 
-def record(port: int, scenario: Scenario) -> list[Step]:
-    talk = Conversation(("127.0.0.1", port), scenario.__name__)
+@pytest.fixture(scope="module")
+def thorough(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A pybroker that walks every record, as Kafka does."""
+    directory = tmp_path_factory.mktemp("thorough")
+    with BrokerProcess(directory, {**SETTINGS, "pybroker.record.validation": "full"}) as pybroker:
+        yield pybroker
+
+
+def record(port: int, scenario: Scenario, name: str) -> list[Step]:
+    """``name``: what the topics and groups are named by."""
+    talk = Conversation(("127.0.0.1", port), name)
     try:
         scenario(talk)
     finally:
@@ -64,11 +74,24 @@ def record(port: int, scenario: Scenario) -> list[Step]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_pybroker_answers_as_kafka_does(brokers: tuple[KafkaProcess, BrokerProcess], scenario: Scenario) -> None:
     kafka, pybroker = brokers
+    compare(kafka.port, pybroker.port, scenario, scenario.__name__, ALLOWED.get(scenario.__name__, []))
+
+
+@pytest.mark.parametrize("scenario", produce_scenarios.SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_pybroker_that_walks_every_record_answers_produce_as_kafka_does(
+    brokers: tuple[KafkaProcess, BrokerProcess], thorough: BrokerProcess, scenario: Scenario
+) -> None:
+    kafka, _ = brokers
+    allowed = [one for one in ALLOWED.get(scenario.__name__, []) if one.reason != BY_HEADER]
+    compare(kafka.port, thorough.port, scenario, f"walked.{scenario.__name__}", allowed)
+
+
+def compare(kafka: int, pybroker: int, scenario: Scenario, name: str, allowed: Sequence[Allowed]) -> None:
+    """Both ports' answers. Every difference must be allowed, and every allowed one there."""
     with ThreadPoolExecutor() as pool:
-        of_kafka, of_pybroker = pool.map(record, [kafka.port, pybroker.port], [scenario] * 2)
+        of_kafka, of_pybroker = pool.map(record, [kafka, pybroker], [scenario] * 2, [name] * 2)
     for step in of_kafka:  # pytest shows it when the test fails
         print(f"{step.name} -> {step.answer}")
-    allowed = ALLOWED.get(scenario.__name__, [])
     found = [each for each in differences(of_kafka, of_pybroker) if not is_allowed_everywhere(each)]
     unexpected = [each for each in found if not any(one.covers(each) for one in allowed)]
     assert not unexpected, "\n".join(map(str, unexpected))

@@ -164,7 +164,8 @@ def create_topics_only_to_validate(talk: Conversation) -> None:
 
 
 def create_topics_with_default_counts(talk: Conversation) -> None:
-    for version in (3, 4, 7):
+    """From version 4 on (KIP-464)."""
+    for version in range(8):
         talk.ask(create(new_topic(talk.name(f"both-{version}"), -1, -1)), version)
     talk.ask(create(new_topic(talk.name("partitions"), -1, 1)), 5)
     talk.ask(create(new_topic(talk.name("replicas"), 2, -1)), 5)
@@ -183,14 +184,16 @@ def create_topics_with_impossible_counts(talk: Conversation) -> None:
         (-2, -2),
     ):
         name = talk.name(f"{partitions}-{replicas}")
-        talk.ask(create(new_topic(name, partitions, replicas)), 7, note=f"{partitions} partitions, {replicas} replicas")
-        talk.ask(create(new_topic(name, partitions, replicas)), 2)
+        for version in range(8):
+            request = create(new_topic(name, partitions, replicas))
+            talk.ask(request, version, note=f"{partitions} partitions, {replicas} replicas")
     talk.ask(create(new_topic(talk.name("many"), 1, 2), validate_only=True), 7)
 
 
 def create_topics_with_invalid_names(talk: Conversation) -> None:
-    for name in BAD_NAMES:
-        talk.ask(create(new_topic(name)), 7, note=repr(name[:10]))
+    for version in range(8):
+        for name in BAD_NAMES:
+            talk.ask(create(new_topic(name)), version, note=repr(name[:10]))
     talk.ask(create(*map(new_topic, BAD_NAMES[:4])), 7)
     talk.ask(create(new_topic("x" * 249)), 7)
 
@@ -215,13 +218,14 @@ def create_internal_topics(talk: Conversation) -> None:
 
 def create_topics_named_twice(talk: Conversation) -> None:
     name = talk.name()
-    talk.ask(create(new_topic(name), new_topic(name, 2)), 7)
+    for version in range(8):
+        talk.ask(create(new_topic(name), new_topic(name, 2)), version)
     talk.ask(create(new_topic(name), new_topic(name), new_topic(talk.name("other"))), 1)
     talk.ask(metadata(name, talk.name("other")), 9)
 
 
 def create_no_topic(talk: Conversation) -> None:
-    for version in (0, 4, 7):
+    for version in range(8):
         talk.ask(create(), version)
 
 
@@ -267,8 +271,9 @@ def create_topics_with_bad_settings(talk: Conversation) -> None:
         {"preallocate": "yes"},
     ]
     for number, settings in enumerate(bad):
-        talk.ask(create(new_topic(talk.name(str(number)), configs=settings)), 7, note=str(settings))
-        talk.ask(create(new_topic(talk.name(str(number)), configs=settings), validate_only=True), 3)
+        for version in range(8):
+            request = create(new_topic(talk.name(str(number)), configs=settings), validate_only=version == 3)
+            talk.ask(request, version, note=str(settings))
 
 
 def create_topics_with_a_setting_given_twice(talk: Conversation) -> None:
@@ -370,7 +375,9 @@ def delete_topics_that_do_not_exist(talk: Conversation) -> None:
         talk.ask(delete(talk.name("unknown")), version)
     talk.ask(delete_states(DeleteTopicState(name=talk.name("unknown"))), 6)
     talk.ask(delete_states(DeleteTopicState(topic_id=NOBODYS_ID)), 6)
-    talk.ask(delete("", "a b", ".."), 5)
+    for version in range(6):
+        talk.ask(delete("", "a b", ".."), version)
+    talk.ask(delete_states(*(DeleteTopicState(name=name) for name in ("", "a b", ".."))), 6)
 
 
 def delete_topics_named_wrongly(talk: Conversation) -> None:
@@ -385,12 +392,14 @@ def delete_topics_named_wrongly(talk: Conversation) -> None:
 
 
 def delete_topics_named_twice_by_old_clients(talk: Conversation) -> None:
-    name = a_topic(talk)
-    talk.ask(delete(name, name), 3)
+    for version in range(6):
+        name = a_topic(talk, f"v{version}")
+        talk.ask(delete(name, name), version)
 
 
 def delete_no_topic(talk: Conversation) -> None:
-    talk.ask(delete(), 1)
+    for version in range(6):
+        talk.ask(delete(), version)
     talk.ask(delete_states(), 6)
 
 
