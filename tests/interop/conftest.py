@@ -2,35 +2,30 @@
 which is how a test shows that what it expects is what Kafka does."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 import pytest
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.started_broker import Broker, StartBroker, started_broker
 
 TOPIC_NUMBERS = count()
-
-
-class Broker(Protocol):
-    @property
-    def bootstrap_servers(self) -> str: ...
 
 
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One broker for all tests of a worker; each test has topics and groups of its own."""
-    directory = tmp_path_factory.mktemp("broker")
-    if request.config.getoption("--against-kafka"):
-        with_zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-        kafka = KafkaProcess(directory / "kafka", with_zookeeper).start()
-        yield kafka
-        kafka.stop()
-        with_zookeeper.kill()
-    else:
-        with BrokerProcess(directory) as process:
-            yield process
+    against_kafka = request.config.getoption("--against-kafka")
+    with started_broker(tmp_path_factory.mktemp("broker"), {}, against_kafka=against_kafka) as broker:
+        yield broker
+
+
+@pytest.fixture
+def start_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartBroker]:
+    """Starts the test's own broker with settings of its own; it is stopped with the test."""
+    with ExitStack() as stack:
+        against_kafka = request.config.getoption("--against-kafka")
+        yield lambda settings: stack.enter_context(started_broker(tmp_path, settings, against_kafka=against_kafka))
 
 
 @pytest.fixture

@@ -1,0 +1,55 @@
+"""A member of a consumer group by librdkafka; what it takes and prints is said in README.md."""
+
+import json
+import signal
+import sys
+
+from confluent_kafka import Consumer, TopicPartition
+
+
+def tell(event: str, **facts: object) -> None:
+    print(json.dumps({"event": event, **facts}), flush=True)
+
+
+def places(partitions: list[TopicPartition]) -> list[tuple[str, int]]:
+    return [(one.topic, one.partition) for one in partitions]
+
+
+def main(servers: str, group: str, subscription: str, *settings: str) -> None:
+    told_to_leave = False
+
+    def leave(*_: object) -> None:
+        nonlocal told_to_leave
+        told_to_leave = True
+
+    signal.signal(signal.SIGTERM, leave)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": 100,
+            "heartbeat.interval.ms": 100,
+            **dict(setting.split("=", 1) for setting in settings),
+        }
+    )
+    consumer.subscribe(
+        [subscription],
+        on_assign=lambda _, partitions: tell("assigned", partitions=places(partitions)),
+        on_revoke=lambda _, partitions: tell("revoked", partitions=places(partitions)),
+        on_lost=lambda _, partitions: tell("lost", partitions=places(partitions)),
+    )
+    while not told_to_leave:
+        message = consumer.poll(0.1)
+        if message is None:
+            continue
+        if error := message.error():
+            tell("failed", error=f"{error.name()}: {error.str()}")
+            break
+        value = message.value()
+        assert value is not None
+        tell("read", topic=message.topic(), partition=message.partition(), value=value.decode())
+    consumer.close()
+
+
+main(*sys.argv[1:])
