@@ -1,0 +1,40 @@
+"""``__consumer_offsets`` as it stands in a log directory: what a broker wrote there, and records to find there."""
+
+from pathlib import Path
+
+from pybroker.broker.coordinator.group.offset_batch import build_records
+from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, UnknownKey, decode_key
+from pybroker.protocol.records.batch import RecordBatch, iter_batches, set_base_offset
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.record import Record, read_records
+
+__all__ = ["OffsetsFiles"]
+
+
+class OffsetsFiles:
+    """Partition 0 of the topic in this log directory."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self._log_directory = log_directory
+
+    @property
+    def segments(self) -> list[Path]:
+        return sorted((self._log_directory / "__consumer_offsets-0").glob("*.log"))
+
+    def records(self) -> list[Record]:
+        """All that a reader of the files finds now. Of a running broker the last batch may be missing."""
+        return [record for batch in self._batches() for record in read_records(batch)]
+
+    def tombstones(self) -> list[OffsetKey | GroupKey | UnknownKey]:
+        return [decode_key(record.key) for record in self.records() if record.value is None and record.key is not None]
+
+    def append(self, key: bytes, value: bytes, now_ms: int) -> None:
+        """Adds a record as if the broker had written it last, and had no time to stop in good order."""
+        batch = bytearray(build_records([(key, value)], now_ms, Codec.NONE, None))
+        set_base_offset(batch, 0, self._batches()[-1].next_offset)
+        with self.segments[-1].open("ab") as file:
+            file.write(batch)
+        (self._log_directory / ".kafka_cleanshutdown").unlink(missing_ok=True)
+
+    def _batches(self) -> list[RecordBatch]:
+        return [batch for segment in self.segments for batch in iter_batches(segment.read_bytes())]
