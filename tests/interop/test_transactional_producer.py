@@ -5,6 +5,7 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaProducer
 from support.broker_process import BrokerProcess
+from support.kafka_tools import TOOLS, run_tool
 
 
 @pytest.fixture
@@ -21,6 +22,19 @@ def test_librdkafka_is_refused_by_a_fatal_error_with_the_reason(broker_of_ours: 
     error = refused.value.args[0]
     assert error.fatal()
     assert "does not serve transactions" in error.str()
+
+
+def test_java_is_refused_at_its_start_with_the_reason(broker_of_ours: BrokerProcess) -> None:
+    """The tool gives up at the first error of initTransactions; of a retriable one the producer would never tell it."""
+    told = run_tool(
+        f"{TOOLS}.ProducerPerformance",
+        *("--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1"),
+        *("--transactional-id", "t", "--transaction-duration-ms", "1000"),
+        *("--producer-props", f"bootstrap.servers={broker_of_ours.bootstrap_servers}"),
+        expected=1,
+    )
+    assert "This broker does not serve transactions." in told
+    assert "Timeout" not in told
 
 
 def test_kafka_python_is_refused_by_an_error_that_is_not_retriable(broker_of_ours: BrokerProcess) -> None:
