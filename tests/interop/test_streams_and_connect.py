@@ -2,28 +2,12 @@
 
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
-from support.foreign_clients import PROGRAMS, streams_java
-
-SIGTERM_IN_JAVA = 143
-
-
-@contextmanager
-def running(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """A Java program, which is told to end at the end, and must then end by itself."""
-    command = [*streams_java(), *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        _, complaints = process.communicate()
-        assert process.returncode == SIGTERM_IN_JAVA, complaints
+from support.foreign_clients import PROGRAMS, running
 
 
 def count_words(servers: str, topic: str, directory: Path) -> list[object]:

@@ -2,17 +2,20 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 from support.java import java_executable, kafka_libs
 
-__all__ = ["PROGRAMS", "client_command", "kcat_command", "streams_java"]
+__all__ = ["PROGRAMS", "client_command", "kcat_command", "running", "streams_java"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 PROGRAMS = ROOT / "tests" / "interop" / "clients"
+SIGTERM_IN_JAVA = 143
 JAVA_OPTIONS = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -72,6 +75,19 @@ def streams_java() -> list[str]:
         pytest.skip("Apache Kafka's jars are not there: scripts/fetch-kafka says why")
     bring("streams")
     return [java, *JAVA_OPTIONS, "-cp", f"{libs}/*:{CACHE / 'kafka-streams-3.9.1' / 'libs'}/*"]
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """A Java program of `streams_java`, which is told to end at the end, and must then end by itself."""
+    command = [*streams_java(), *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        _, complaints = process.communicate()
+        assert process.returncode == SIGTERM_IN_JAVA, complaints
 
 
 def kcat_command() -> str:
