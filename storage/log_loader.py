@@ -22,7 +22,7 @@ from .log_config import LogConfig
 from .log_files import LEADER_EPOCH_FILE, LogFiles, mark_segments_deleted
 from .log_host import LogHost
 from .offset_index import MAX_RELATIVE_OFFSET
-from .producer_recovery import apply_batch, rebuild_producer_state
+from .producer_recovery import apply_batch, rebuild_producer_state, recall_last_batches
 from .producer_snapshots import ProducerSnapshots
 from .producer_state import ProducerState
 from .segment import (
@@ -344,6 +344,8 @@ class _Loader:
             self.now_ms,
             after_clean_stop=self.start.clean_stop,
         )
+        if not self.start.clean_stop:
+            recall_last_batches(state, self.segments)
         return state
 
 

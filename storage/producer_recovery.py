@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from ..protocol.errors import CorruptRecordError
 from ..protocol.records.batch import RecordBatch
 from .batch_span import read_batches
 from .prepared_append import producer_update
 from .producer_snapshots import ProducerSnapshots
-from .producer_state import EndMarker, ProducerState
+from .producer_state import DataBatch, EndMarker, ProducerState
 from .segment import Segment
 from .transaction_index import AbortedTransaction
+
+logger = logging.getLogger(__name__)
+
+_BYTES_UNDER_WAY = 4 << 20
+"""What clients may have sent and not seen answered when a broker dies, in one partition."""
 
 
 def apply_batch(state: ProducerState, batch: RecordBatch) -> list[AbortedTransaction]:
@@ -54,6 +61,48 @@ def rebuild_producer_state(
             _read_producers(state, snapshots, segments, log_start_offset, end_offset)
     state.end_offset = end_offset
     snapshots.take(state, sync=True)
+
+
+def recall_last_batches(state: ProducerState, segments: Sequence[Segment]) -> None:
+    """Give producers back the batches before their last one, which a snapshot does not hold (Kafka goes without).
+
+    A client that had several requests under way when the broker was killed repeats them all. Of those that were stored,
+    only the last would be known as a repetition; the others would be refused with OUT_OF_ORDER_SEQUENCE_NUMBER, at
+    which an idempotent producer gives up. They are looked for in the last bytes before the state's end.
+    """
+    if not state.producers:
+        return
+    recent = ProducerState(state.topic_partition, state.expiration_ms)
+    try:
+        for segment, start in _last_bytes(segments, _BYTES_UNDER_WAY):
+            for _, batch in read_batches(segment.log_ref.file(), start, segment.size_bytes):
+                update = producer_update(batch, batch.base_offset) if batch.producer_id >= 0 else None
+                if isinstance(update, DataBatch):
+                    recent.apply_batch(update)
+    except CorruptRecordError as error:  # below the recovery point: not what a start looks for
+        logger.warning("%s: the last batches of producers are not known: %s", state.topic_partition, error)
+        return
+    for producer_id, entry in state.producers.items():
+        found = recent.producers.get(producer_id)
+        if found is None or not entry.batches or found.producer_epoch != entry.producer_epoch:
+            continue
+        if found.batches[-1].last_offset == entry.batches[-1].last_offset:
+            # The last one as it is: a snapshot gives it the time of the producer's last sign of life.
+            found.batches[-1] = entry.batches[-1]
+            entry.batches = found.batches
+
+
+def _last_bytes(segments: Sequence[Segment], size_bytes: int) -> list[tuple[Segment, int]]:
+    """The segments that hold them, rising, each with the position of a batch from which on they are there."""
+    holders: list[tuple[Segment, int]] = []
+    for segment in reversed(segments):
+        if size_bytes <= 0:
+            break
+        surplus = segment.size_bytes - size_bytes
+        start = segment.offset_index.upper_bound(surplus) if surplus > 0 else None
+        holders.insert(0, (segment, 0 if surplus <= 0 else (start or segment.offset_index.last()).position))
+        size_bytes -= segment.size_bytes
+    return holders
 
 
 def _read_producers(

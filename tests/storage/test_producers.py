@@ -11,12 +11,13 @@ from pybroker.protocol.errors import (
     TransactionCoordinatorFencedError,
 )
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage import producer_recovery
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
 from pybroker.storage.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log, records_from
+from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 MAX_SEQUENCE = (1 << 31) - 1
 DAY_MS = 24 * 3600 * 1000
@@ -130,6 +131,43 @@ class TestSequences:
         send(log, 8)
         # Only the last batch is in a snapshot; those behind the snapshot are read again.
         assert [batch.last_sequence for batch in log.producer_state.producers[1].batches][-2:] == [7, 8]
+
+    @pytest.mark.parametrize("rolls", [(), (3,), (6,), (9,), (10,), (6, 9), (5, 6, 7, 8, 9, 10)], ids=str)
+    def test_after_a_crash_repeats_of_the_last_five_are_known(
+        self, rolls: tuple[int, ...], log: Log, tmp_path: Path
+    ) -> None:
+        offsets = {}
+        for sequence in range(10):
+            if sequence in rolls:
+                log.roll(NOW_MS)
+            offsets[sequence] = send(log, sequence).first_offset
+            send(log, sequence, producer_id=2)
+        if 10 in rolls:
+            log.roll(NOW_MS)
+        recovered = open_log(tmp_path / "crashed", start=crash_copy(log, tmp_path / "crashed"))
+        for sequence in range(5, 10):
+            repeat = send(recovered, sequence)
+            assert (repeat.duplicate, repeat.first_offset) == (True, offsets[sequence])
+        with pytest.raises(OutOfOrderSequenceError):
+            send(recovered, 4)
+        assert send(recovered, 10).first_offset == 20
+
+    def test_after_a_crash_batches_of_an_older_epoch_are_not_taken_for_repeats(self, log: Log, tmp_path: Path) -> None:
+        send(log, 0)
+        send(log, 1)
+        send(log, 0, epoch=1)
+        recovered = open_log(tmp_path / "crashed", start=crash_copy(log, tmp_path / "crashed"))
+        assert [batch.last_offset for batch in recovered.producer_state.producers[1].batches] == [2]
+
+    def test_after_a_crash_only_the_end_of_a_long_log_is_searched_for_repeats(
+        self, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(producer_recovery, "_BYTES_UNDER_WAY", 200)
+        for sequence in range(200):
+            send(log, sequence)
+        recovered = open_log(tmp_path / "crashed", start=crash_copy(log, tmp_path / "crashed"))
+        assert send(recovered, 199).duplicate
+        assert send(recovered, 200).first_offset == 200
 
     def test_idle_producers_expire_but_for_open_transactions(self, log: Log) -> None:
         send(log, 0)
