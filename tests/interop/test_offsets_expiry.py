@@ -1,5 +1,6 @@
 """Offsets that are too old go for good, those that are not stay (``offsets.retention.minutes``, KIP-211)."""
 
+import json
 import time
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
+from support.kafka_tools import run_tool
 from support.offsets_files import OffsetsFiles
 from support.started_broker import Broker, StartBroker
 from support.topics import create_topic
@@ -103,6 +105,21 @@ def test_an_old_offset_goes_for_good_and_a_fresh_one_stays(
     broker.start()
     known.wait_until_loaded(group)
     assert known.of(group) == (-1, 6)
+
+
+def test_kafkas_log_dump_reads_what_expired(start_broker: StartBroker, topic: str, group: str) -> None:
+    broker = start_broker(SETTINGS)
+    create_topic(broker.bootstrap_servers, topic, 2)
+    known = Offsets(broker, topic)
+    known.wait_until_loaded(group)
+    committed_by_hand_an_hour_ago(known, group, topic)
+    known.wait_until_gone(group)
+    broker.stop()
+    (segment,) = OffsetsFiles(broker.log_directory).segments
+    dump = run_tool("kafka.tools.DumpLogSegments", "--offsets-decoder", "--files", str(segment))
+    deleted = [line.partition("key: ")[2] for line in dump.splitlines() if line.endswith("payload: <DELETE>")]
+    key = {"type": "1", "data": {"group": group, "topic": topic, "partition": OLD}}
+    assert [json.loads(each.removesuffix(" payload: <DELETE>")) for each in deleted] == [key]
 
 
 def member_that_commits_and_leaves(servers: str, topic: str, group: str) -> None:

@@ -115,7 +115,7 @@ class Administration:
             expired = group.expired_offsets(now_ms, self._settings.retention_ms)
             if expired:
                 logger.info(
-                    "group %s: offsets of %s are dropped, nothing was committed for %d minutes",
+                    "group %s: offsets of %s are dropped, past the retention of %d minutes or their commit's own",
                     group.group_id,
                     ", ".join(map(str, expired)),
                     self._settings.retention_ms // 60_000,
