@@ -27,6 +27,12 @@ from pybroker.broker.apis.sasl_handshake import sasl_handshake
 from pybroker.broker.apis.txn_offset_commit import txn_offset_commit
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError, UnknownServerError, UnsupportedVersionError
+from pybroker.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
 from pybroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -44,6 +50,7 @@ from support.group_handlers import call, versions
 from support.served_apis import error_codes, with_one_of_each
 
 NO_TRANSACTIONS = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+NO_QUOTAS = ErrorCode.UNSUPPORTED_VERSION
 NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 REFUSED: dict[ApiKey, tuple[Handler, ErrorCode]] = {
@@ -56,7 +63,6 @@ REFUSED: dict[ApiKey, tuple[Handler, ErrorCode]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: (renew_delegation_token, NO_TOKENS),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (expire_delegation_token, NO_TOKENS),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (describe_delegation_token, NO_TOKENS),
-    ApiKey.ALTER_CLIENT_QUOTAS: (alter_client_quotas, ErrorCode.UNSUPPORTED_VERSION),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (consumer_group_heartbeat, ErrorCode.UNSUPPORTED_VERSION),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (consumer_group_describe, ErrorCode.UNSUPPORTED_VERSION),
     ApiKey.ADD_PARTITIONS_TO_TXN: (add_partitions_to_txn, NO_TRANSACTIONS),
@@ -88,7 +94,6 @@ async def test_every_version_is_refused_whatever_it_asks_for(key: ApiKey, versio
 async def test_a_refusal_says_why() -> None:
     assert (await answer(ApiKey.DESCRIBE_ACLS, 3)).error_message == "No Authorizer is configured on the broker"
     assert (await answer(ApiKey.CREATE_ACLS, 3)).results[0].error_message == "No Authorizer is configured."
-    assert "quotas" in (await answer(ApiKey.ALTER_CLIENT_QUOTAS, 1)).entries[0].error_message
     assert (await answer(ApiKey.SASL_HANDSHAKE, 1)).mechanisms == []
 
 
@@ -224,3 +229,31 @@ async def test_no_transaction_is_listed_and_misspelt_states_are_told(version: in
     response = await call(list_transactions, version, request)
     assert (response.error_code, response.transaction_states) == (ErrorCode.NONE, [])
     assert response.unknown_state_filters == ["Lost"]
+
+
+@pytest.mark.parametrize(
+    ("entity", "op", "code"),
+    [
+        ([("user", "x")], OpData(key="producer_byte_rate", value=1.0), NO_QUOTAS),
+        ([("user", None), ("client-id", "x")], OpData(key="request_percentage", value=0.5), NO_QUOTAS),
+        ([("ip", None)], OpData(key="connection_creation_rate", value=1.0), NO_QUOTAS),
+        ([("user", "x")], OpData(key="nonsense", remove=True), NO_QUOTAS),
+        ([], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("shoe", "x")], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("user", "")], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("user", "x"), ("ip", "::1")], OpData(key="connection_creation_rate", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("user", "x")], OpData(key="nonsense", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("ip", "::1")], OpData(key="request_percentage", value=1.0), ErrorCode.INVALID_REQUEST),
+        ([("user", "x")], OpData(key="producer_byte_rate", value=1.5), ErrorCode.INVALID_REQUEST),
+        ([("user", "x")], OpData(key="producer_byte_rate", value=float("nan")), ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_quotas_that_make_no_sense_are_refused_as_such(
+    entity: list[tuple[str, str | None]], op: OpData, code: ErrorCode
+) -> None:
+    names = [RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+    request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=names, ops=[op])])
+    (refused,) = (await call(alter_client_quotas, 1, request)).entries
+    assert refused.error_code == code
+    assert refused.error_message
+    assert [(one.entity_type, one.entity_name) for one in refused.entity] == entity

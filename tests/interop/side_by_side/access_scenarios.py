@@ -142,6 +142,18 @@ def quotas(entity: Sequence[tuple[str, str | None]], *ops: aq.OpData) -> aq.Alte
     return aq.AlterClientQuotasRequest(entries=[aq.RequestEntryData(entity=names, ops=list(ops))], validate_only=True)
 
 
+def quotas_that_are_not_built(talk: Conversation) -> None:
+    for version in range(2):
+        for entity, op in (
+            ([("user", "x")], aq.OpData(key="producer_byte_rate", value=1.0)),
+            ([("user", None), ("client-id", "x")], aq.OpData(key="request_percentage", value=0.5)),
+            ([("ip", None)], aq.OpData(key="connection_creation_rate", value=1.0)),
+            ([("user", "x")], aq.OpData(key="nonsense", remove=True)),
+            ([("client-id", "x")], aq.OpData(key="controller_mutation_rate", value=-1.0)),
+        ):
+            talk.ask(quotas(entity, op), version, note=f"{entity} {op.key}")
+
+
 def quotas_that_cannot_be_set(talk: Conversation) -> None:
     for version in range(2):
         for entity, key, value in (
@@ -149,8 +161,13 @@ def quotas_that_cannot_be_set(talk: Conversation) -> None:
             ([], "producer_byte_rate", 1.0),
             ([("user", "x")], "nonsense", 1.0),
             ([("user", "")], "producer_byte_rate", 1.0),
+            ([("user", "x")], "producer_byte_rate", 1.5),
+            ([("user", "x")], "connection_creation_rate", 1.0),
+            ([("ip", "127.0.0.1")], "producer_byte_rate", 1.0),
+            ([("ip", "127.0.0.1")], "connection_creation_rate", 0.5),
+            ([("ip", "127.0.0.1"), ("user", "x")], "connection_creation_rate", 1.0),
         ):
-            talk.ask(quotas(entity, aq.OpData(key=key, value=value)), version, note=f"{entity} {key}")
+            talk.ask(quotas(entity, aq.OpData(key=key, value=value)), version, note=f"{entity} {key} {value}")
         talk.ask(aq.AlterClientQuotasRequest(), version, note="none")
 
 
@@ -163,4 +180,5 @@ SCENARIOS = [
     make_scram_users_wrongly,
     describe_quotas_that_nobody_set,
     quotas_that_cannot_be_set,
+    quotas_that_are_not_built,
 ]

@@ -2,6 +2,7 @@
 
 from interop.side_by_side.conversation import Conversation
 from pybroker.protocol.apis import API_SPECS, Listener
+from pybroker.protocol.messages import describe_topic_partitions as dt
 from pybroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from pybroker.protocol.messages.envelope import EnvelopeRequest
 from pybroker.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -45,9 +46,15 @@ def requests_of_clusters_without_zookeeper(talk: Conversation) -> None:
                 talk.send_body(key, version, b"\0" * 60).answer()
 
 
+def describe_topic_partitions(talk: Conversation) -> None:
+    asked = dt.DescribeTopicPartitionsRequest(topics=[dt.TopicRequest(name=talk.name("unknown"))])
+    talk.ask(asked, 0)
+
+
 SCENARIOS = [
     describe_cluster,
     update_features,
     an_envelope,
     requests_of_clusters_without_zookeeper,
+    describe_topic_partitions,
 ]

@@ -50,6 +50,7 @@ _UNORDERED = {
     "DescribeUserScramCredentialsResponse": {"results"},
     "AlterUserScramCredentialsResponse": {"results"},
     "UpdateFeaturesResponse": {"results"},
+    "AlterClientQuotasResponse": {"entity"},
     "ApiVersionsResponse": {"apiKeys", "finalizedFeatures", "supportedFeatures"},
 }
 

@@ -327,11 +327,12 @@ def produce_timestamps_out_of_bounds(talk: Conversation) -> None:
 
 
 def produce_a_wrong_maximal_timestamp(talk: Conversation) -> None:
-    topic = a_topic(talk)
+    """Each in a log of its own: one that is believed may start another segment for the next."""
     for timestamp in (0, -1, LONG_AGO + 10_000, -5):
+        topic = a_topic(talk, f"topic-{timestamp}")
         data = patched(batch(2), MAX_TIMESTAMP, pack(">q", timestamp), fix_crc=True)
         talk.ask(produce(topic, data), 9, note=str(timestamp))
-    log_of(talk, topic)
+        log_of(talk, topic)
 
 
 def produce_negative_timestamps(talk: Conversation) -> None:
