@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from support.foreign_clients import client_command
+from support.foreign_members import ForeignMember
+from support.group_members import Membership
 
 Facts = list[dict[str, object]]
 
@@ -20,10 +22,12 @@ class Client:
 
     def run(self, command: str, *arguments: object) -> Facts:
         """What the command printed. Fails the test with its complaints when it did not end well."""
-        line = [*self._command, command, self._servers, *map(str, arguments)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        done = subprocess.run(self.line(command, *arguments), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return [json.loads(fact) for fact in done.stdout.splitlines()]
+
+    def line(self, command: str, *arguments: object) -> list[str]:
+        return [*self._command, command, self._servers, *map(str, arguments)]
 
 
 @pytest.fixture(params=["java", "go", "node"])
@@ -82,3 +86,41 @@ def test_its_group_resumes_where_it_committed(client: Client, servers: str, topi
 def test_it_deletes_a_topic(client: Client, topic: str) -> None:
     client.run("create", topic, 1)
     assert client.run("delete", topic) == [{"left": False}]
+
+
+def test_its_members_share_partitions_and_hand_them_over_without_loss(
+    client: Client, servers: str, topic: str, group: str
+) -> None:
+    client.run("create", topic, 4)
+    membership = Membership(servers, topic, group, assignor="its own")
+    producer = KafkaProducer(bootstrap_servers=servers)
+    sent: set[tuple[int, int]] = set()
+
+    def send() -> None:
+        futures = [producer.send(topic, b"x", partition=n % 4) for n in range(40)]
+        sent.update((future.get(30).partition, future.get(30).offset) for future in futures)
+
+    def shared_by(*shares: int) -> None:
+        """Waits for these shares, with records coming in before and after they change."""
+        send()
+        membership.wait_until(lambda: membership.shares() == sorted(shares))
+        send()
+        membership.wait_until(lambda: membership.read() == sent)
+
+    def join() -> ForeignMember:
+        return ForeignMember(membership, client.line("member", topic, group))
+
+    first = join()
+    shared_by(4)
+    second = join()
+    shared_by(2, 2)
+    first.leave()
+    shared_by(4)
+    second.leave()
+    for member in membership.members:
+        member.thread.join()
+    producer.close()
+    state, *committed = client.run("committed", group)
+    assert state["state"] in ("Empty", "EMPTY")
+    ends = Counter(partition for partition, _ in sent)
+    assert {place["partition"]: place["offset"] for place in committed} == ends

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -94,6 +96,59 @@ func consume(ctx context.Context, client *kgo.Client, amount int) {
 	must(client.CommitUncommittedOffsets(ctx))
 }
 
+// owned prints what the member owns; the client never calls its callbacks at the same time.
+type owned map[int32]bool
+
+func (all owned) change(partitions []int32, mine bool) {
+	for _, partition := range partitions {
+		if mine {
+			all[partition] = true
+		} else {
+			delete(all, partition)
+		}
+	}
+	list := []int32{}
+	for partition := range all {
+		list = append(list, partition)
+	}
+	print(fact{"owned": list})
+}
+
+func (all owned) options(topic string) []kgo.Opt {
+	taken := func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+		all.change(partitions[topic], false)
+	}
+	return []kgo.Opt{
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+			all.change(partitions[topic], true)
+		}),
+		kgo.OnPartitionsRevoked(taken),
+		kgo.OnPartitionsLost(taken),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.HeartbeatInterval(200 * time.Millisecond),
+	}
+}
+
+func member(ctx context.Context, client *kgo.Client) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	for ctx.Err() == nil {
+		fetches := client.PollFetches(ctx)
+		for _, record := range fetches.Records() {
+			print(fact{"partition": record.Partition, "offset": record.Offset})
+		}
+		if ctx.Err() == nil {
+			must(fetches.Err())
+		}
+		must(client.CommitUncommittedOffsets(context.Background()))
+		client.AllowRebalance()
+	}
+	client.CloseAllowingRebalance()
+}
+
 func main() {
 	command, rest := os.Args[1], os.Args[3:]
 	options := []kgo.Opt{
@@ -101,9 +156,12 @@ func main() {
 		kgo.AllowAutoTopicCreation(),
 		kgo.ProducerBatchCompression(kgo.GzipCompression()),
 	}
-	if command == "consume" {
+	if command == "consume" || command == "member" {
 		options = append(options, kgo.ConsumeTopics(rest[0]), kgo.ConsumerGroup(rest[1]), kgo.DisableAutoCommit(),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	}
+	if command == "member" {
+		options = append(options, owned{}.options(rest[0])...)
 	}
 	client, err := kgo.NewClient(options...)
 	must(err)
@@ -116,6 +174,8 @@ func main() {
 		produce(ctx, client, rest[0], number(rest[1]), number(rest[2]))
 	case "consume":
 		consume(ctx, client, number(rest[2]))
+	case "member":
+		member(ctx, client)
 	case "committed":
 		committed(ctx, client, rest[0])
 	case "delete":

@@ -1,12 +1,18 @@
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -14,6 +20,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 
 /** The commands that clients/README.md lists, by Kafka's own Java clients. */
 public class Client {
@@ -32,6 +39,7 @@ public class Client {
             case "create" -> client.create(name, Integer.parseInt(arguments[3]));
             case "produce" -> client.produce(name, Integer.parseInt(arguments[3]), Integer.parseInt(arguments[4]));
             case "consume" -> client.consume(name, arguments[3], Integer.parseInt(arguments[4]));
+            case "member" -> client.member(name, arguments[3]);
             case "committed" -> client.committed(name);
             case "delete" -> client.delete(name);
             default -> throw new IllegalArgumentException(arguments[0]);
@@ -86,11 +94,51 @@ public class Client {
         }
     }
 
-    private void consume(String topic, String group, int amount) {
-        Map<String, Object> properties = properties("key.deserializer", STRINGS + "Deserializer",
+    private KafkaConsumer<String, String> consumer(String group) {
+        return new KafkaConsumer<>(properties("key.deserializer", STRINGS + "Deserializer",
             "value.deserializer", STRINGS + "Deserializer", "group.id", group, "group.protocol", "classic",
-            "auto.offset.reset", "earliest", "enable.auto.commit", "false");
-        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(properties)) {
+            "heartbeat.interval.ms", "200", "auto.offset.reset", "earliest", "enable.auto.commit", "false"));
+    }
+
+    private void member(String topic, String group) throws Exception {
+        try (KafkaConsumer<String, String> consumer = consumer(group)) {
+            Set<Integer> owned = new TreeSet<>();
+            consumer.subscribe(List.of(topic), new ConsumerRebalanceListener() {
+                @Override
+                public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+                    partitions.forEach(partition -> owned.add(partition.partition()));
+                    System.out.printf("{\"owned\": %s}%n", owned);
+                }
+
+                @Override
+                public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+                    partitions.forEach(partition -> owned.remove(partition.partition()));
+                    System.out.printf("{\"owned\": %s}%n", owned);
+                }
+            });
+            Thread input = new Thread(() -> {
+                try {
+                    System.in.readAllBytes();
+                } catch (IOException error) {
+                    throw new UncheckedIOException(error);
+                }
+            });
+            input.start();
+            while (input.isAlive()) {
+                for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(100))) {
+                    System.out.printf("{\"partition\": %d, \"offset\": %d}%n", record.partition(), record.offset());
+                }
+                try {
+                    consumer.commitSync();
+                } catch (RebalanceInProgressException next) {
+                    // The next poll joins, and whoever owns the partitions then reads these records again.
+                }
+            }
+        }
+    }
+
+    private void consume(String topic, String group, int amount) {
+        try (KafkaConsumer<String, String> consumer = consumer(group)) {
             consumer.subscribe(List.of(topic));
             Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
             int left = amount;

@@ -67,7 +67,22 @@ async function consume(topic, groupId, amount) {
   await consumer.disconnect()
 }
 
-const commands = { create, produce, consume, committed, delete: remove }
+async function member(topic, groupId) {
+  const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, heartbeatInterval: 200 })
+  consumer.on(consumer.events.REBALANCING, () => print({ owned: [] }))
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => print({ owned: payload.memberAssignment[topic] || [] }))
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  await new Promise((resolve, reject) => {
+    consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+    process.stdin.on('end', resolve).resume()
+    const eachMessage = async ({ partition, message: { offset } }) => print({ partition, offset: Number(offset) })
+    consumer.run({ autoCommitThreshold: 1, eachMessage }).catch(reject)
+  })
+  await consumer.disconnect()
+}
+
+const commands = { create, produce, consume, member, committed, delete: remove }
 
 commands[command](...rest).catch(error => {
   console.error(error)
