@@ -1,5 +1,7 @@
 """confluent-kafka, the client on librdkafka."""
 
+import logging
+
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -40,6 +42,17 @@ def consume(consumer: Consumer, amount: int) -> list[Message]:
     return messages
 
 
+class LogLines(logging.Handler):
+    """Keeps what was logged."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(record.getMessage())
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str, group: str, codec: str) -> None:
     options = {"enable.idempotence": True, "compression.type": codec, "linger.ms": 5}
@@ -78,3 +91,22 @@ def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, 
     assert len(admin.list_topics(timeout=30).topics[topic].partitions) == 3
     admin.delete_topics([topic])[topic].result(30)
     assert topic not in admin.list_topics(timeout=30).topics
+
+
+def test_a_group_of_the_new_protocol_is_told_that_there_is_none(servers: str, topic: str, group: str) -> None:
+    """KIP-848: librdkafka reads it out of ApiVersions, and tries again for ever, as with a Kafka that has a ZooKeeper."""
+    produce(servers, topic, 1)
+    logged: list[str] = []
+    logger = logging.Logger("librdkafka")
+    logger.addHandler(LogLines(logged))
+    options = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
+    consumer = Consumer({**options, "group.protocol": "consumer", "debug": "cgrp"}, logger=logger)
+    consumer.subscribe([topic])
+    while not any("ConsumerGroupHeartbeatRequest not supported by broker" in line for line in logged):
+        assert consumer.poll(0.1) is None
+    consumer.close()
+    classic = Consumer(options)
+    classic.subscribe([topic])
+    (message,) = consume(classic, 1)
+    assert message.value() == b"value 0"
+    classic.close()
