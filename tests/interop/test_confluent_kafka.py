@@ -94,7 +94,7 @@ def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, 
 
 
 def test_a_group_of_the_new_protocol_is_told_that_there_is_none(servers: str, topic: str, group: str) -> None:
-    """KIP-848: librdkafka reads it out of ApiVersions, and tries again for ever, as with a Kafka that has a ZooKeeper."""
+    """KIP-848: librdkafka reads it out of ApiVersions, and tries for ever, as with a Kafka that has a ZooKeeper."""
     produce(servers, topic, 1)
     logged: list[str] = []
     logger = logging.Logger("librdkafka")
