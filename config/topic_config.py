@@ -1,6 +1,7 @@
 """A topic's settings: its own overrides above the broker's defaults."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from .config import Config
@@ -84,6 +85,12 @@ def broker_defaults(config: Config) -> dict[str, Value | None]:
     A topic's name may stand for several settings of the broker in different units (``log.retention.ms``, ``.minutes``,
     ``.hours``); the Config resolves those.
     """
+    return dict(_broker_defaults(config))
+
+
+@lru_cache(maxsize=2)
+def _broker_defaults(config: Config) -> Mapping[str, Value | None]:
+    """Looked up once for a Config, which never changes: a start asks twice for each partition."""
     values: dict[str, Value | None] = {}
     for name, setting in TOPIC_SETTINGS.items():
         values[name] = config.value(setting.synonyms[0]) if setting.synonyms else setting.default_value(False)

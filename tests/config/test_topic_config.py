@@ -5,7 +5,7 @@ from pybroker.config.config import Config
 from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, topic_entries
 from pybroker.config.config_error import ConfigError
 from pybroker.config.table import TOPIC_SETTINGS
-from pybroker.config.topic_config import TopicConfig
+from pybroker.config.topic_config import TopicConfig, broker_defaults
 from pybroker.config.values import format_value
 
 
@@ -114,3 +114,12 @@ def test_described_broker_hides_secrets_and_unknown_values() -> None:
     assert entries["num.partitions"].documentation
     assert "unstable.api.versions.enable" not in entries, "internal settings stay hidden unless they were set"
     assert "hunter2" not in repr(list(entries.values()))
+
+
+def test_a_topic_that_is_changed_leaves_the_brokers_defaults_as_they_are() -> None:
+    config = Config.load("log.segment.bytes=1000000\n")
+    changed = broker_defaults(config)
+    changed["segment.bytes"] = 1
+    assert broker_defaults(config)["segment.bytes"] == 1_000_000
+    assert TopicConfig.in_force(config, {"segment.bytes": "2000000"}).int("segment.bytes") == 2_000_000
+    assert TopicConfig.in_force(config, {}).int("segment.bytes") == 1_000_000
