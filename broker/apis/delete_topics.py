@@ -73,10 +73,16 @@ class DeleteTopics:
                 ]
             )
         results = [self._find(state) for state in states]
+        ids = {result.name: self._cache.topic_id(result.name) for result in results if result.name is not None}
         marked = [result for result in results if result.error_code == ErrorCode.NONE and await self._mark(result)]
-        await self._waiters.wait(lambda: not any(map(self._is_there, marked)), request.timeout_ms)
+
+        def is_there(result: DeletableTopicResult) -> bool:
+            assert result.name is not None
+            return self._is_there(result.name, ids[result.name])
+
+        await self._waiters.wait(lambda: not any(map(is_there, marked)), request.timeout_ms)
         for result in marked:
-            if request.timeout_ms <= 0 or self._is_there(result):
+            if request.timeout_ms <= 0 or is_there(result):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
         if context.api_version < 6:  # a topic that was named twice is answered twice
             by_name = {result.name: result for result in results}
@@ -113,6 +119,8 @@ class DeleteTopics:
             return False
         return True
 
-    def _is_there(self, result: DeletableTopicResult) -> bool:
-        assert result.name is not None
-        return self._cache.has_topic(result.name) or self._controller.is_being_deleted(result.name)
+    def _is_there(self, topic: str, topic_id: UUID) -> bool:
+        """A topic of that name with another id does not count: some client has brought it back."""
+        if self._controller.is_being_deleted(topic):
+            return True
+        return self._cache.has_topic(topic) and self._cache.topic_id(topic) == topic_id

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.broker.apis.delete_topics import DeleteTopics
+from pybroker.controller.controller import Controller
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
@@ -116,3 +117,40 @@ async def test_deletion_that_has_to_wait_for_a_repair_is_not_waited_for(apis: To
     response = await handler(apis)(context(6), by_name(6, "t"))
     assert codes(response) == [("t", ErrorCode.NONE)]  # as Kafka: it is gone for clients
     assert await apis.plane.tree.topics_to_delete() == ["t"]
+
+
+class SlowDeletion:
+    """The controller, with a topic whose deletion takes until it is let go."""
+
+    def __init__(self, controller: Controller, slow: str) -> None:
+        self._controller = controller
+        self.slow: str | None = slow
+
+    @property
+    def is_active(self) -> bool:
+        return self._controller.is_active
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self._controller.topic_name(topic_id)
+
+    def is_being_deleted(self, topic: str) -> bool:
+        return topic == self.slow or self._controller.is_being_deleted(topic)
+
+
+async def test_a_topic_that_clients_bring_back_is_not_waited_for_while_others_still_go(apis: TopicApis) -> None:
+    controller = SlowDeletion(apis.plane.controller, "u")
+    delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True)
+    answer = asyncio.create_task(delete(context(6), by_name(6, "t", "u")))
+    gone = apis.waiters.wait(lambda: not apis.cache.topics and not apis.plane.controller.is_being_deleted("t"), WAIT_MS)
+    await asyncio.sleep(0)  # the deletion is asked for
+    assert await gone
+    await apis.plane.controller.drained()
+    await apis.plane.topics.create(NewTopic("t", 1, 1))
+    await apis.plane.controller.drained()
+    assert not answer.done()
+    controller.slow = None
+    apis.waiters.recheck()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert answer.done()
+    assert codes(answer.result()) == [("t", ErrorCode.NONE), ("u", ErrorCode.NONE)]
