@@ -165,7 +165,8 @@ def test_it_deletes_offsets_and_groups(admin: KafkaAdminClient, command: GroupCo
 def test_a_group_with_members_is_described_and_left_alone(
     servers: str, admin: KafkaAdminClient, command: GroupCommand
 ) -> None:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "red", "client.id": "reader"})
+    settings = {"bootstrap.servers": servers, "group.id": "red", "client.id": "reader"}
+    consumer = Consumer({**settings, "enable.auto.commit": False})
     consumer.subscribe(["cars"])
     while not consumer.assignment():
         consumer.poll(0.1)
