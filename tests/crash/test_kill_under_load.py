@@ -1,123 +1,214 @@
-"""``kill -9`` of the broker while clients produce and commit: what was acknowledged is there once, in order."""
+"""``kill -9`` of the broker while clients work: what was acknowledged is there once, in order, and stays changed.
 
-import random
-import threading
+It is killed under load, while it starts (and so recovers), and while it stops cleanly, at random moments.
+
+    scripts/test tests/crash/test_kill_under_load.py --kill-rounds 50 --kill-seed 7
+"""
+
+import signal
+import time
+from collections import Counter
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from kafka import KafkaConsumer
-from kafka import TopicPartition as KafkaPythonPartition
+from confluent_kafka import Consumer, TopicPartition
+from pybroker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
+from support.crash_load import Committing, Consuming, CrashLoad, Producing, TopicMaking
+from support.kept_records import read_all
+from support.topics import create_topic
+from support.wire_client import WireClient
 
-TOPIC = "events"
+PARTITIONS = 3
+EVENTS, SHORT = "events", "short-lived"
+SETTINGS = {
+    "log.segment.bytes": "60000",
+    "log.index.interval.bytes": "1024",
+    "log.retention.check.interval.ms": "500",
+    "log.flush.offset.checkpoint.interval.ms": "500",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
+    "log.segment.delete.delay.ms": "1000",
+    "offsets.topic.num.partitions": "5",
+}
+FLUSH_INTERVALS = ("1", "20", "9223372036854775807")
 
 
-class Load:
-    """An idempotent producer and a committing group member that go on for as long as they are asked to."""
+class Clients:
+    """Everybody who works with the broker."""
 
-    def __init__(self, servers: str) -> None:
-        self.acknowledged: dict[int, int] = {}
-        self.sent = 0
-        self.committed = 0
-        self.failures: list[str] = []
-        self.progress = threading.Condition()
-        self._stop = threading.Event()
-        quick = {"bootstrap.servers": servers, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100}
-        self._producer = Producer(
-            {**quick, "enable.idempotence": True, "linger.ms": 1, "message.timeout.ms": 0, "retry.backoff.max.ms": 100}
-        )
-        self._consumer = Consumer({**quick, "group.id": "committers"})
-        self._threads = [threading.Thread(target=self._produce), threading.Thread(target=self._commit)]
+    def __init__(self, servers: str, random: Random) -> None:
+        self.producers = [
+            Producing(servers, EVENTS, PARTITIONS, "first"),
+            Producing(servers, EVENTS, PARTITIONS, "second"),
+            Producing(servers, SHORT, 1, "short"),
+        ]
+        self.committing = Committing(servers, EVENTS, PARTITIONS, "committers")
+        self.consuming = Consuming(servers, EVENTS, "readers")
+        self.topics = TopicMaking(servers, random)
+        self.everybody: list[CrashLoad] = [*self.producers, self.committing, self.consuming, self.topics]
 
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+    @property
+    def failures(self) -> list[str]:
+        return [failure for load in self.everybody for failure in load.failures]
 
     def stop(self) -> None:
-        """Returns when everything that was sent is acknowledged (or has failed, which is a failure of the test)."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        self._producer.flush()
-        self._consumer.close()
+        for load in self.everybody:
+            load.stop()
 
-    def wait_for(self, acknowledged: int, committed: int) -> None:
-        with self.progress:
-            self.progress.wait_for(lambda: len(self.acknowledged) >= acknowledged and self.committed >= committed)
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        with self.progress:
-            if error is not None:
-                self.failures.append(str(error))
-                return
-            value = message.value()
-            assert value is not None
-            self.acknowledged[int(value)] = message.offset() or 0
-            self.progress.notify_all()
-
-    def _produce(self) -> None:
-        while not self._stop.is_set():
-            if len(self._producer) > 500:
-                self._producer.poll(0.05)
-                continue
-            self._producer.produce(TOPIC, str(self.sent), partition=0, on_delivery=self._delivered)
-            self.sent += 1
-            self._producer.poll(0)
-
-    def _commit(self) -> None:
-        offset = 0
-        while not self._stop.is_set():
-            offset += 1
-            try:
-                self._consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False)
-            except KafkaException:
-                continue
-            with self.progress:
-                self.committed = offset
-                self.progress.notify_all()
+    def give_up(self) -> None:
+        """The test failed: what is on its way stays there."""
+        for load in self.everybody:
+            load.give_up()
 
 
-def values_in_the_log(servers: str, end: int) -> list[int]:
-    consumer = KafkaConsumer(bootstrap_servers=servers)
-    partition = KafkaPythonPartition(TOPIC, 0)
-    consumer.assign([partition])
-    consumer.seek(partition, 0)
-    values: list[int] = []
-    while len(values) < end:
-        for batch in consumer.poll(timeout_ms=1000).values():
-            values.extend(int(record.value) for record in batch)
-    assert consumer.end_offsets([partition])[partition] == len(values)
+class Killer:
+    """Ends the broker in one of several ways and starts it again, with other intervals of flushing."""
+
+    def __init__(self, broker: BrokerProcess, random: Random) -> None:
+        self._broker = broker
+        self._random = random
+        self.kills: Counter[str] = Counter()
+
+    def kill_and_start(self) -> None:
+        way = self._random.choice((self._under_load, self._under_load, self._in_the_start, self._in_a_clean_stop))
+        way()
+        self._broker.settings["log.flush.interval.messages"] = self._random.choice(FLUSH_INTERVALS)
+        self._broker.start()
+
+    def _kill(self, moment: str) -> None:
+        if self._broker.kill() == -signal.SIGKILL:
+            self.kills[moment] += 1
+
+    def _under_load(self) -> None:
+        self._kill("under load")
+
+    def _in_the_start(self) -> None:
+        self._kill("under load")
+        for _ in range(self._random.choice((1, 1, 2, 3))):
+            self._broker.begin()
+            self._let_go_on_for(0.8)
+            self._kill("in the start")
+
+    def _in_a_clean_stop(self) -> None:
+        self._broker.terminate()
+        self._let_go_on_for(0.2)
+        self._kill("in a clean stop")
+
+    def _let_go_on_for(self, at_most_s: float) -> None:
+        """Nothing is waited for: this is the random moment."""
+        time.sleep(self._random.uniform(0, at_most_s))
+
+
+def committed(servers: str, group: str, partitions: list[TopicPartition]) -> dict[int, int]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    found = consumer.committed([TopicPartition(each.topic, each.partition) for each in partitions], timeout=60)
     consumer.close()
-    return values
+    return {each.partition: each.offset for each in found}
 
 
-def committed_offset(servers: str) -> int:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "committers"})
-    (partition,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=60)
-    consumer.close()
-    return int(partition.offset)
+def retentions(client: WireClient, topics: list[str]) -> dict[str, Any]:
+    resources = [
+        DescribeConfigsResource(resource_type=2, resource_name=topic, configuration_keys=["retention.ms"])
+        for topic in topics
+    ]
+    answer = client.ask(DescribeConfigsRequest(resources=resources), 1)
+    return {result.resource_name: result.configs[0].value for result in answer.results}
 
 
-def test_acknowledged_records_and_commits_survive_kill_9(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+class Promises:
+    """What was acknowledged before a kill. Later changes by clients may only add to it."""
+
+    def __init__(self, clients: Clients) -> None:
+        self.commits = {each.partition: offset for each, offset in clients.committing.committed.items()}
+        self.readers = dict(clients.consuming.committed)
+        with clients.topics.progress:
+            self.gone = set(clients.topics.gone)
+
+    def check(self, servers: str) -> None:
+        partitions = [TopicPartition(EVENTS, partition) for partition in range(PARTITIONS)]
+        for group, before in (("committers", self.commits), ("readers", self.readers)):
+            now = committed(servers, group, partitions)
+            assert all(now[partition] >= offset for partition, offset in before.items()), (group, before, now)
+        with WireClient(servers) as client:
+            existing = {topic.name for topic in client.ask(MetadataRequest(topics=None), 9).topics}
+        assert not existing & self.gone
+
+
+def check_topics(servers: str, topics: TopicMaking) -> None:
+    with WireClient(servers) as client:
+        existing = {topic.name: len(topic.partitions) for topic in client.ask(MetadataRequest(topics=None), 9).topics}
+        found = retentions(client, sorted(topics.alive))
+    assert {name: (existing.get(name), found[name]) for name in topics.alive} == topics.alive
+    assert not existing.keys() & topics.gone
+
+
+def check_records(servers: str, producers: list[Producing], topic: str, partition: int) -> None:
+    """In the log: every acknowledged number at its offset, once, each producer's in order, from the log's start on."""
+    found = read_all(servers, topic, partition)
+    offsets = [offset for offset, _ in found]
+    assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+    for producer in producers:
+        name = f"{producer.name}:".encode()
+        numbers = [(int(value.removeprefix(name)), offset) for offset, value in found if value.startswith(name)]
+        acknowledged = producer.offsets[partition]
+        assert len(acknowledged) == producer.sent[partition]
+        kept = {number: offset for number, offset in acknowledged.items() if offset >= offsets[0]}
+        assert dict(numbers) == kept
+        assert [number for number, _ in numbers] == sorted(kept)
+
+
+def test_acknowledged_records_commits_and_topics_survive_kill_9(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     rounds, seed = pytestconfig.getoption("--kill-rounds"), pytestconfig.getoption("--kill-seed")
-    random_moments = random.Random(seed)
-    broker = BrokerProcess(tmp_path, {"log.segment.bytes": "300000", "log.index.interval.bytes": "1024"}).start()
-    load = Load(broker.bootstrap_servers)
-    load.start()
-    load.wait_for(acknowledged=1, committed=1)
+    print(f"seed {seed}")
+    random = Random(seed)
+    with BrokerProcess(tmp_path, SETTINGS) as broker:
+        create_topic(broker.bootstrap_servers, EVENTS, PARTITIONS)
+        create_topic(broker.bootstrap_servers, SHORT, 1, {"retention.bytes": "100000"})
+        clients = Clients(broker.bootstrap_servers, Random(seed))
+        try:
+            kill_in_rounds(broker, clients, random, rounds)
+        except BaseException:
+            clients.give_up()
+            raise
+        check_all(broker.bootstrap_servers, clients)
+        assert broker.stop() == 0
+    assert "Traceback" not in broker.output
+
+
+def kill_in_rounds(broker: BrokerProcess, clients: Clients, random: Random, rounds: int) -> None:
+    killer = Killer(broker, random)
+    for load in clients.everybody:
+        load.start()
     for _ in range(rounds):
-        more = random_moments.randrange(1, 3000)
-        load.wait_for(len(load.acknowledged) + more, load.committed + random_moments.randrange(1, 20))
-        committed = load.committed
-        broker.kill()
-        broker.start()
-        assert committed_offset(broker.bootstrap_servers) >= committed
-    load.wait_for(len(load.acknowledged) + 1, load.committed + 1)
-    load.stop()
-    assert not load.failures
-    assert len(load.acknowledged) == load.sent
-    values = values_in_the_log(broker.bootstrap_servers, load.sent)
-    assert values == list(range(load.sent)), f"seed {seed}"
-    assert load.acknowledged == {value: offset for offset, value in enumerate(values)}
-    assert broker.stop() == 0
+        for load in clients.everybody:
+            load.wait_for(1)
+        random.choice(clients.producers).wait_for(random.randrange(1, 3000))
+        assert clients.failures == []
+        promises = Promises(clients)
+        killer.kill_and_start()
+        promises.check(broker.bootstrap_servers)
+    for load in clients.everybody:
+        load.wait_for(1)
+    clients.stop()
+    print(f"{dict(killer.kills)}, sent {[each.sent for each in clients.producers]}, topics {clients.topics.steps}")
+    assert clients.failures == []
+
+
+def check_all(servers: str, clients: Clients) -> None:
+    """When everybody has stopped."""
+    for partition in range(PARTITIONS):
+        check_records(servers, clients.producers[:2], EVENTS, partition)
+    check_records(servers, clients.producers[2:], SHORT, 0)
+    check_topics(servers, clients.topics)
+    check_seen(clients)
+
+
+def check_seen(clients: Clients) -> None:
+    """The group missed nothing below what it committed."""
+    for partition, end in clients.consuming.committed.items():
+        for producer in clients.producers[:2]:
+            due = {f"{producer.name}:{n}".encode() for n, offset in producer.offsets[partition].items() if offset < end}
+            assert due <= clients.consuming.seen[partition]

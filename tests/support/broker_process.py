@@ -111,9 +111,14 @@ class BrokerProcess:
         process.wait()
         self._ready.set()
 
-    def kill(self) -> None:
-        """``kill -9``."""
-        self._end(signal.SIGKILL)
+    def kill(self) -> int:
+        """``kill -9``, and the exit code: -9 unless it had ended before."""
+        return self._end(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """SIGTERM, without waiting for what comes of it."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
         """SIGTERM, and the exit code."""

@@ -11,9 +11,9 @@ def _admin(servers: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
 
 
-def create_topic(servers: str, topic: str, partitions: int) -> None:
+def create_topic(servers: str, topic: str, partitions: int, configs: dict[str, str] | None = None) -> None:
     admin = _admin(servers)
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+    admin.create_topics([NewTopic(topic, partitions, 1, config=configs or {})])[topic].result()
 
 
 def grow_topic(servers: str, topic: str, partitions: int) -> None:
