@@ -65,8 +65,9 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     scenarios = [scenario for scenario in SCENARIOS if options.only in scenario.name]
-    targets: dict[str, Sequence[Target]] = {row.name: row.targets for row in (*workloads, *scenarios)}
-    targets[_MEMORY_AFTER] = (_MEMORY_AFTER_TARGET,)
+    targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
+    targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}
+    targets |= {scenario.name: scenario.targets for scenario in scenarios}
     if options.list:
         for name, wanted in targets.items():
             print(f"{name}: {'; '.join(f'{target.figure} {target}' for target in wanted)}")

@@ -12,7 +12,7 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
-from support.kafka_process import ZooKeeperProcess, free_port
+from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
 
 from benchmarks.contestants import Contestant, Running, cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.kafka_tools import create_topic
@@ -41,7 +41,8 @@ def start_up(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[
         zookeeper = ZooKeeperProcess(Path(directory) / "zookeeper").start()
         pybroker = BrokerProcess(Path(directory) / "pybroker")
         pybroker.port = free_port()
-        brokers = {"pybroker": pybroker, "kafka": kafka_as_shipped(Path(directory) / "kafka", zookeeper)}
+        kafka = kafka_as_shipped(Path(directory) / "kafka", zookeeper)
+        brokers: dict[str, BrokerProcess | KafkaProcess] = {"pybroker": pybroker, "kafka": kafka}
         for contestant in contestants:
             broker = brokers[contestant.name]
             started = time.monotonic()
