@@ -10,7 +10,14 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.fetch import FetchParams, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.operation_heap import OperationHeap
-from pybroker.replication.purgatory import AppendPurgatory, DelayedAppend, DelayedFetch, FetchPurgatory, FetchWatchers
+from pybroker.replication.purgatory import (
+    WOKEN_AT_ONCE,
+    AppendPurgatory,
+    DelayedAppend,
+    DelayedFetch,
+    FetchPurgatory,
+    FetchWatchers,
+)
 from pybroker.storage.topic_partition import TopicPartition
 from support.virtual_timers import VirtualTimers
 
@@ -233,3 +240,39 @@ def test_a_finished_fetch_may_park_another_while_it_is_woken() -> None:
     parked.data_arrives("a", 1)
     assert len(parked.ended) == 1
     assert len(parked.watchers["a"]) == 1
+
+
+def test_many_fetches_are_woken_in_turns_and_in_their_order() -> None:
+    parked = ParkedFetches()
+    names = [str(number) for number in range(2 * WOKEN_AT_ONCE + 5)]
+    for name in names:
+        parked.park(name, "a")
+    parked.data_arrives("a", 1)
+    assert parked.ended == names[:WOKEN_AT_ONCE]
+    parked.timers.advance(0)
+    assert parked.ended == names
+    assert (parked.timers.pending, len(parked.watchers["a"])) == (1, 0)  # the timer of the fetches, which moves lazily
+
+
+def test_who_ends_before_it_is_his_turn_is_passed_over_and_who_wants_more_stays() -> None:
+    parked = ParkedFetches()
+    for number in range(WOKEN_AT_ONCE):
+        parked.park(str(number), "a")
+    parked.park("of both", "ab")
+    parked.park("wants more", "a", min_bytes=100)
+    parked.park("of a", "a")
+    parked.data_arrives("a", 1)
+    parked.data_arrives("b", 1)
+    parked.timers.advance(0)
+    assert parked.ended[WOKEN_AT_ONCE:] == ["of both", "of a"]
+    assert len(parked.watchers["a"]) == 1
+
+
+def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
+    parked = ParkedFetches()
+    for number in range(WOKEN_AT_ONCE + 1):
+        parked.park(str(number), "a")
+    parked.data_arrives("a", 1)
+    parked.purgatory.close()
+    parked.timers.advance(0)
+    assert len(parked.ended) == WOKEN_AT_ONCE
