@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 
 def tell(event: str, **facts: object) -> None:
@@ -44,6 +44,8 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
         if message is None:
             continue
         if error := message.error():
+            if error.code() < 0 and error.code() != KafkaError._FATAL:
+                continue  # librdkafka's own news, such as a lost connection: it goes on by itself
             tell("failed", error=f"{error.name()}: {error.str()}")
             break
         value = message.value()

@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 DEFAULTS = ("auto.offset.reset=earliest", "metadata.max.age.ms=100", "heartbeat.interval.ms=100")
@@ -57,13 +57,22 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
     consumer.subscribe(**named, listener=Listener())
     try:
         while True:
-            for batch in consumer.poll(timeout_ms=POLL_MS).values():
-                for record in batch:
-                    tell("read", topic=record.topic, partition=record.partition, value=record.value.decode())
+            read(consumer)
     except KafkaError as error:
         tell("failed", error=f"{type(error).__name__}: {error}")
     finally:
         consumer.close()
+
+
+def read(consumer: KafkaConsumer) -> None:
+    """One poll; that a connection was lost comes to nothing here, the next poll makes another."""
+    try:
+        batches = consumer.poll(timeout_ms=POLL_MS)
+    except KafkaConnectionError:
+        return
+    for batch in batches.values():
+        for record in batch:
+            tell("read", topic=record.topic, partition=record.partition, value=record.value.decode())
 
 
 main(*sys.argv[1:])
