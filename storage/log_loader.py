@@ -195,7 +195,7 @@ class _Loader:
         for name in entries:
             if name.endswith(_INDEX_SUFFIXES) and _has_offset(name) and _offset_of(name) not in known:
                 self._delete(name, "an index without its .log")
-        for base_offset in bases:
+        for number, base_offset in enumerate(bases):
             log_name = file_name(base_offset, LOG_SUFFIX)
             segment = Segment(
                 self.files,
@@ -206,15 +206,24 @@ class _Loader:
                 created_ms=self.now_ms,
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
+            if self._is_unflushed(bases, number):
+                # Recovered below, in order: producers are rebuilt from the segments before it, which may be torn too.
+                self.segments.append(segment)
+                continue
             fault = self._index_fault(segment, entries)
             if fault is None and base_offset != bases[-1]:
                 fault = closed_segment_fault(segment)
-            elif fault is None and self.start.clean_stop:  # it is recovered otherwise
+            elif fault is None:
                 fault = active_segment_fault(segment, self.start.recovery_point)
             if fault is not None:
                 logger.warning("%s: rebuilding the indexes of segment %d: %s", self.topic_partition, base_offset, fault)
                 self._recover(segment, snapshots)
             self.segments.append(segment)
+
+    def _is_unflushed(self, bases: list[int], number: int) -> bool:
+        """Whether the segment reaches past the recovery point, after a stop that was not clean."""
+        is_last = number + 1 == len(bases)
+        return not self.start.clean_stop and (is_last or bases[number + 1] > self.start.recovery_point)
 
     def _index_fault(self, segment: Segment, entries: dict[str, Entry]) -> str | None:
         """Why the segment's indexes cannot be used, or None."""
@@ -238,10 +247,10 @@ class _Loader:
     def _recover_unflushed(self, snapshots: ProducerSnapshots) -> None:
         """Read every segment that reaches past the recovery point; behind the first cut, nothing is kept."""
         segments = self.segments
-        first = 0
-        while first + 1 < len(segments) and segments[first + 1].base_offset <= self.start.recovery_point:
-            first += 1
-        for number in range(first, len(segments)):
+        bases = [segment.base_offset for segment in segments]
+        for number in range(len(segments)):
+            if not self._is_unflushed(bases, number):
+                continue
             following = segments[number + 1 :]
             del segments[number + 1 :]  # producers are rebuilt from what comes before
             segment = segments.pop()

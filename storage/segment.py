@@ -326,7 +326,12 @@ class Segment:
         renamed = []
         for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
             path = ref.path + DELETED_SUFFIX
-            self._files.rename(ref.path, path)
+            try:
+                self._files.rename(ref.path, path)
+            except FileNotFoundError:
+                if ref is self.log_ref:
+                    raise
+                continue  # an index that a power cut took
             ref.path = path
             renamed.append(path)
         if self.transaction_index.exists:

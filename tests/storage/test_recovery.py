@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
+from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_loader import StartingPoint
@@ -77,6 +78,36 @@ def test_a_flipped_bit_cuts_there_and_drops_the_segments_behind(tmp_path: Path) 
     assert second.base_offset < recovered.log_end_offset < log.segments[2].base_offset
     names = os.listdir(recovered.directory)
     assert not [name for name in names if name.startswith(file_name(log.segments[2].base_offset, ""))]
+
+
+def spoil(log: Log, number: int) -> None:
+    """A segment loses its index and its snapshot, and has noise from its second batch on."""
+    segment = log.segments[number]
+    second_batch = segment.position_of(segment.base_offset + 1, segment.size_bytes)
+    os.remove(segment.offset_index.path)
+    path = Path(log.directory) / file_name(segment.base_offset, ".snapshot")
+    path.write_bytes(bytes(path.stat().st_size))
+    with open(segment.log_ref.path, "r+b") as stream:
+        stream.seek(second_batch)
+        stream.write(b"\xc5" * 40)
+
+
+def test_segments_torn_one_after_the_other_are_recovered_in_their_order(tmp_path: Path) -> None:
+    log = fill(tmp_path)
+    close_cleanly(log)
+    for number in (1, 2, 3):
+        spoil(log, number)
+    recovered = open_log(tmp_path, SMALL, CRASHED)
+    assert recovered.log_end_offset == log.segments[1].base_offset + 1
+    assert [offset for offset, _ in records_from(recovered)] == list(range(recovered.log_end_offset))
+
+
+def test_a_torn_segment_without_its_index_drops_the_segments_behind(tmp_path: Path) -> None:
+    log = fill(tmp_path)
+    close_cleanly(log)
+    spoil(log, 1)
+    recovered = open_log(tmp_path, SMALL, CRASHED)
+    assert recovered.log_end_offset == log.segments[1].base_offset + 1
 
 
 def test_what_is_before_the_recovery_point_is_not_read(tmp_path: Path) -> None:
