@@ -10,5 +10,5 @@ SECONDS_FOR_A_ROUND = 60
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     seconds = SECONDS_FOR_A_START + SECONDS_FOR_A_ROUND * config.getoption("--kill-rounds")
     for item in items:
-        if "crash" in item.path.parts:
+        if item.path.parent.name == "crash":
             item.add_marker(pytest.mark.timeout(seconds))
