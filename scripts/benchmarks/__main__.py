@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.contestants import CONTESTANTS, Contestant, cpu_seconds, resident_mib
-from benchmarks.report import Figures, report
+from benchmarks.machine import moment, others_percent
+from benchmarks.report import OTHER_WORK, Figures, report
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.targets import Target, at_most
 from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
@@ -36,10 +37,11 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
                 workload.prepare(site)
-                before = cpu_seconds(broker.pid)
+                before, used_before = moment(broker.pid), cpu_seconds(broker.pid)
                 found = workload.run(site)
-                found["broker CPU s"] = cpu_seconds(broker.pid) - before
+                found["broker CPU s"] = cpu_seconds(broker.pid) - used_before
                 add(figures, workload.name, contestant, found)
+                add(figures, OTHER_WORK, contestant, {"% of CPU": others_percent(before, moment(broker.pid))})
             add(figures, _MEMORY_AFTER, contestant, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()

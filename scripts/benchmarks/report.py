@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.targets import Target
 
-__all__ = ["Figures", "report"]
+__all__ = ["OTHER_WORK", "Figures", "report"]
+
+OTHER_WORK = "other work on the machine meanwhile"
+"""The row that says how far the others can be trusted."""
+
+_QUIET_PERCENT = 5
 
 Figures = dict[str, dict[str, dict[str, list[float]]]]
 """Row name → contestant → figure name → one value a round."""
@@ -18,7 +23,8 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
         "|---|---|---:|---:|---:|---|---|",
     ]
     outcomes: list[bool] = []
-    for row, by_contestant in figures.items():
+    for row in sorted(figures, key=lambda row: row == OTHER_WORK):  # that one last
+        by_contestant = figures[row]
         wanted = {target.figure: target for target in targets.get(row, ())}
         for name in by_contestant["pybroker"]:
             ours, theirs = (statistics.median(by_contestant[contestant][name]) for contestant in ("pybroker", "kafka"))
@@ -32,6 +38,9 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
                 cells += [str(target), "yes" if outcomes[-1] else "**no**"]
             lines.append(f"| {' | '.join(cells)} |")
     lines += ["", f"{sum(outcomes)} of {len(outcomes)} targets reached."]
+    noise = [value for by_figure in figures.get(OTHER_WORK, {}).values() for value in by_figure["% of CPU"]]
+    if noise and max(noise) > _QUIET_PERCENT:
+        lines.append(f"The machine was not quiet: other work took up to {max(noise):.0f} % of it during a row.")
     return "\n".join(lines)
 
 
