@@ -64,9 +64,16 @@ def _healthcheck(arguments: Sequence[str]) -> int:
     return healthcheck(arguments)
 
 
+def _log(arguments: Sequence[str]) -> int:
+    from .console.log_command import log_command
+
+    return log_command(arguments)
+
+
 # Each imports what it needs when it is run.
 _COMMANDS: Mapping[str, _Command] = {
     "healthcheck": _Command("say whether a broker answers, by the exit code and in one line", _healthcheck),
+    "log": _Command("look into log directories: print what is there, check it, sum it up", _log),
 }
 
 

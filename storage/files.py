@@ -222,6 +222,13 @@ class Files:
             self._open_files.add(file)
         return file
 
+    def open_to_read(self, path: str) -> File:
+        """Open a file that is only looked at: the right to write it is not needed."""
+        file = File(self._descriptor(path, os.O_RDONLY))
+        with self._lock:
+            self._open_files.add(file)
+        return file
+
     def _descriptor(self, path: str, flags: int) -> int:
         """Open a file; where the process or the system has no descriptor left, FileRefs first give up theirs."""
         try:

@@ -88,12 +88,20 @@ def first_offset(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_B
     return offset + shift
 
 
-def check_inner_crcs(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
-    """Checks each message inside a wrapper against its own checksum, as a produce request needs. CorruptRecordError."""
+def message_checksums(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[tuple[int, int]]:
+    """(stored, computed) checksum of each record that `read_messages` yields, in its order."""
+    if not batch.is_compressed:
+        yield batch.crc, batch.compute_crc()
+        return
     inner = memoryview(wrapped_set(batch, max_bytes))
     for position, end in message_bounds(bytes(inner), batch.magic):
-        stored = int.from_bytes(inner[position + 12 : position + 16], "big")
-        if stored != crc32(inner[position + 16 : end]):
+        yield int.from_bytes(inner[position + 12 : position + 16], "big"), crc32(inner[position + 16 : end])
+
+
+def check_inner_crcs(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
+    """Checks each message inside a wrapper against its own checksum, as a produce request needs. CorruptRecordError."""
+    for stored, computed in message_checksums(batch, max_bytes):
+        if stored != computed:
             raise CorruptRecordError(f"A message inside a compressed one is corrupt (stored crc {stored})")
 
 
