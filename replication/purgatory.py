@@ -2,23 +2,25 @@
 
 Everything here is on the loop. An operation is completed exactly once, by what it waits for, by an error that makes
 waiting pointless (leadership lost, partition deleted), or by its deadline. It is watched at the partitions it
-concerns, so an append wakes nobody else, and a partition without waiters costs one truth test. Of many fetches that
-wait for one partition some are woken at once and the others in the loop's next turns: the producer's answer, and
-everybody else's requests, do not wait behind all of them.
+concerns, so an append wakes nobody else, and a partition without waiters costs one truth test.
+
+A fetch that has enough is completed in the loop's next turn, behind all that this turn has read: the producer's answer
+does not wait for it, and what several producers send at the same time is one answer. Of many such fetches a turn
+completes some: everybody else's requests do not wait behind all of them.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections import deque
+from collections.abc import Callable
 
 from ..protocol.errors import ErrorCode
 from .fetch import FetchParams, PartitionFetch
 from .operation_heap import OperationHeap
 from .timer import Timer, TimerLoop
 
-__all__ = ["WOKEN_AT_ONCE", "AppendPurgatory", "DelayedAppend", "DelayedFetch", "FetchPurgatory", "FetchWatchers"]
+__all__ = ["COMPLETED_IN_A_TURN", "AppendPurgatory", "DelayedAppend", "DelayedFetch", "FetchPurgatory", "FetchWatchers"]
 
-WOKEN_AT_ONCE = 32
-"""Fetches completed in one turn of the loop: some 15 microseconds each, so half a millisecond."""
+COMPLETED_IN_A_TURN = 32
+"""Fetches that had enough: some 15 microseconds each, so half a millisecond."""
 
 
 class DelayedAppend:
@@ -89,12 +91,22 @@ class AppendPurgatory:
 class DelayedFetch:
     """A fetch that found less than min bytes. ``available_bytes`` is what its partitions have for it by now."""
 
-    __slots__ = ("_by_partition", "_finish", "_timer", "_watched_at", "available_bytes", "is_completed", "params")
+    __slots__ = (
+        "_by_partition",
+        "_finish",
+        "_timer",
+        "_watched_at",
+        "available_bytes",
+        "is_completed",
+        "is_due",
+        "params",
+    )
 
     def __init__(self, params: FetchParams, timer: "Timer[DelayedFetch]", finish: Callable[[], None]) -> None:
         self.params = params
         self.available_bytes = 0
         self.is_completed = False
+        self.is_due = False
         self._by_partition: dict[PartitionFetch, int] = {}
         self._watched_at: list[FetchWatchers] = []
         self._timer = timer
@@ -139,7 +151,7 @@ class FetchPurgatory:
     def __init__(self, loop: TimerLoop) -> None:
         self._loop = loop
         self._timer: Timer[DelayedFetch] = Timer(loop)
-        self._is_closed = False
+        self._due: deque[DelayedFetch] = deque()
 
     def __len__(self) -> int:
         return len(self._timer)
@@ -152,18 +164,22 @@ class FetchPurgatory:
         self._timer.add(operation, operation.params.max_wait_ms)
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
-        """The partition of ``watchers`` changed: complete the fetches for which that ``is_enough``, soon if not now."""
-        if len(watchers) <= WOKEN_AT_ONCE:
-            _complete(tuple(watchers.items()), is_enough)
-        else:
-            self._wake_in_turns(iter(tuple(watchers.items())), is_enough)
+        """The partition of ``watchers`` changed: the fetches for which that ``is_enough`` are completed soon."""
+        due = self._due
+        was_empty = not due
+        for operation, fetch in watchers.items():
+            if not operation.is_due and is_enough(operation, fetch):
+                operation.is_due = True
+                due.append(operation)
+        if was_empty and due:
+            self._loop.call_soon(self._complete_due)
 
-    def _wake_in_turns(self, waiting: Iterator[tuple[DelayedFetch, PartitionFetch]], is_enough: IsEnough) -> None:
-        """Those who end, or find enough by another change, before it is their turn are passed over."""
-        turn = tuple(islice(waiting, WOKEN_AT_ONCE))
-        if turn and not self._is_closed:
-            _complete(turn, is_enough)
-            self._loop.call_soon(self._wake_in_turns, waiting, is_enough)
+    def _complete_due(self) -> None:
+        due = self._due
+        for _ in range(min(len(due), COMPLETED_IN_A_TURN)):
+            due.popleft().complete()
+        if due:
+            self._loop.call_soon(self._complete_due)
 
     def complete_all(self, watchers: FetchWatchers) -> None:
         """Waiting became pointless: the answers will say why."""
@@ -171,11 +187,5 @@ class FetchPurgatory:
             operation.complete()
 
     def close(self) -> None:
-        self._is_closed = True
+        self._due.clear()
         self._timer.close()
-
-
-def _complete(waiting: tuple[tuple[DelayedFetch, PartitionFetch], ...], is_enough: IsEnough) -> None:
-    for operation, fetch in waiting:
-        if not operation.is_completed and is_enough(operation, fetch):
-            operation.complete()

@@ -93,6 +93,7 @@ async def test_a_parked_fetch_that_is_answered_later_does_not_count_as_a_fetch(r
     remote = partition.leader.replicas[2]
     assert remote.last_fetch_leader_end_offset == 0
     replicas.append()
+    await asyncio.sleep(0)
     assert len(later) == 1
     assert remote.last_fetch_leader_end_offset == 0  # else its next fetch, from 0, would count as all there was
 
@@ -184,6 +185,7 @@ async def test_disjoint_waiters_do_not_disturb_each_other(replicas: Replicas) ->
     for number, each in enumerate(partitions):
         assert [len(later) for later in parked] == [1] * number + [0] * (50 - number)
         replicas.append(topic_partition=each)
+        await asyncio.sleep(0)
     assert [values_in(later[0][0][1].records) for later in parked] == [[b"value"]] * 50
 
 

@@ -11,7 +11,7 @@ from pybroker.replication.fetch import FetchParams, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.operation_heap import OperationHeap
 from pybroker.replication.purgatory import (
-    WOKEN_AT_ONCE,
+    COMPLETED_IN_A_TURN,
     AppendPurgatory,
     DelayedAppend,
     DelayedFetch,
@@ -173,6 +173,11 @@ class ParkedFetches:
         return fetch
 
     def data_arrives(self, topic: str, size_bytes: int) -> None:
+        """And the loop takes a turn."""
+        self.data_is_written(topic, size_bytes)
+        self.timers.turn()
+
+    def data_is_written(self, topic: str, size_bytes: int) -> None:
         self.purgatory.wake(self.watchers[topic], lambda operation, fetch: operation.note_available(fetch, size_bytes))
 
 
@@ -242,37 +247,49 @@ def test_a_finished_fetch_may_park_another_while_it_is_woken() -> None:
     assert len(parked.watchers["a"]) == 1
 
 
-def test_many_fetches_are_woken_in_turns_and_in_their_order() -> None:
+def test_who_writes_does_not_wait_for_those_who_read() -> None:
     parked = ParkedFetches()
-    names = [str(number) for number in range(2 * WOKEN_AT_ONCE + 5)]
+    parked.park("f", "ab")
+    parked.data_is_written("a", 1)
+    parked.data_is_written("a", 2)
+    parked.data_is_written("b", 1)
+    assert parked.ended == []
+    parked.timers.turn()
+    assert parked.ended == ["f"]
+
+
+def test_many_fetches_are_completed_in_turns_and_in_their_order() -> None:
+    parked = ParkedFetches()
+    names = [str(number) for number in range(2 * COMPLETED_IN_A_TURN + 5)]
     for name in names:
         parked.park(name, "a")
     parked.data_arrives("a", 1)
-    assert parked.ended == names[:WOKEN_AT_ONCE]
-    parked.timers.advance(0)
+    assert parked.ended == names[:COMPLETED_IN_A_TURN]
+    parked.timers.turn()
+    assert parked.ended == names[: 2 * COMPLETED_IN_A_TURN]
+    parked.timers.turn()
     assert parked.ended == names
     assert (parked.timers.pending, len(parked.watchers["a"])) == (1, 0)  # the timer of the fetches, which moves lazily
 
 
 def test_who_ends_before_it_is_his_turn_is_passed_over_and_who_wants_more_stays() -> None:
     parked = ParkedFetches()
-    for number in range(WOKEN_AT_ONCE):
+    for number in range(COMPLETED_IN_A_TURN):
         parked.park(str(number), "a")
-    parked.park("of both", "ab")
+    of_both = parked.park("of both", "ab")
     parked.park("wants more", "a", min_bytes=100)
     parked.park("of a", "a")
     parked.data_arrives("a", 1)
+    of_both.complete()
     parked.data_arrives("b", 1)
-    parked.timers.advance(0)
-    assert parked.ended[WOKEN_AT_ONCE:] == ["of both", "of a"]
+    assert parked.ended[COMPLETED_IN_A_TURN:] == ["of both", "of a"]
     assert len(parked.watchers["a"]) == 1
 
 
 def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
     parked = ParkedFetches()
-    for number in range(WOKEN_AT_ONCE + 1):
-        parked.park(str(number), "a")
-    parked.data_arrives("a", 1)
+    parked.park("f", "a")
+    parked.data_is_written("a", 1)
     parked.purgatory.close()
-    parked.timers.advance(0)
-    assert len(parked.ended) == WOKEN_AT_ONCE
+    parked.timers.turn()
+    assert parked.ended == []

@@ -37,6 +37,14 @@ class VirtualTimers:
     def pending(self) -> int:
         return sum(not timer[2].is_cancelled for timer in self._timers)
 
+    def turn(self) -> None:
+        """One turn of the loop: what is due now runs, what it asks for in turn does not."""
+        last = self._count
+        while self._timers and self._timers[0][0] <= self._now_s and self._timers[0][1] <= last:
+            _, _, handle, callback, args = heappop(self._timers)
+            if not handle.is_cancelled:
+                callback(*args)
+
     def advance(self, milliseconds: float) -> None:
         """Let this time pass, and run what comes due in it, each at its own time."""
         until = self._now_s + milliseconds / 1000

@@ -122,6 +122,11 @@ class Consumer:
         return len(batch)
 
 
+async def next_turn() -> None:
+    """A fetch that has enough is answered in the loop's next turn."""
+    await asyncio.sleep(0)
+
+
 def received(answer: object, version: int) -> FetchResponse:
     assert isinstance(answer, FetchResponse), answer
     parts = [part.read() if isinstance(part, FileRegion) else bytes(part) for part in encode_parts(answer, version)]  # type: ignore[arg-type]
@@ -229,9 +234,19 @@ async def test_a_fetch_at_the_end_waits_for_the_next_append(consumer: Consumer) 
     waiting = consumer.send(1, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"b")
-    assert waiting.done()
+    assert not waiting.done()  # the producer is answered first
+    await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"b"]]
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
+    waiting = consumer.send(0, max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    consumer.produce(b"a")
+    consumer.produce(b"b")
+    await next_turn()
+    assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b"]]
 
 
 async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:
@@ -239,8 +254,10 @@ async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:
     waiting = consumer.send(0, max_wait_ms=60_000, min_bytes=3 * size)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"b")
+    await next_turn()
     assert not waiting.done()
     consumer.produce(b"c")
+    await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b", b"c"]]
 
 
@@ -276,6 +293,7 @@ async def test_a_parked_fetch_ends_when_the_segment_it_waits_in_is_closed(tmp_pa
     waiting = consumer.send(0, max_wait_ms=60_000, min_bytes=10_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"b" * 150)
+    await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"a" * 150]]
     replicas.close()
 
@@ -296,6 +314,7 @@ async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> 
     waiting = consumer.send(0, 0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"a")
+    await next_turn()
     codes = [data.error_code for data in received(waiting.result(), 12).responses[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     only_missing = consumer.partition(0, max_wait_ms=60_000, topic="nowhere")
@@ -331,6 +350,7 @@ async def test_a_fetch_given_up_by_its_connection_harms_nothing(consumer: Consum
     assert isinstance(waiting, asyncio.Future)
     waiting.cancel()
     consumer.produce(b"a")
+    await next_turn()
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
 
 
@@ -355,9 +375,11 @@ async def test_a_follower_waits_for_the_log_and_a_consumer_for_the_high_watermar
     assert isinstance(of_follower, asyncio.Future)
     assert isinstance(of_consumer, asyncio.Future)
     consumer.produce(b"a")
+    await next_turn()
     assert of_follower.done()
     assert not of_consumer.done()
     consumer.send(1, replica_id=2, max_wait_ms=60_000)
+    await next_turn()
     assert of_consumer.done()
 
 
@@ -500,8 +522,10 @@ async def test_an_idle_session_parks_and_wakes_for_its_own_partitions_alone(cons
     waiting = consumer.send(session=(1, 1), max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"x", topic_partition=others)
+    await next_turn()
     assert not waiting.done()
     consumer.produce(b"a")
+    await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"a"]]
 
 
