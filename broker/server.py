@@ -308,7 +308,7 @@ class BrokerServer:
         )
         self._listeners = Listeners(
             self._settings.network_settings(),
-            Dispatcher(table),
+            Dispatcher(table, config.int("pybroker.request.max.elements")),
             clock_ms=environment.clock_ms,
             run_in_worker=self._offload,
         )

@@ -27,6 +27,8 @@ NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _LAST_EPOCH = 2**31 - 1
+DEFAULT_MAX_PARTITIONS = 200_000
+"""Of ``pybroker.fetch.sessions.max.partitions``. A partition takes about 700 bytes."""
 
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 SessionAnswer = tuple[ErrorCode, int, FetchResults]
@@ -171,15 +173,26 @@ class IncrementalContext:
 
 
 class FetchSessions:
-    """The cache of sessions, max.incremental.fetch.session.cache.slots of them.
+    """The cache of sessions, max.incremental.fetch.session.cache.slots of them, with ``max_partitions`` partitions in
+    all: whoever would have more goes without a session, and names every partition in every fetch.
 
     A new session may push out another that (1) was not used for ``eviction_ms``; or (2) belongs to a consumer, when
     the new one is a follower's; or (3) is at least that old and has fewer partitions.
     """
 
-    __slots__ = ("_by_all", "_by_privileged", "_eviction_ms", "_max_entries", "_new_id", "_sessions")
+    __slots__ = ("_by_all", "_by_privileged", "_eviction_ms", "_max_entries", "_max_partitions", "_new_id", "_sessions",
+                 "partition_count")  # fmt: skip
 
-    def __init__(self, max_entries: int, new_id: Callable[[], int], eviction_ms: int = 120_000) -> None:
+    def __init__(
+        self,
+        max_entries: int,
+        new_id: Callable[[], int],
+        eviction_ms: int = 120_000,
+        max_partitions: int = DEFAULT_MAX_PARTITIONS,
+    ) -> None:
+        self._max_partitions = max_partitions
+        self.partition_count = 0
+        """Of all sessions together."""
         self._max_entries = max_entries
         self._new_id = new_id
         self._eviction_ms = eviction_ms
@@ -219,7 +232,12 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted or forgotten:
+            before = len(session.partitions)
             session.update(wanted, forgotten)
+            self.partition_count += len(session.partitions) - before
+            if self.partition_count > self._max_partitions and len(session.partitions) > before:
+                self.remove(session_id)
+                return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:
             self.remove(session_id)
             return SessionlessContext(wanted.values())
@@ -231,6 +249,9 @@ class FetchSessions:
         """Open a session for what was just answered; its id, or NO_SESSION when every slot is worth more."""
         if len(self._sessions) >= self._max_entries and not self._evict_one(is_privileged, len(results), now_ms):
             return NO_SESSION
+        while self.partition_count + len(results) > self._max_partitions:
+            if not self._evict_one(is_privileged, len(results), now_ms):
+                return NO_SESSION
         partitions = {}
         for fetch, result in results:
             fetch.note_answer(result)
@@ -242,6 +263,7 @@ class FetchSessions:
             session_id, partitions, is_privileged=is_privileged, uses_topic_ids=uses_topic_ids, now_ms=now_ms
         )
         self._sessions[session_id] = session
+        self.partition_count += len(partitions)
         self._touch(session, now_ms)
         return session_id
 
@@ -249,6 +271,7 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is None:
             return False
+        self.partition_count -= len(session.partitions)
         _discard(self._by_all, session.evictable_key)
         _discard(self._by_privileged, session.evictable_key)
         return True

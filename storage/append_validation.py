@@ -8,7 +8,7 @@ Magic 0 and 1 become one magic 2 batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..protocol.errors import (
     CorruptRecordError,
@@ -29,9 +29,8 @@ from ..protocol.records.batch import (
     set_partition_leader_epoch,
 )
 from ..protocol.records.builder import build_batch
-from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Codec, codec_of
+from ..protocol.records.compression import Codec, codec_of
 from ..protocol.records.message_set import check_inner_crcs
-from ..protocol.records.record import read_records
 from ..protocol.records.walk import Record
 from .errors import InvalidRecordsError, InvalidTimestampsError, RecordError
 from .files import Buffer
@@ -39,11 +38,14 @@ from .log_config import LogConfig
 from .prepared_append import PreparedAppend, PreparedBatch, producer_update
 from .producer_state import AppendOrigin
 from .topic_partition import TopicPartition
+from .unpacking import unpack_records
 
 _UNBOUNDED = (1 << 63) - 1
 _LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 _SHOWN_ERRORS = 3
+_MAX_ERRORS = 1000
+"""Errors that are named one by one; a small batch can hold millions of records."""
 
 
 def prepare_leader_append(
@@ -73,7 +75,7 @@ def prepare_leader_append(
         if following is not None and following.end <= size:
             raise InvalidRecordError(f"{topic_partition}: more than one record batch in an append")
         records = memoryview(records)[: batch.end]  # a torn tail is cut off, as Kafka does
-    _check_client_header(batch, topic_partition, origin)
+    _check_client_header(batch, topic_partition, config, origin)
     source = codec_of(batch.attributes)
     target = _target_codec(config, source)
     if source is Codec.NONE and batch.attributes & CONTROL_FLAG:
@@ -147,7 +149,9 @@ def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: Lo
         raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
 
 
-def _check_client_header(batch: RecordBatch, topic_partition: TopicPartition, origin: AppendOrigin) -> None:
+def _check_client_header(
+    batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin
+) -> None:
     """What the header of a magic 2 batch has to say, when it comes from a client."""
     if origin is not AppendOrigin.CLIENT:
         return
@@ -157,7 +161,7 @@ def _check_client_header(batch: RecordBatch, topic_partition: TopicPartition, or
             f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
         )
     # Offsets are given by the count: it must not be one that the bytes cannot hold.
-    room = DEFAULT_MAX_DECOMPRESSED_BYTES if batch.is_compressed else batch.batch_length
+    room = config.max_decompressed_bytes if batch.is_compressed else batch.batch_length
     if count * _LEAST_RECORD_BYTES > room:
         raise InvalidRecordError(f"{topic_partition}: {count} records in a batch of {batch.size_bytes} bytes")
     if batch.attributes & CONTROL_FLAG:
@@ -188,18 +192,18 @@ def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: 
     """Walk the records of a batch; return their greatest timestamp. Raises with all that is wrong with them."""
     errors = _RecordErrors(topic_partition, config, now_ms)
     max_timestamp = NO_TIMESTAMP
-    for record in _records_of(batch):
+    for record in _records_of(batch, config):
         errors.check(batch, record)
         max_timestamp = max(max_timestamp, record.timestamp_ms)
     errors.raise_if_any()
     return max_timestamp
 
 
-def _records_of(batch: RecordBatch) -> Iterator[Record]:
+def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
     """The records of a batch whose checksum is right. Raises InvalidRecordError also for what cannot be unpacked: that
     is how it was sent, and a client would send what is called corrupt again and again."""
     try:
-        yield from read_records(batch)
+        yield from unpack_records(batch, config.max_decompressed_bytes)
     except CorruptRecordError as error:
         raise InvalidRecordError(error.message) from error
 
@@ -213,6 +217,7 @@ class _RecordErrors:
         self._now_ms = now_ms
         self._index = 0
         self._errors: list[RecordError] = []
+        self._error_count = 0
         self._about_timestamps = False
 
     def check(self, batch: RecordBatch, record: Record) -> None:
@@ -221,7 +226,9 @@ class _RecordErrors:
             message = self._timestamp_error(batch, record)
             self._about_timestamps = self._about_timestamps or message is not None
         if message is not None:
-            self._errors.append(RecordError(self._index, message))
+            self._error_count += 1
+            if self._error_count <= _MAX_ERRORS:
+                self._errors.append(RecordError(self._index, message))
         self._index += 1
 
     def _key_error(self, record: Record) -> str | None:
@@ -252,7 +259,7 @@ class _RecordErrors:
             raise InvalidTimestampsError("One or more records have been rejected due to invalid timestamp", errors)
         shown = "; ".join(f"record {error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
         raise InvalidRecordsError(
-            f"One or more records have been rejected due to {len(errors)} record errors in total: {shown}", errors
+            f"One or more records have been rejected due to {self._error_count} record errors in total: {shown}", errors
         )
 
 
@@ -274,9 +281,7 @@ class _Conversion:
 
     def of_batch(self, batch: RecordBatch, target: Codec) -> PreparedAppend:
         """A magic 2 batch in another codec."""
-        records = self._checked(batch)
-        self._errors.raise_if_any()
-        data = self._build(records, target, batch)
+        data = self._build([batch], target, batch)
         prepared = self._prepared(data)
         if batch.producer_id >= 0:
             update = producer_update(RecordBatch(data, 0), self._next_offset)
@@ -299,25 +304,24 @@ class _Conversion:
             raise InvalidRecordError(f"{self._topic_partition}: more than one compressed message in an append")
         if source is Codec.ZSTD:
             raise UnsupportedForMessageFormatError(f"magic {first.magic} has no zstd")
-        converted: list[Record] = []
+        return self._prepared(self._build(batches, _target_codec(self._config, source), None))
+
+    def _checked(self, batches: Iterable[RecordBatch]) -> Iterator[Record]:
+        """The records one by one, with their new offsets, so that they are never all in memory as objects."""
+        offset = self._next_offset
         for batch in batches:
-            if batch.is_compressed:
-                check_inner_crcs(batch)
-            converted.extend(self._checked(batch))
+            if batch.magic < 2 and batch.is_compressed:
+                check_inner_crcs(batch, self._config.max_decompressed_bytes)
+            for record in _records_of(batch, self._config):
+                self._errors.check(batch, record)
+                record.offset = offset
+                offset += 1
+                yield record
         self._errors.raise_if_any()
-        return self._prepared(self._build(converted, _target_codec(self._config, source), None))
 
-    def _checked(self, batch: RecordBatch) -> list[Record]:
-        records = list(_records_of(batch))
-        for record in records:
-            self._errors.check(batch, record)
-        return records
-
-    def _build(self, records: list[Record], codec: Codec, producer: RecordBatch | None) -> bytearray:
-        for offset, record in enumerate(records, self._next_offset):
-            record.offset = offset
+    def _build(self, batches: Iterable[RecordBatch], codec: Codec, producer: RecordBatch | None) -> bytearray:
         data = build_batch(
-            records,
+            self._checked(batches),
             base_offset=self._next_offset,
             codec=codec,
             level=_level(self._config, codec),

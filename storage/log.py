@@ -519,6 +519,7 @@ class Log:
         """Go by other settings from now on; those of the indexes' size hold for new segments."""
         self.config = config
         self.producer_state.expiration_ms = config.producer_id_expiration_ms
+        self.producer_state.max_producers = config.max_producer_ids
         for segment in self.view.segments:
             segment.index_interval_bytes = config.index_interval_bytes
 

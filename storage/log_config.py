@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
+from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 _UNBOUNDED = (1 << 63) - 1
 _DAY_MS = 24 * 3600 * 1000
@@ -36,7 +37,9 @@ class LogConfig:
     message_timestamp_after_max_ms: int = _UNBOUNDED
     max_compaction_lag_ms: int = _UNBOUNDED
     validate_every_record: bool = False
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     producer_id_expiration_ms: int = _DAY_MS
+    max_producer_ids: int = 10_000
 
     @classmethod
     def from_topic_config(cls, topic: TopicConfig, broker: Config | None = None) -> LogConfig:
@@ -63,7 +66,13 @@ class LogConfig:
             message_timestamp_after_max_ms=topic.timestamp_after_max_ms,
             max_compaction_lag_ms=topic.int("max.compaction.lag.ms"),
             validate_every_record=broker is not None and broker.string("pybroker.record.validation") == "full",
+            max_decompressed_bytes=(
+                DEFAULT_MAX_DECOMPRESSED_BYTES
+                if broker is None
+                else broker.int("pybroker.batch.max.decompressed.bytes")
+            ),
             producer_id_expiration_ms=_DAY_MS if broker is None else broker.int("producer.id.expiration.ms"),
+            max_producer_ids=10_000 if broker is None else broker.int("pybroker.producer.ids.max.per.partition"),
         )
 
     @property

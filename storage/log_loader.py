@@ -263,7 +263,7 @@ class _Loader:
 
     def _recover(self, segment: Segment, snapshots: ProducerSnapshots) -> int:
         """Rebuild a segment from its `.log`, given the segments before it; return the bytes cut off at its end."""
-        state = ProducerState(self.topic_partition, self.config.producer_id_expiration_ms)
+        state = self._new_producer_state()
         own_snapshots = ProducerSnapshots(self.files, self.directory, snapshots.offsets)
         start_offset = max(self.start.log_start_offset, 0)
         rebuild_producer_state(state, own_snapshots, self.segments, start_offset, segment.base_offset, self.now_ms)
@@ -341,8 +341,11 @@ class _Loader:
 
     # --- producers ----------------------------------------------------------------------------------------------
 
+    def _new_producer_state(self) -> ProducerState:
+        return ProducerState(self.topic_partition, self.config.producer_id_expiration_ms, self.config.max_producer_ids)
+
     def _load_producers(self, snapshots: ProducerSnapshots, log_start_offset: int, end_offset: int) -> ProducerState:
-        state = ProducerState(self.topic_partition, self.config.producer_id_expiration_ms)
+        state = self._new_producer_state()
         snapshots.remove_stray(segment.base_offset for segment in self.segments)
         rebuild_producer_state(
             state,

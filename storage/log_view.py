@@ -9,13 +9,13 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from ..protocol.errors import OffsetOutOfRangeError
-from ..protocol.records.record import read_records
 from .batch_span import read_batches
 from .files import FileRegion, NotCachedError
 from .producer_state import UnstableOffsets
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
 from .transaction_index import AbortedTransaction
+from .unpacking import unpack_records
 
 
 class LogReadResult(NamedTuple):
@@ -174,7 +174,7 @@ class LogView(NamedTuple):
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp < timestamp:
                 continue
-            for record in read_records(batch):
+            for record in unpack_records(batch):
                 if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
                     return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
         return None
@@ -189,7 +189,7 @@ class LogView(NamedTuple):
         position = segment.offset_index.lookup(largest.offset).position
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp == largest.timestamp:
-                for record in read_records(batch):
+                for record in unpack_records(batch):
                     if record.timestamp_ms == largest.timestamp:
                         return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
         return None

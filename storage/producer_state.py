@@ -28,6 +28,8 @@ from .transaction_index import AbortedTransaction
 logger = logging.getLogger(__name__)
 
 BATCHES_TO_KEEP = 5
+MAX_PRODUCERS = 10_000
+"""Default of ``pybroker.producer.ids.max.per.partition``."""
 NO_OFFSET = -1
 _MAX_SEQUENCE = (1 << 31) - 1
 
@@ -128,9 +130,12 @@ class UnstableOffsets(NamedTuple):
 class ProducerState:
     """All producers of one log. `end_offset` is the offset up to which it reflects the log."""
 
-    def __init__(self, topic_partition: TopicPartition, expiration_ms: int) -> None:
+    def __init__(
+        self, topic_partition: TopicPartition, expiration_ms: int, max_producers: int = MAX_PRODUCERS
+    ) -> None:
         self.topic_partition = topic_partition
         self.expiration_ms = expiration_ms
+        self.max_producers = max_producers
         self.end_offset = 0
         self.producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}  # first offset of an open transaction -> producer id, in order of offsets
@@ -225,6 +230,8 @@ class ProducerState:
         """Note a batch that is in the log. What replication brings is taken as it is: its leader has checked it."""
         entry = self.producers.get(batch.producer_id)
         if entry is None:
+            if len(self.producers) >= self.max_producers:
+                self._forget_some()
             entry = self.producers[batch.producer_id] = ProducerEntry(batch.producer_id)
         entry.set_epoch(batch.producer_epoch)
         delta = batch.last_offset - batch.first_offset
@@ -279,6 +286,16 @@ class ProducerState:
         if len(kept) < len(self._completed):
             self._completed = kept
             self._publish()
+
+    def _forget_some(self) -> None:
+        """Make room: forget a tenth of the producers, those whose last batch lies furthest back in the log.
+
+        By offsets, which are ours: timestamps are the producers' own. Producers with an open transaction stay.
+        """
+        idle = [entry for entry in self.producers.values() if entry.current_txn_first_offset < 0]
+        idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
+        for entry in idle[: max(len(self.producers) - self.max_producers + self.max_producers // 10, 1)]:
+            del self.producers[entry.producer_id]
 
     def remove_expired(self, now_ms: int) -> None:
         """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no transaction open."""

@@ -27,6 +27,10 @@ PLAIN_RESPONSE_HEADER = Struct(">i")  # correlation id
 FLEXIBLE_RESPONSE_HEADER = Struct(">ib")  # correlation id, no tagged fields
 
 
+MAX_REQUEST_ELEMENTS = 100_000
+"""Default of ``pybroker.request.max.elements``."""
+
+
 class Route:
     """What one version of one API is served by."""
 
@@ -46,9 +50,13 @@ def response_header(key: ApiKey, version: int) -> Struct:
 
 
 class Dispatcher:
-    """The network layer's handler. ``handlers`` is the table of APIs; ApiVersions is derived from it."""
+    """The network layer's handler. ``handlers`` is the table of APIs; ApiVersions is derived from it.
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler]) -> None:
+    ``max_elements``: how many elements the arrays of a request may have together.
+    """
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler], max_elements: int = MAX_REQUEST_ELEMENTS) -> None:
+        self._max_elements = max_elements
         self._handlers: dict[ApiKey, Handler] = {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
         self._routes: dict[tuple[int, int], Route] = {}
 
@@ -61,7 +69,9 @@ class Dispatcher:
         if route is None:
             return too_new_api_versions(request)
         try:
-            message, _ = decode_prefix(route.request_type, request.frame, route.version, request.header_size)
+            message, _ = decode_prefix(
+                route.request_type, request.frame, route.version, request.header_size, self._max_elements
+            )
         except DecodeError as error:
             raise CloseConnectionError(
                 f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE

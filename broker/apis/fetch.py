@@ -30,6 +30,7 @@ from ...protocol.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
 from ...replication.fetch_session import FetchContext, FetchSessions
@@ -37,6 +38,7 @@ from ...replication.isolation import Isolation
 from ...replication.partition_set import PartitionSet
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
+from ...storage.unpacking import unpack_records
 from .context import RequestContext
 from .leader_hints import LeaderHints, endpoints_of
 
@@ -46,9 +48,6 @@ _CONSUMER = -1
 _READ_COMMITTED = 1
 _ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _NO_LEADER_EPOCH = -1
-_OFFLOAD_BYTES = 16 * 1024
-"""Down-conversion of more than this goes to the worker pool: it rebuilds every record."""
-
 # Shared by all answers that say nothing here; never changed.
 _NO_DIVERGENCE = EpochEndOffset()
 _NO_LEADER_HINT = LeaderIdAndEpoch()
@@ -65,7 +64,8 @@ class TopicNames(Protocol):
 
 
 class Fetch:
-    """The handler. ``max_bytes``: fetch.max.bytes. ``offload`` runs a function in the worker pool."""
+    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted.
+    ``offload`` runs a function in the worker pool."""
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Fetch:
         hints: LeaderHints,
         *,
         max_bytes: int,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
     ) -> None:
         self._partitions = partitions
@@ -82,6 +83,7 @@ class Fetch:
         self._names = names
         self._hints = hints
         self._max_bytes = max_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._offload = offload
 
     def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
@@ -226,12 +228,10 @@ class Fetch:
 
         def convert() -> FetchResponse:
             for data, region, fetch_offset in conversions:
-                _down_convert(data, region, magic, fetch_offset)
+                _down_convert(data, region, magic, fetch_offset, self._max_decompressed_bytes)
             return response
 
-        if sum(region.size_bytes for _, region, _ in conversions) > _OFFLOAD_BYTES:
-            return self._offload(convert)
-        return convert()
+        return self._offload(convert)  # every record is rebuilt, and few bytes may hold many
 
     def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
         hosted = self._partitions.get(topic_partition) if topic_partition is not None else None
@@ -311,8 +311,11 @@ def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
     data.records = None
 
 
-def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int) -> None:
+def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int) -> None:
     try:
-        data.records = down_convert(region.read(), magic, fetch_offset, region.size_bytes) or OVERFLOW_MESSAGE
+        converted = down_convert(
+            region.read(), magic, fetch_offset, region.size_bytes, max_bytes, records_of=unpack_records
+        )
+        data.records = converted or OVERFLOW_MESSAGE
     except KafkaError as error:
         _replace_by_error(data, error.code)

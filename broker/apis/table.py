@@ -97,14 +97,24 @@ def handlers(
     cluster_id = metadata.identity.cluster_id
     creation = metadata.auto_creation.create if config.boolean("auto.create.topics.enable") else None
     slots = config.int("max.incremental.fetch.session.cache.slots")
-    sessions = FetchSessions(slots, lambda: random.randrange(1, 2**31))
+    sessions = FetchSessions(
+        slots,
+        lambda: random.randrange(1, 2**31),
+        max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
+    )
     tree_offsets = TreeOffsets(metadata.tree)
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     return {
         ApiKey.PRODUCE: Produce(partitions, cache),
         ApiKey.FETCH: Fetch(
-            partitions, sessions, cache, cache, max_bytes=config.int("fetch.max.bytes"), offload=offload
+            partitions,
+            sessions,
+            cache,
+            cache,
+            max_bytes=config.int("fetch.max.bytes"),
+            max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
+            offload=offload,
         ),
         ApiKey.LIST_OFFSETS: ListOffsets(partitions),
         ApiKey.METADATA: Metadata(cache, addresses, cluster_id, creation),

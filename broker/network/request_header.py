@@ -22,6 +22,7 @@ RequestHeader: TypeAlias = tuple[int, int, int, bytearray | None, int]
 _FIXED_SIZE = 8
 _HEADER = Struct(">hhih")
 _MAX_VARINT_BYTES = 5
+_MAX_TAGGED_FIELDS = 1000
 _MAX_REMEMBERED = 4096  # versions are the client's to choose: do not remember whatever it makes up
 
 
@@ -86,7 +87,9 @@ class RequestHeaderParser:
 
 def _skip_tagged_fields(frame: bytearray, position: int) -> int:
     count, position = _unsigned_varint(frame, position)
-    for _ in range(count):  # every round takes two bytes or raises, so a huge count ends with the frame
+    if count > _MAX_TAGGED_FIELDS:  # Kafka's clients send none; a frame has room for millions, and each takes time
+        raise BadRequestHeaderError(f"the header has {count} tagged fields")
+    for _ in range(count):
         _tag, position = _unsigned_varint(frame, position)
         field_size, position = _unsigned_varint(frame, position)
         position += field_size

@@ -54,10 +54,12 @@ class NetworkSettings:
     """``socket.send.buffer.bytes``; -1: the system's."""
     receive_buffer_bytes: int = 102_400
     """``socket.receive.buffer.bytes``; -1: the system's."""
-    backlog: int = 50
-    """``socket.listen.backlog.size``."""
+    backlog: int = 1024
+    """``socket.listen.backlog.size``; 50 in Kafka."""
     max_parked_requests: int = 8
     """Requests of one connection begun and not answered; past that it is not read. Kafka's producers send up to 5."""
+    max_unsent_bytes: int = 256 * 1024 * 1024
+    """``pybroker.unsent.max.bytes``."""
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     @classmethod
@@ -72,6 +74,7 @@ class NetworkSettings:
             send_buffer_bytes=config.int("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
             backlog=config.int("socket.listen.backlog.size"),
+            max_unsent_bytes=config.int("pybroker.unsent.max.bytes"),
             limits=limit_settings(config, resolve),
         )
 

@@ -11,6 +11,12 @@ QUEUED_MAX_REQUEST_BYTES = OwnDefault(
     "one process holds all requests in its memory, so they are bounded",
 )
 
+LISTEN_BACKLOG = OwnDefault(
+    "1024",
+    AppliesWhen.ALWAYS,
+    "connections are accepted by the loop that also serves requests, so more of them wait for their turn",
+)
+
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
@@ -58,7 +64,7 @@ SETTINGS = (
     Setting("socket.connection.setup.timeout.ms", LONG, "10000", None, MEDIUM, READ_ONLY, REPLICATION,
             "First wait for a connection to another broker to be set up."),
     Setting("socket.listen.backlog.size", INT, "50", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
-            "Connections the system keeps waiting until the broker accepts them."),
+            "Connections the system keeps waiting until the broker accepts them.", own_default=LISTEN_BACKLOG),
     Setting("socket.receive.buffer.bytes", INT, "102400", None, HIGH, READ_ONLY, ACTED_ON,
             "The system's receive buffer of each connection (SO_RCVBUF); -1 leaves it to the system."),
     Setting("socket.request.max.bytes", INT, "104857600", at_least(1), HIGH, READ_ONLY, ACTED_ON,

@@ -2,7 +2,7 @@
 
 The generated function is straight-line code for exactly one version. For ProduceRequest 9 it begins like this:
 
-    def decode(buffer, position, limit):
+    def decode(buffer, position, limit, budget):
         message_1 = new(ProduceRequest)
         message_1.unknown_tags = None
         length_2 = buffer[position]                     # most lengths are one byte; the rest is a call
@@ -12,6 +12,8 @@ The generated function is straight-line code for exactly one version. For Produc
         message_1.acks, message_1.timeout_ms, count_5 = unpack_hiB(buffer, position)
         position += 7
         if (count_5 - 1) * 3 > limit - position: raise DecodeError(...)
+        budget -= count_5
+        if budget < 0: raise DecodeError(...)
 
 - Neighbouring fixed-width fields, the length in front of a string and the first byte of a varint are read by one
   `struct` call, straight into the attributes (`_Run`).
@@ -19,6 +21,8 @@ The generated function is straight-line code for exactly one version. For Produc
 - Reading fixed widths past the end is noticed by `struct` and by indexing, whose errors `decode` turns into
   DecodeError; slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when
   that many elements of the smallest size cannot follow. Hence memory stays within a constant factor of the input.
+- That factor is large, and so is the time that handlers take: ``budget`` counts the elements of all arrays down,
+  however they are nested.
 """
 
 import struct
@@ -35,8 +39,8 @@ from .varint import read_uvarint, read_uvarint_tail
 from .wire import UUID16, Message
 
 MessageT = TypeVar("MessageT", bound=Message)
-Decoder = Callable[[memoryview, int, int], tuple[Message, int]]
-"""(buffer, position, limit) → (message, position behind it); raises what `_MALFORMED` lists."""
+Decoder = Callable[[memoryview, int, int, int], tuple[Message, int]]
+"""(buffer, position, limit, most elements) → (message, position behind it); raises what `_MALFORMED` lists."""
 
 _MALFORMED = (DecodeError, struct.error, IndexError, UnicodeDecodeError)
 
@@ -58,16 +62,23 @@ def decode(
 
 
 def decode_prefix(
-    message_type: type[MessageT], buffer: bytes | bytearray | memoryview, version: int, offset: int = 0
+    message_type: type[MessageT],
+    buffer: bytes | bytearray | memoryview,
+    version: int,
+    offset: int = 0,
+    max_elements: int = MAX_ELEMENTS,
 ) -> tuple[MessageT, int]:
-    """Decode a message at ``offset`` that may be followed by something else; returns it and the offset behind it."""
+    """Decode a message at ``offset`` that may be followed by something else; returns it and the offset behind it.
+
+    DecodeError also when its arrays have more than ``max_elements`` elements together.
+    """
     try:
         read = _decoders[message_type][version]
     except KeyError:
         read = decoder(message_type, version)
     view = buffer if type(buffer) is memoryview else memoryview(buffer)
     try:
-        return cast("tuple[MessageT, int]", read(view, offset, len(view)))
+        return cast("tuple[MessageT, int]", read(view, offset, len(view), max_elements))
     except _MALFORMED as error:
         raise DecodeError(f"{message_type.__name__} v{version}: {_reason(error)}") from error
 
@@ -96,7 +107,7 @@ def shortage(path: str, length: int, left: int) -> DecodeError:
 
 
 def too_many(path: str, count: int) -> DecodeError:
-    return DecodeError(f"{path} has {count} elements, and {MAX_ELEMENTS} are the most that is taken")
+    return DecodeError(f"{path} has {count} elements, with which the message has more than are taken")
 
 
 def forbidden_null(path: str) -> DecodeError:
@@ -205,7 +216,7 @@ class _Compiler:
 
     def compile(self) -> Decoder:
         name = self._message_type.__name__
-        with self._writer.block("def decode(buffer, position, limit):"):
+        with self._writer.block("def decode(buffer, position, limit, budget):"):
             message = self._struct(self._message_type, "")
             self._run.flush()
             self._writer.line(f"return {message}, position")
@@ -319,12 +330,16 @@ class _Compiler:
             needed = count if smallest == 1 else f"{count} * {smallest}"
             with self._writer.block(f"if {needed} > limit - position:"):
                 self._writer.line(f"raise shortage({path!r}, {count}, limit - position)")
+            self._spend(count, path)
             if isinstance(array.element, Fixed):
                 self._fixed_elements(array.element, target, count)
             else:
-                with self._writer.block(f"if {count} > {MAX_ELEMENTS}:"):
-                    self._writer.line(f"raise too_many({path!r}, {count})")
                 self._elements(array.element, target, count, path, flexible)
+
+    def _spend(self, count: str, path: str) -> None:
+        self._writer.line(f"budget -= {count}")
+        with self._writer.block("if budget < 0:"):
+            self._writer.line(f"raise too_many({path!r}, {count})")
 
     def _fixed_elements(self, element: Fixed[Any], target: str, count: str) -> None:
         end = self._writer.fresh("end")
@@ -377,6 +392,7 @@ class _Compiler:
             writer.line(f"{variable}.unknown_tags = None")
         known = [field for field in schema.fields if field.tag is not None]
         with writer.block("else:"):
+            self._spend(count, f"{path}tagged fields")
             if not known:
                 unknown = f"{variable}.unknown_tags"
                 writer.line(f"{unknown}, position = read_unknown_tags(buffer, position, {count}, limit)")

@@ -22,12 +22,17 @@ MAX_STRING_BYTES = 0x7FFF
 
 
 def decode(
-    message_type: type[MessageT], buffer: bytes | bytearray | memoryview, version: int, offset: int = 0
+    message_type: type[MessageT],
+    buffer: bytes | bytearray | memoryview,
+    version: int,
+    offset: int = 0,
+    max_elements: int = MAX_ELEMENTS,
 ) -> MessageT:
     """What `codec.decode` does."""
     if version not in message_type.MESSAGE.versions:
         raise DecodeError(f"{message_type.__name__} has no version {version}")
-    reader = _Reader(memoryview(buffer)[offset:], version, version in message_type.MESSAGE.flexible)
+    budget = _Budget(max_elements)
+    reader = _Reader(memoryview(buffer)[offset:], version, version in message_type.MESSAGE.flexible, budget)
     message = reader.struct(message_type)
     if reader.left:
         raise DecodeError(f"{reader.left} bytes are left over")
@@ -44,8 +49,21 @@ def encode(message: Message, version: int) -> bytes:
     return bytes(writer.out)
 
 
+class _Budget:
+    """Elements that a message may still have; one for the message and all that is nested in it."""
+
+    def __init__(self, max_elements: int) -> None:
+        self._left = max_elements
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise DecodeError("the message has more elements than are taken")
+
+
 class _Reader:
-    def __init__(self, view: memoryview, version: int, flexible: bool) -> None:
+    def __init__(self, view: memoryview, version: int, flexible: bool, budget: _Budget) -> None:
+        self._budget = budget
         self._view = view
         self._position = 0
         self._version = version
@@ -94,7 +112,9 @@ class _Reader:
     def tags(self, result: Struct) -> None:
         known = {field.tag: field for field in result.SCHEMA.fields if field.tag is not None}
         unknown = {}
-        for _ in range(self.uvarint()):
+        tag_count = self.uvarint()
+        self._budget.spend(tag_count)
+        for _ in range(tag_count):
             tag, size = self.uvarint(), self.uvarint()
             field = known.get(tag)
             if field is None:
@@ -102,7 +122,7 @@ class _Reader:
                 continue
             if self._version not in field.versions:
                 raise DecodeError(f"tag {tag} does not exist in version {self._version}")
-            inner = _Reader(self.take(size), self._version, self._flexible)
+            inner = _Reader(self.take(size), self._version, self._flexible, self._budget)
             setattr(result, field.name, inner.field(field, flexible=True, in_tag=True))
             if inner.left:
                 raise DecodeError(f"tag {tag} is longer than its field")
@@ -153,8 +173,7 @@ class _Reader:
             return None
         if count * max(1, minimal_size(element, self._version, flexible)) > self.left:
             raise DecodeError(f"{count} elements cannot be in {self.left} bytes")
-        if count > MAX_ELEMENTS and not isinstance(element, Fixed):
-            raise DecodeError(f"{count} elements are more than is taken")
+        self._budget.spend(count)
         values = [self.value(element, flexible) for _ in range(count)]
         if None in values:
             raise DecodeError("an element must not be null")

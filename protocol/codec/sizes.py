@@ -2,10 +2,9 @@
 
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, StructSchema, Text, WireType
 
-MAX_ELEMENTS = 100_000
-"""Structs or texts in one array of a message. A few bytes on the wire are an object here, and a handler's time: no
-honest request names more topics (or partitions of one topic, or groups) than this at once. Plain numbers are not
-bounded."""
+MAX_ELEMENTS = 10_000_000
+"""Elements of all arrays (and unknown tagged fields) of a message together, where the caller says nothing else. A few
+bytes on the wire are an object here, and a handler's time, so whoever decodes what strangers send says less."""
 
 
 def minimal_struct_size(struct: StructSchema, version: int, message_is_flexible: bool) -> int:

@@ -1,6 +1,6 @@
 """Between message formats: up to magic 2 when an old client produces, down to 0 or 1 when an old one fetches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..errors import InvalidRecordError, InvalidTimestampError, UnsupportedCompressionTypeError
 from .batch import CODEC_MASK, NO_TIMESTAMP, RecordBatch, TimestampType, check_header, iter_batches
@@ -13,6 +13,12 @@ from .walk import Record
 
 RecordRule = Callable[[RecordBatch, int, Record], None]
 """Looks at a record (its batch, its number in it from 0, itself) and raises what is wrong with it."""
+
+RecordReader = Callable[[RecordBatch, int], Iterable[Record]]
+"""`read_records`, or what does the same within bounds of its own."""
+
+_RECORD_OBJECT_BYTES = 250
+"""What a small record takes as an object, about."""
 
 OVERFLOW_MESSAGE = b"\xff" * 8 + b"\0\0\0\x3d"
 """Head of a message that never comes: what Kafka answers when down-conversion left nothing of what was read, so that
@@ -100,12 +106,13 @@ def down_convert(
     first_offset: int,
     max_output_bytes: int | None = None,
     max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    records_of: RecordReader = read_records,
 ) -> bytes:
     """The batches read for a fetch from `first_offset` on, as a consumer gets them that knows no magic over `to_magic`.
 
     Batches of that magic or less stay as they are; of others, headers and control batches are dropped, and of an
     uncompressed batch what comes before `first_offset` (a compressed one keeps it: consumers skip it themselves).
-    `max_output_bytes` stops behind the last batch that fits, but not before the first. The result may be empty
+    `records_of` reads a batch. `max_output_bytes` stops behind the last batch that fits, but not before the first. The result may be empty
     although there was something to read: see OVERFLOW_MESSAGE.
 
     Raises UnsupportedCompressionTypeError when a zstd batch is the first to convert; a later one ends the result before
@@ -123,7 +130,7 @@ def down_convert(
             raise UnsupportedCompressionTypeError("Down-conversion of zstandard-compressed batches is not supported")
         piece: bytes | memoryview = batch.view()
         if batch.magic > to_magic:
-            piece = _down_convert_batch(batch, to_magic, first_offset, max_bytes)
+            piece = _down_convert_batch(batch, to_magic, first_offset, max_bytes, records_of)
         if pieces and max_output_bytes is not None and size + len(piece) > max_output_bytes:
             break
         if piece:
@@ -132,8 +139,12 @@ def down_convert(
     return b"".join(pieces)
 
 
-def _down_convert_batch(batch: RecordBatch, to_magic: int, first_offset: int, max_bytes: int) -> bytes:
-    records = list(read_records(batch, max_bytes))
+def _down_convert_batch(
+    batch: RecordBatch, to_magic: int, first_offset: int, max_bytes: int, records_of: RecordReader
+) -> bytes:
+    if batch.record_count * _RECORD_OBJECT_BYTES > max_bytes:  # they have to be in memory all at once
+        raise InvalidRecordError(f"A batch of {batch.record_count} records has too many for a conversion")
+    records = list(records_of(batch, max_bytes))
     if not batch.is_compressed:
         records = [record for record in records if record.offset >= first_offset]
     is_log_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME

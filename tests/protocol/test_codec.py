@@ -17,7 +17,6 @@ from pybroker.protocol.codec import (
     encode_parts,
     interpreter,
 )
-from pybroker.protocol.codec.sizes import MAX_ELEMENTS
 from pybroker.protocol.errors import ErrorCode, KafkaError
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse, SupportedFeatureKey
 from pybroker.protocol.messages.consumer_offsets import ConsumerGroupMemberMetadataValue
@@ -164,15 +163,31 @@ class TestLengths:
         refuses(ProduceRequest, 0, head + b"\x7f\xff\xff\xff" + bytes(23), "2147483647")
         refuses(ProduceRequest, 9, b"\0" + head + b"\xff\xff\xff\xff\x07" + bytes(23), "2147483646")
 
-    @pytest.mark.parametrize(("count", "is_taken"), [(MAX_ELEMENTS, True), (MAX_ELEMENTS + 1, False)])
-    def test_more_elements_than_any_honest_request_has_are_refused(self, count: int, is_taken: bool) -> None:
-        body = count.to_bytes(4, "big") + b"\x00\x00" * count
-        for decoded_by in (decode, interpreter.decode):
-            if is_taken:
-                assert len(decoded_by(MetadataRequest, body, 1).topics or ()) == count
-            else:
-                with pytest.raises(DecodeError):
-                    decoded_by(MetadataRequest, body, 1)
+    @pytest.mark.parametrize(
+        ("request_type", "version", "body", "elements"),
+        [
+            (MetadataRequest, 1, struct.pack(">i", 50) + b"\x00\x00" * 50, 50),
+            # Two topics of three partitions each, and one that the session is to forget, of four.
+            (
+                FetchRequest,
+                7,
+                struct.pack(">iiiibiii", -1, 0, 0, 0, 0, 0, 0, 2)
+                + (struct.pack(">hi", 0, 3) + bytes(24) * 3) * 2
+                + struct.pack(">ihi", 1, 0, 4)
+                + bytes(16),
+                13,
+            ),
+            (MetadataRequest, 12, b"\x01\0\0\x03" + b"\x63\0" + b"\x64\0" + b"\x65\0", 3),
+        ],
+        ids=["one array", "arrays in arrays, of numbers too", "tagged fields"],
+    )
+    def test_all_elements_of_a_message_count_however_they_are_nested(
+        self, request_type: type[Message], version: int, body: bytes, elements: int
+    ) -> None:
+        for decoded_by in (decode_prefix, interpreter.decode):
+            decoded_by(request_type, body, version, max_elements=elements)
+            with pytest.raises(DecodeError):
+                decoded_by(request_type, body, version, max_elements=elements - 1)
 
     def test_a_count_of_numbers_is_checked_as_well(self) -> None:
         refuses(ConsumerGroupMemberMetadataValue, 0, b"\0" * 3 + b"\x7f")
@@ -341,7 +356,8 @@ class TestTaggedFields:
         refuses(HeartbeatRequest, 4, frame[:-1] + b"\x01\x09\x05abc", "tagged field 9")
 
     def test_a_count_of_tags_without_tags_is_refused(self) -> None:
-        refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\xff\xff\xff\xff\x07", "too early")
+        refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\xff\xff\xff\xff\x07", "tagged fields")
+        refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\x07", "too early")
 
     def test_a_tag_before_its_version_is_refused(self) -> None:
         # Fetch 12 knows the cluster id (tag 0) but not yet the replica state (tag 1), which came with 15.

@@ -67,7 +67,8 @@ FIXED = b"\x00\x03\x00\x01\x00\x00\x00\x07"
         (FIXED + b"\x00\x01a", "past the end"),  # no tagged fields at all
         (FIXED + b"\x00\x01a\x01\x05\x03ab", "tagged field"),
         (FIXED + b"\x00\x01a\x01\x05\xff\xff\xff\xff\x0f", "tagged field"),
-        (FIXED + b"\x00\x01a\xff\xff\xff\xff\x0f\x00\x00", "past the end"),
+        (FIXED + b"\x00\x01a\x05\x00\x00", "past the end"),
+        (FIXED + b"\x00\x01a\xe9\x07" + b"\x01\x00" * 1001, "1001 tagged fields"),
         (FIXED + b"\x00\x01a\x80\x80\x80\x80\x80\x00", "varint"),
     ],
 )

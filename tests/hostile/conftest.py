@@ -1,0 +1,25 @@
+"""Attacks on a real broker process, beside a client that behaves and must not notice."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.arena import Arena, arena
+
+__all__: list[str] = []
+
+OpenArena = Callable[..., Arena]
+
+
+@pytest.fixture
+def open_arena(tmp_path: Path) -> Iterator[OpenArena]:
+    """``open_arena({setting: value})``: a broker of the test's own."""
+    with ExitStack() as stack:
+        yield lambda settings=None: stack.enter_context(arena(tmp_path, settings))
+
+
+@pytest.fixture
+def field(open_arena: OpenArena) -> Arena:
+    """A broker with default settings."""
+    return open_arena()

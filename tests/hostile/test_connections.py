@@ -1,0 +1,28 @@
+"""Connections opened and dropped by the thousand."""
+
+import pytest
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.arena import Arena, frame_of
+
+AT_REST_MIB = 64
+
+
+@pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_connections_opened_and_dropped_leave_nothing(field: Arena, count: int) -> None:
+    for _ in range(count):
+        field.drop(field.connect())
+    field.recovers(lines=0, mib=AT_REST_MIB)
+
+
+@pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_connections_held_open_cost_little_each(field: Arena, count: int) -> None:
+    for _ in range(count):
+        field.connect()
+    field.until(lambda: field.sockets_of_attackers == count)
+    field.recovers(lines=0, mib=AT_REST_MIB + count * 6 / 1024)
+
+
+def test_connections_dropped_with_a_reset_in_the_middle_of_an_answer_leave_nothing(field: Arena) -> None:
+    for _ in range(1000):
+        field.drop(field.throw(frame_of(MetadataRequest(topics=None), 12) * 20))
+    field.recovers(lines=0, mib=AT_REST_MIB)

@@ -1,0 +1,78 @@
+"""Bytes that are no requests: half a frame and silence, sizes that are lies, noise, headers with nonsense behind them."""
+
+import struct
+
+import pytest
+from pybroker.protocol.apis import API_SPECS
+from pybroker.protocol.messages.fetch import FetchRequest
+from pybroker.protocol.messages.metadata import MetadataRequest
+from pybroker.protocol.messages.produce import ProduceRequest
+from support.arena import Arena, framed, header_of
+
+AT_REST_MIB = 64
+"""A broker that does next to nothing has about 40 MiB; the rest is room for what other Pythons and libraries take."""
+
+
+def test_half_a_frame_and_silence_holds_what_came_and_no_more(field: Arena) -> None:
+    for _ in range(500):
+        field.throw(struct.pack(">i", 100_000_000) + bytes(100))
+    field.until(lambda: field.sockets_of_attackers == 500)
+    # Of the 100 MB that each promises 128 KiB are set aside.
+    field.recovers(lines=0, mib=AT_REST_MIB + 500 / 8)
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 104_857_601, 0, -1, -(2**31)])
+def test_an_impossible_size_closes_its_connection_and_is_told_once(field: Arena, size: int) -> None:
+    for _ in range(300):
+        field.is_hung_up(field.throw(struct.pack(">i", size) + b"\0" * 20))
+    field.recovers(lines=1, mib=AT_REST_MIB)
+    assert "socket.request.max.bytes" in field.complaints()[0]
+
+
+def test_random_bytes_are_told_of_once_a_kind(field: Arena) -> None:
+    for _ in range(1000):
+        peer = field.throw(field.dice.randbytes(field.dice.randrange(1, 3000)))
+        field.drop(peer)
+    # A size that is none, a header that is none, a body that is none, an API that is not served.
+    field.recovers(lines=4, mib=AT_REST_MIB)
+
+
+def test_valid_headers_with_random_bodies_reach_every_api_and_harm_nobody(field: Arena) -> None:
+    for spec in API_SPECS.values():
+        for version in range(spec.min_version, spec.max_version + 1):
+            head = header_of(spec.request_type(), version)
+            for size in (0, 3, 40, 900):
+                field.drop(field.throw(framed(head + field.dice.randbytes(size))))
+    # Some of the bodies are requests, by chance: for topics to be made, say.
+    field.recovers(lines=6, mib=AT_REST_MIB, files=1000)
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**31 - 2, 100_000_000, -2])
+@pytest.mark.parametrize(
+    ("request_type", "version", "before"),
+    [
+        (MetadataRequest, 1, b""),
+        (ProduceRequest, 3, b"\xff\xff" + struct.pack(">hi", -1, 1000)),
+        (FetchRequest, 4, struct.pack(">iiiib", -1, 500, 1, 1000, 0)),
+    ],
+    ids=["metadata", "produce", "fetch"],
+)
+def test_an_array_said_to_be_huge_costs_nothing(
+    field: Arena, request_type: type[MetadataRequest], version: int, before: bytes, count: int
+) -> None:
+    content = header_of(request_type, version) + before + struct.pack(">i", count) + bytes(30)
+    for _ in range(100):
+        field.is_hung_up(field.throw(framed(content)))
+    field.recovers(lines=1, mib=AT_REST_MIB)
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**28])
+def test_a_compact_array_said_to_be_huge_costs_nothing(field: Arena, count: int) -> None:
+    varint = b""
+    while count > 0x7F:
+        varint += bytes([count & 0x7F | 0x80])
+        count >>= 7
+    content = header_of(MetadataRequest, 12) + varint + bytes([count]) + bytes(30)
+    for _ in range(100):
+        field.is_hung_up(field.throw(framed(content)))
+    field.recovers(lines=1, mib=AT_REST_MIB)

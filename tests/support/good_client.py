@@ -1,0 +1,125 @@
+"""A client that behaves: it produces a batch, reads it back and compares, over and over, whatever others do meanwhile."""
+
+import threading
+import time
+from types import TracebackType
+
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pybroker.protocol.records.batch import RecordBatch, check_header
+from pybroker.protocol.records.record import Record, build_batch, read_records
+
+from .wire_client import WireClient
+
+__all__ = ["GoodClient", "create_topic", "produce_request"]
+
+
+def produce_request(topic: str, records: bytes | memoryview, *, acks: int = -1, partition: int = 0) -> ProduceRequest:
+    data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=partition, records=records)])
+    return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[data])
+
+
+def create_topic(client: WireClient, name: str, partition_count: int = 1) -> None:
+    """The topic has leaders when this returns."""
+    topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1)
+    (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
+    assert result.error_code == ErrorCode.NONE, result
+
+
+class GoodClient:
+    """In a thread of its own, on two connections. ``served`` counts the requests answered as they should be."""
+
+    def __init__(self, bootstrap_servers: str, topic: str = "good") -> None:
+        self._topic = topic
+        self._connection = WireClient(bootstrap_servers)
+        self._newcomers = bootstrap_servers
+        self._offset = 0
+        self.served = 0
+        self.latencies_s: list[float] = []
+        self.failure: BaseException | None = None
+        self._progress = threading.Condition()
+        self._stopping = False
+        create_topic(self._connection, topic)
+        self._thread = threading.Thread(target=self._run, name="good client", daemon=True)
+
+    def __enter__(self) -> "GoodClient":
+        self._thread.start()
+        self.is_served()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping = True
+        self._thread.join()
+        self._connection.close()
+
+    def is_served(self, times: int = 3) -> None:
+        """Wait until it was served so many times more; raises what went wrong for it."""
+        with self._progress:
+            goal = self.served + 3 * times
+            while self.served < goal:
+                if self.failure is not None:
+                    raise self.failure
+                self._progress.wait()
+
+    def newcomer_is_served(self) -> None:
+        """Somebody who connects only now gets an answer, too."""
+        with WireClient(self._newcomers) as newcomer:
+            request = MetadataRequest(topics=[MetadataRequestTopic(name=self._topic)])
+            assert newcomer.ask(request, 12).topics[0].error_code == ErrorCode.NONE
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._round()
+        except BaseException as error:
+            with self._progress:
+                self.failure = error
+                self._progress.notify_all()
+
+    def _round(self) -> None:
+        value = f"record {self._offset}".encode()
+        self._produce(value)
+        self._consume(value)
+        topics = self._timed(MetadataRequest(topics=[MetadataRequestTopic(name=self._topic)]), 12).topics
+        self._expect(topics[0].error_code == ErrorCode.NONE, topics)
+        self._offset += 1
+
+    def _produce(self, value: bytes) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        batch = build_batch([Record(0, now_ms, b"key", value)])
+        answer = self._timed(produce_request(self._topic, batch), 9)
+        (partition,) = answer.responses[0].partition_responses
+        self._expect((partition.error_code, partition.base_offset) == (ErrorCode.NONE, self._offset), partition)
+
+    def _consume(self, value: bytes) -> None:
+        wanted = FetchPartition(partition=0, fetch_offset=self._offset, partition_max_bytes=1_048_576)
+        topic = FetchTopic(topic=self._topic, partitions=[wanted])
+        request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=1_048_576, session_epoch=-1, topics=[topic])
+        (partition,) = self._timed(request, 12).responses[0].partitions
+        self._expect(partition.error_code == ErrorCode.NONE and bool(partition.records), partition)
+        (record,) = _records(partition.records)
+        self._expect((record.offset, record.value) == (self._offset, value), record)
+
+    def _timed(self, request: object, version: int) -> object:
+        started = time.perf_counter()
+        answer = self._connection.ask(request, version)  # type: ignore[arg-type]
+        self.latencies_s.append(time.perf_counter() - started)
+        return answer
+
+    def _expect(self, is_right: bool, answer: object) -> None:
+        if not is_right:
+            raise AssertionError(f"the good client was answered wrongly at offset {self._offset}: {answer}")
+        with self._progress:
+            self.served += 1
+            self._progress.notify_all()
+
+
+def _records(data: bytes | memoryview) -> list[Record]:
+    batch: RecordBatch = check_header(data, 0, len(data))
+    assert batch.is_valid_crc()
+    return list(read_records(batch))

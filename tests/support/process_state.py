@@ -1,0 +1,50 @@
+"""What Linux says of a process: its memory, its descriptors, its processor time."""
+
+import contextlib
+import os
+from pathlib import Path
+
+__all__ = ["cpu_seconds", "descriptor_count", "forget_peak", "peak_mib", "resident_mib", "socket_count"]
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def descriptor_count(pid: int) -> int:
+    """Open files and sockets."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def socket_count(pid: int) -> int:
+    """Open sockets, those that listen among them."""
+    count = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+    return count
+
+
+def resident_mib(pid: int) -> float:
+    return _status_mib(pid, "VmRSS")
+
+
+def peak_mib(pid: int) -> float:
+    """The most memory it had since its start, or since ``forget_peak``."""
+    return _status_mib(pid, "VmHWM")
+
+
+def forget_peak(pid: int) -> None:
+    """Measure ``peak_mib`` from here on."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all its threads, in user and kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+
+def _status_mib(pid: int, name: str) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError(f"the process {pid} has no {name}")
