@@ -1,17 +1,21 @@
-"""The log: one line an event, to standard error."""
+"""The log: one line an event, to standard error, and never a flood of lines that are alike."""
 
 import logging
 import sys
 
+_LONGEST_LINE = 4096
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class OneLine(logging.Formatter):
-    """Keeps an event to its line whatever a client put into a name; only tracebacks take more lines."""
+    """Keeps an event to its line, and the line to a length, whatever a client put into a name; only tracebacks take
+    more lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """The line without its traceback, control characters written as escapes."""
         line = super().formatMessage(record)
+        if len(line) > _LONGEST_LINE:
+            line = f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE} more characters)"
         if line.isprintable():
             return line
         return "".join(
@@ -19,10 +23,40 @@ class OneLine(logging.Formatter):
         )
 
 
+class FloodGate(logging.Filter):
+    """Lets through ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
+
+    Somebody who joins ten thousand groups, or makes a request fail over and over, must not fill the disk with it. The
+    first line of that place afterwards tells how many were left out.
+    """
+
+    def __init__(self, burst: int = 100, period_s: float = 10.0) -> None:
+        super().__init__()
+        self._burst = burst
+        self._period_s = period_s
+        self._places: dict[tuple[str, int], list[float]] = {}  # when the period began, lines in it, lines left out
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written."""
+        place = (record.pathname, record.lineno)
+        counts = self._places.setdefault(place, [record.created, 0, 0])
+        if not 0 <= record.created - counts[0] < self._period_s:
+            left_out = int(counts[2])
+            counts[:] = [record.created, 0, 0]
+            if left_out:
+                record.msg = f"{record.getMessage()} ({left_out} more lines like this were left out before it)"
+                record.args = None
+        counts[1] += 1
+        is_let_through = counts[1] <= self._burst
+        counts[2] += not is_let_through
+        return is_let_through
+
+
 def log_to_stderr(level: str) -> None:
     """Send events of at least this level (``INFO``) to standard error, and nowhere else."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(_FORMAT))
+    handler.addFilter(FloodGate())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

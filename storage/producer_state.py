@@ -130,9 +130,7 @@ class UnstableOffsets(NamedTuple):
 class ProducerState:
     """All producers of one log. `end_offset` is the offset up to which it reflects the log."""
 
-    def __init__(
-        self, topic_partition: TopicPartition, expiration_ms: int, max_producers: int = MAX_PRODUCERS
-    ) -> None:
+    def __init__(self, topic_partition: TopicPartition, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
         self.topic_partition = topic_partition
         self.expiration_ms = expiration_ms
         self.max_producers = max_producers

@@ -1,8 +1,8 @@
 """Reading the records of batches that may be bombs: a megabyte that unpacks to gigabytes, or to millions of records.
 
-A batch that unpacks to no more than ``SMALL_BYTES`` is read where it stands. Any other is one of those that are read one
-at a time: one is under way, a few wait, and further ones are refused until later, so that they can neither fill the
-memory nor keep every worker. Whoever walks records gives the interpreter away now and then: the loop must not wait.
+A batch that unpacks to no more than ``SMALL_BYTES`` is read where it stands. All others are read one at a time: one is
+under way, a few wait, and further ones are refused until later, so that they can neither fill the memory nor keep every
+worker. Whoever walks records gives the interpreter away now and then: the loop must not wait.
 
 None of this is for the event loop's thread.
 """

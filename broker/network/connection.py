@@ -23,7 +23,7 @@ from typing import Protocol, cast
 from .frame_reader import FrameReader, FrameSizeError
 from .loop_resources import LoopResources
 from .region_sender import RegionSender
-from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
+from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request, bytes_in
 from .request_header import BadRequestHeaderError
 from .response_writer import ResponseWriter
 from .strangers import Offence, recognise
@@ -35,6 +35,11 @@ logger = logging.getLogger(__name__)
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
+_FETCH = 1
+_SMALL_FETCH = 4096
+_DECODED_RATIO = 20
+"""A long poll lets go of its frame, but is kept decoded: one of many partitions counts as memory, too, with so many
+bytes for each that came. Small ones do not. What other requests keep while they are parked, groups count."""
 
 
 class Hold(IntFlag):
@@ -81,16 +86,18 @@ class ParkedRequest:
 class KeptFrame:
     """Bytes of a request that count until its handler needs them no more."""
 
-    __slots__ = ("_connection", "_size_bytes")
+    __slots__ = ("_connection", "_requests", "_size_bytes")
 
-    def __init__(self, connection: "Connection", size_bytes: int) -> None:
+    def __init__(self, connection: "Connection", size_bytes: int, requests: int) -> None:
         self._connection: Connection | None = connection
         self._size_bytes = size_bytes
+        self._requests = requests
+        connection.count_memory(size_bytes, requests)
 
     def release(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.count_memory(-self._size_bytes, -1)
+            connection.count_memory(-self._size_bytes, -self._requests)
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -168,6 +175,7 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self._writer.pause()
         self._hold(_WRITING)
+        self._count_unsent()
 
     def resume_writing(self) -> None:
         # Not at once: we may close the transport then, and asyncio's does not expect that from within this call.
@@ -187,12 +195,14 @@ class Connection(asyncio.BufferedProtocol):
             self.count_memory(-self._half_frame_bytes, 0)
             self._half_frame_bytes = 0
         resources.memory.forget(self)
+        resources.unsent.forget(self)
         self._reader.abandon()
         self._owner.disconnected(self)
 
     def _write_on(self) -> None:
         if not self._lost:
             self._resources.idle.touch(self)
+            self._resources.unsent.forget(self)
             self._writer.resume()
 
     # --- what the rooms around it call
@@ -247,6 +257,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def close_for_memory(self) -> None:
         self._warn(Offence.SILENCE, "silent in the middle of a request while queued.max.request.bytes is reached")
+        self.abort()
+
+    def close_as_slow(self) -> None:
+        self._warn(Offence.SLOW_READER, "it does not read its answers while pybroker.unsent.max.bytes is reached")
         self.abort()
 
     def finish(self) -> None:
@@ -313,11 +327,12 @@ class Connection(asyncio.BufferedProtocol):
     def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
         parked = ParkedRequest()
         kept = None
+        size = len(request.frame)
         if request.api_key == _PRODUCE:
-            size = len(request.frame)
-            kept = KeptFrame(self, size)
+            kept = KeptFrame(self, size, 1)
             request.on_release(kept.release)
-            self.count_memory(size, 1)
+        elif request.api_key == _FETCH and size > _SMALL_FETCH:
+            kept = KeptFrame(self, size * _DECODED_RATIO, 0)
         future: asyncio.Future[list[ReplyPart] | None]
         if asyncio.isfuture(reply):
             future = reply
@@ -358,6 +373,8 @@ class Connection(asyncio.BufferedProtocol):
         self._resources.idle.touch(self)
         if self._parked and self._parked[0] is parked:
             self._send_ready()
+        if self._writer.transport_is_full():
+            self._count_unsent()
 
     def _drop_behind(self, parked: ParkedRequest) -> None:
         """What was asked after a request that ends the connection gets no answer."""
@@ -380,6 +397,12 @@ class Connection(asyncio.BufferedProtocol):
             self._let_go(_PARKED)
         if self._held & _CLOSING:
             self._maybe_close()
+
+    def _count_unsent(self) -> None:
+        """Answers that wait for the peer to read: in the transport, and behind those. Regions of files take nothing."""
+        unsent = self._transport.get_write_buffer_size()
+        unsent += sum(bytes_in(parked.parts) for parked in self._parked if parked.parts)
+        self._resources.unsent.hold(self, unsent)
 
     # --- reading or not
 

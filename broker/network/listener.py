@@ -11,6 +11,7 @@ from typing import Any
 from .bound_sockets import open_servers
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
+from .descriptors import leaves_descriptors
 from .errors import BindError
 from .loop_resources import LoopResources
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
@@ -183,6 +184,8 @@ class Listeners:
         self._connections[connection] = None
         if self._closing:
             connection.abort()
+        elif not leaves_descriptors(transport):
+            self._refuse(connection, "hardly any more files may be open (ulimit -n), and log files need some")
         elif not self._try_to_admit(connection):
             if len(self._waiting) < self._settings.backlog:
                 self._waiting.append(connection)

@@ -13,6 +13,7 @@ from .request_memory import RequestMemory
 from .settings import NetworkSettings
 from .spent_frames import SpentFrames
 from .strangers import OffenderLog
+from .unsent_memory import UnsentMemory
 
 __all__ = ["LoopResources"]
 
@@ -44,6 +45,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
+        self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()

@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 from .strangers import Offence
 
-__all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "Region", "Reply", "ReplyPart", "Request"]
+__all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "Region", "Reply", "ReplyPart", "Request", "bytes_in"]
 
 
 class Region(Protocol):
@@ -154,6 +154,11 @@ Handler: TypeAlias = Callable[[Request], Reply]
 A list at once is the fast path. A coroutine is started as a task before the next request of its connection is handed
 over; what must happen in order has to happen before its first real suspension.
 """
+
+
+def bytes_in(parts: Sequence[ReplyPart]) -> int:
+    """Those of ``parts`` that are in memory."""
+    return sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
 
 
 def size_of(parts: Sequence[ReplyPart]) -> int:

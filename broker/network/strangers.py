@@ -35,6 +35,7 @@ class Offence(Enum):
     UNDECODABLE = auto()
     REFUSED_REQUEST = auto()
     SILENCE = auto()
+    SLOW_READER = auto()
     TOO_MANY = auto()
 
 

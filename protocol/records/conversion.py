@@ -112,7 +112,9 @@ def down_convert(
 
     Batches of that magic or less stay as they are; of others, headers and control batches are dropped, and of an
     uncompressed batch what comes before `first_offset` (a compressed one keeps it: consumers skip it themselves).
-    `records_of` reads a batch. `max_output_bytes` stops behind the last batch that fits, but not before the first. The result may be empty
+    `records_of` reads a batch.
+
+    `max_output_bytes` stops behind the last batch that fits, but not before the first. The result may be empty
     although there was something to read: see OVERFLOW_MESSAGE.
 
     Raises UnsupportedCompressionTypeError when a zstd batch is the first to convert; a later one ends the result before

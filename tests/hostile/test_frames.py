@@ -1,4 +1,4 @@
-"""Bytes that are no requests: half a frame and silence, sizes that are lies, noise, headers with nonsense behind them."""
+"""Bytes that are no requests: half a frame and silence, lies about sizes, noise, headers with nonsense behind them."""
 
 import struct
 

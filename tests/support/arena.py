@@ -1,4 +1,4 @@
-"""A broker process under attack, a good client that goes on being served, and what must hold when the attack is over."""
+"""A broker under attack, a good client that goes on being served, and what must hold when the attack is over."""
 
 import contextlib
 import random

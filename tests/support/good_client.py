@@ -1,4 +1,4 @@
-"""A client that behaves: it produces a batch, reads it back and compares, over and over, whatever others do meanwhile."""
+"""A client that behaves: it produces a record, reads it back and compares, over and over, whatever others do."""
 
 import threading
 import time

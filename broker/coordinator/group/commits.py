@@ -9,6 +9,7 @@ from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
+from .memory import GROUP_BYTES
 from .offset_batch import TransactionalProducer
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from .ports import AppendOutcome
@@ -67,6 +68,9 @@ class Commits:
         if error is ErrorCode.NONE and group is None:
             if request.generation_id >= 0:
                 error = ErrorCode.ILLEGAL_GENERATION
+            elif not self._registry.has_room_for(GROUP_BYTES, self._now_ms()):
+                logger.warning("group %s: no room for it, pybroker.groups.max.bytes is reached", request.group_id)
+                error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             else:
                 group = self._registry.get_or_create(request.group_id, self._now_ms())
         if group is not None and error is ErrorCode.NONE:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from ....protocol.errors import ErrorCode
 from ....storage.topic_partition import TopicPartition
 from .member import JoinReply, Member, MemberProtocol, Timer
+from .memory import GROUP_BYTES, PENDING_BYTES, GroupMemory, member_bytes, protocols_bytes
 from .offsets import CommitRecord, GroupOffsets
 from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
 from .states import GroupState, IllegalGroupTransitionError, may_move
@@ -36,11 +37,13 @@ class Group:
         "join_timer",
         "leader_id",
         "members",
+        "memory",
         "offsets",
         "pending_members",
         "pending_sync",
         "protocol_name",
         "protocol_type",
+        "size_bytes",
         "state",
         "state_timestamp_ms",
         "static_members",
@@ -75,6 +78,10 @@ class Group:
         self.sync_timer: Timer | None = None
         self.storing_generation: int | None = None
         """The generation whose assignment is being written: its leader's repeated SyncGroup starts no second write."""
+        self.size_bytes = GROUP_BYTES + 2 * len(group_id)
+        """What it takes in memory, about, but for its offsets."""
+        self.memory: GroupMemory | None = None
+        """The account that ``size_bytes`` is part of, while the group is in a registry."""
         self._awaiting_join = 0
         self._supporters: Counter[str] = Counter()
 
@@ -91,6 +98,16 @@ class Group:
             raise IllegalGroupTransitionError(f"group {self.group_id}: {self.state.value} to {target.value}")
         self.state = target
         self.state_timestamp_ms = now_ms
+
+    @property
+    def is_unused(self) -> bool:
+        """Nothing of it was ever stored, and nobody is about to join."""
+        return (
+            self.state is GroupState.EMPTY
+            and self.generation_id == 0
+            and not self.pending_members
+            and self.offsets.is_empty()
+        )
 
     @property
     def is_dead(self) -> bool:
@@ -124,6 +141,7 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self._grow(member_bytes(member) + protocols_bytes(member.protocols))
         self._supporters.update({protocol.name for protocol in member.protocols})
         self._set_join_reply(member, reply)
         self.forget_pending(member.member_id)
@@ -132,6 +150,7 @@ class Group:
         """Take out a member (or an id that was only handed out). The member that joined first among the rest leads."""
         member = self.members.pop(member_id, None)
         if member is not None:
+            self._grow(-member_bytes(member) - protocols_bytes(member.protocols))
             self._drop_support(member)
             self._set_join_reply(member, None)
             if member.group_instance_id is not None:
@@ -152,6 +171,7 @@ class Group:
     ) -> None:
         """A member joins again. A JoinGroup of it still parked is an older attempt whose client gave up waiting."""
         self._drop_support(member)
+        self._grow(protocols_bytes(protocols) - protocols_bytes(member.protocols))
         member.protocols = protocols
         self._supporters.update({protocol.name for protocol in protocols})
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -163,7 +183,9 @@ class Group:
         member = self.members.pop(old_member_id)
         self.answer_join(member, JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_member_id))
         member.answer_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
+        before = member_bytes(member)
         member.member_id = new_member_id
+        self._grow(member_bytes(member) - before)
         self.members[new_member_id] = member
         self.static_members[instance_id] = new_member_id
         if self.leader_id == old_member_id:
@@ -173,12 +195,18 @@ class Group:
             self.pending_sync[new_member_id] = None
         return member
 
+    def remember_pending(self, member_id: str, timer: Timer) -> None:
+        """An id is handed out; ``timer`` takes it back."""
+        self.pending_members[member_id] = timer
+        self._grow(PENDING_BYTES + len(member_id))
+
     def forget_pending(self, member_id: str) -> bool:
         """An id handed out is used, given up or too old; whether it was known."""
         timer = self.pending_members.pop(member_id, None)
         if timer is None:
             return False
         timer.cancel()
+        self._grow(-PENDING_BYTES - len(member_id))
         return True
 
     def member_error(self, member_id: str, instance_id: str | None) -> ErrorCode:
@@ -333,6 +361,11 @@ class Group:
             protocol_name or "",
             tuple(member.summary(protocol_name) for member in self.members.values()),
         )
+
+    def _grow(self, size_bytes: int) -> None:
+        self.size_bytes += size_bytes
+        if self.memory is not None:
+            self.memory.used_bytes += size_bytes
 
     def _set_join_reply(self, member: Member, reply: JoinReply | None) -> None:
         self._awaiting_join += (reply is not None) - (member.join_reply is not None)

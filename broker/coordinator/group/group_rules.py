@@ -29,7 +29,7 @@ class GroupRules:
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
     ) -> None:
-        registry = GroupRegistry(partition_count)
+        registry = GroupRegistry(partition_count, settings.max_bytes)
         group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)

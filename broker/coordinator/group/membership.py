@@ -7,6 +7,7 @@ from ....protocol.errors import ErrorCode
 from .group import Group
 from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
 from .member import JoinReply, SyncReply
+from .memory import GROUP_BYTES, protocols_bytes
 from .rebalance import Rebalances
 from .registry import GroupRegistry
 from .results import JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
@@ -43,6 +44,9 @@ class Membership:
         error = self._registry.check(request.group_id)
         if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
             error = ErrorCode.INVALID_SESSION_TIMEOUT
+        if error is ErrorCode.NONE and not self._has_room_for(request):
+            logger.warning("group %s: no room for a member, pybroker.groups.max.bytes is reached", request.group_id)
+            error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
             return
@@ -123,6 +127,10 @@ class Membership:
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return ErrorCode.NONE  # it may well be a member: do not alarm it while we read
         return ErrorCode.UNKNOWN_MEMBER_ID if error is ErrorCode.NONE else error
+
+    def _has_room_for(self, request: JoinRequest) -> bool:
+        size_bytes = GROUP_BYTES + protocols_bytes(request.protocols)
+        return self._registry.has_room_for(size_bytes, self._now_ms())
 
     def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:
         return self._settings.min_session_timeout_ms <= timeout_ms <= self._settings.max_session_timeout_ms

@@ -207,7 +207,7 @@ class Rebalances:
 
     def remember_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:
         """An id was handed out; a rebalance waits for its owner, who has ``timeout_ms`` to come back (KIP-394)."""
-        group.pending_members[member_id] = self._call_later(timeout_ms, self.remove_pending, group, member_id)
+        group.remember_pending(member_id, self._call_later(timeout_ms, self.remove_pending, group, member_id))
 
     def remove_pending(self, group: Group, member_id: str) -> None:
         """The owner of an id that was handed out does not come any more."""

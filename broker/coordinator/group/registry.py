@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterable
 
 from ....protocol.errors import ErrorCode
 from .group import Group
+from .memory import GroupMemory
 from .partitioning import partition_for_key
+
+DEFAULT_MAX_BYTES = 128 * 1024 * 1024
+"""Of ``pybroker.groups.max.bytes``."""
+_SWEEP_INTERVAL_MS = 1_000
 
 __all__ = ["GroupRegistry"]
 
@@ -15,8 +20,10 @@ class GroupRegistry:
     A partition's coordinator epoch is its leader epoch: what an older leadership asks for is ignored.
     """
 
-    def __init__(self, partition_count: Callable[[], int]) -> None:
+    def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._partition_count = partition_count
+        self.memory = GroupMemory(max_bytes)
+        self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
         # Not asked of ``partition_for`` again: the topic may grow, and then a group's name leads to another partition.
@@ -67,6 +74,8 @@ class GroupRegistry:
     def _add(self, group: Group, partition: int) -> None:
         self._groups[group.group_id] = group
         self._partitions[group.group_id] = partition
+        group.memory = self.memory
+        self.memory.used_bytes += group.size_bytes
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
 
     def remove(self, group: Group) -> None:
@@ -74,6 +83,7 @@ class GroupRegistry:
         if self._groups.pop(group.group_id, None) is not None:
             partition = self._partitions.pop(group.group_id)
             del self._groups_by_partition[partition][group.group_id]
+            self._settle(group)
 
     def groups(self) -> Iterable[Group]:
         """All groups; a snapshot, so that they may be removed meanwhile."""
@@ -82,6 +92,21 @@ class GroupRegistry:
     def groups_in(self, partition: int) -> Iterable[Group]:
         """The groups of one partition; a snapshot."""
         return list(self._groups_by_partition.get(partition, {}).values())
+
+    def has_room_for(self, size_bytes: int, now_ms: int) -> bool:
+        """Whether members or groups of that size may come in. Groups that nobody uses make room for them."""
+        if self.memory.has_room_for(size_bytes):
+            return True
+        if abs(now_ms - self._swept_ms) >= _SWEEP_INTERVAL_MS:  # it looks at every group
+            self._swept_ms = now_ms
+            for group in self.groups():
+                if group.is_unused:
+                    self.remove(group)
+        return self.memory.has_room_for(size_bytes)
+
+    def _settle(self, group: Group) -> None:
+        group.memory = None
+        self.memory.used_bytes -= group.size_bytes
 
     # -- partitions
 
@@ -123,6 +148,7 @@ class GroupRegistry:
         for group in groups:
             del self._groups[group.group_id]
             del self._partitions[group.group_id]
+            self._settle(group)
         return groups
 
     @property

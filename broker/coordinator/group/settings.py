@@ -9,7 +9,10 @@ __all__ = ["GroupSettings"]
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Limits and delays under Kafka's names (``group.min.session.timeout.ms`` …), with its defaults."""
+    """Limits and delays under Kafka's names (``group.min.session.timeout.ms`` …), with its defaults.
+
+    ``max_bytes`` is ``pybroker.groups.max.bytes``.
+    """
 
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
@@ -19,6 +22,7 @@ class GroupSettings:
     retention_ms: int = 7 * 24 * 3_600_000
     retention_check_interval_ms: int = 600_000
     compression_codec: int = 0
+    max_bytes: int = 128 * 1024 * 1024
 
     @classmethod
     def from_config(cls, config: Config) -> "GroupSettings":
@@ -27,6 +31,7 @@ class GroupSettings:
             min_session_timeout_ms=config.int("group.min.session.timeout.ms"),
             max_session_timeout_ms=config.int("group.max.session.timeout.ms"),
             max_size=config.int("group.max.size"),
+            max_bytes=config.int("pybroker.groups.max.bytes"),
             initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
             metadata_max_bytes=config.int("offset.metadata.max.bytes"),
             retention_ms=config.int("offsets.retention.minutes") * 60_000,

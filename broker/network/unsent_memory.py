@@ -1,0 +1,38 @@
+"""What answers take whose clients do not read them (``pybroker.unsent.max.bytes``; Kafka bounds it by its heap).
+
+A connection that is not read from takes no further request, so each holds a few answers at most; but there may be ten
+thousand such connections. Over the limit, those go whose reader stands still for longest.
+"""
+
+from collections import OrderedDict
+from typing import Protocol
+
+__all__ = ["SlowReader", "UnsentMemory"]
+
+
+class SlowReader(Protocol):
+    """A connection, as seen from here."""
+
+    def close_as_slow(self) -> None: ...
+
+
+class UnsentMemory:
+    """The account. Only connections whose socket is full are in it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.used_bytes = 0
+        self._readers: OrderedDict[SlowReader, int] = OrderedDict()  # stuck for longest first
+
+    def hold(self, reader: SlowReader, size_bytes: int) -> None:
+        """So much is kept for it now; the connections stuck for longest may have to go for that."""
+        self.used_bytes += size_bytes - self._readers.get(reader, 0)
+        self._readers[reader] = size_bytes
+        while self.used_bytes > self.max_bytes and self._readers:
+            slowest, held = self._readers.popitem(last=False)
+            self.used_bytes -= held
+            slowest.close_as_slow()
+
+    def forget(self, reader: SlowReader) -> None:
+        """It reads again, or is gone."""
+        self.used_bytes -= self._readers.pop(reader, 0)
