@@ -19,6 +19,7 @@ from ..config.config_error import ConfigError
 from ..config.notices import notices
 from ..config.printed_config import printed_config
 from ..config.table import BROKER_SETTINGS
+from .allocator import give_big_blocks_back
 from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .log_lines import log_to_stderr
 from .start_error import StartError
@@ -106,6 +107,7 @@ def _main(arguments: argparse.Namespace, run: Run | None) -> int:
     if arguments.print_config:
         return _print(printed_config(config))
     log_to_stderr(arguments.log_level)
+    give_big_blocks_back()
     for line in notices(config):
         logger.warning("%s", line)
     return (run or _import_broker())(config)

@@ -126,6 +126,8 @@ class TopicAdmin:
                     "Both numPartitions or replicationFactor and replicasAssignments were set."
                     " Both cannot be used at the same time."
                 )
+            if len(topic.assignments) > MAX_NEW_PARTITIONS:
+                raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
             return topic.assignments
         count = topic.partition_count
         if count == USE_DEFAULT:

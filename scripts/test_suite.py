@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPECHECK = ROOT / ".typecheck"
-SLOW_FOLDERS = ("interop", "crash", "load", "fuzz", "cluster", "simulation", "pipeline")
+SLOW_FOLDERS = ("interop", "crash", "hostile", "load", "fuzz", "cluster", "simulation", "pipeline")
 PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
 
 

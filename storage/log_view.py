@@ -160,26 +160,26 @@ class LogView(NamedTuple):
                 break
         return found
 
-    def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
+    def offset_for_timestamp(self, timestamp: int, max_decompressed_bytes: int) -> FoundTimestamp | None:
         """See Log.offset_for_timestamp."""
         for slot, segment in enumerate(self.segments):
             if segment.largest_timestamp() >= timestamp:
-                return self._search_segment(slot, timestamp)
+                return self._search_segment(slot, timestamp, max_decompressed_bytes)
         return None
 
-    def _search_segment(self, slot: int, timestamp: int) -> FoundTimestamp | None:
+    def _search_segment(self, slot: int, timestamp: int, max_decompressed_bytes: int) -> FoundTimestamp | None:
         segment = self.segments[slot]
         first = max(segment.time_index.lookup(timestamp).offset, self.log_start_offset)
         position = segment.offset_index.lookup(first).position
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp < timestamp:
                 continue
-            for record in unpack_records(batch):
+            for record in unpack_records(batch, max_decompressed_bytes):
                 if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
                     return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
         return None
 
-    def offset_of_max_timestamp(self) -> FoundTimestamp | None:
+    def offset_of_max_timestamp(self, max_decompressed_bytes: int) -> FoundTimestamp | None:
         """See Log.offset_of_max_timestamp."""
         slot = max(range(len(self.segments)), key=lambda number: self.segments[number].max_timestamp.timestamp)
         segment = self.segments[slot]
@@ -189,7 +189,7 @@ class LogView(NamedTuple):
         position = segment.offset_index.lookup(largest.offset).position
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp == largest.timestamp:
-                for record in unpack_records(batch):
+                for record in unpack_records(batch, max_decompressed_bytes):
                     if record.timestamp_ms == largest.timestamp:
                         return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
         return None

@@ -20,6 +20,7 @@ from enum import IntFlag
 from functools import partial
 from typing import Protocol, cast
 
+from .absent_peers import has_hung_up
 from .frame_reader import FrameReader, FrameSizeError
 from .loop_resources import LoopResources
 from .region_sender import RegionSender
@@ -63,6 +64,7 @@ class Hold(IntFlag):
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
 _ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _CLOSING = (hold.value for hold in Hold)
+_UNREAD_FOR_LONG = _PARKED | _MEMORY
 
 
 class ConnectionOwner(Protocol):
@@ -196,6 +198,7 @@ class Connection(asyncio.BufferedProtocol):
             self._half_frame_bytes = 0
         resources.memory.forget(self)
         resources.unsent.forget(self)
+        resources.absent.forget(self)
         self._reader.abandon()
         self._owner.disconnected(self)
 
@@ -217,6 +220,11 @@ class Connection(asyncio.BufferedProtocol):
     def is_inside_frame(self) -> bool:
         """It holds memory for a frame that is not complete."""
         return self._reader.held_bytes > 0
+
+    @property
+    def peer_has_hung_up(self) -> bool:
+        """To be asked while it is not read; then nothing else tells."""
+        return has_hung_up(self._transport)
 
     @property
     def is_lost(self) -> bool:
@@ -410,12 +418,16 @@ class Connection(asyncio.BufferedProtocol):
         if not self._held:
             self._transport.pause_reading()
         self._held |= reason
+        if reason & _UNREAD_FOR_LONG:
+            self._resources.absent.watch(self)
 
     def _let_go(self, reasons: int) -> None:
         held = self._held
         if not held & reasons:
             return
         self._held = held & ~reasons
+        if reasons & _UNREAD_FOR_LONG and not self._held & _UNREAD_FOR_LONG:
+            self._resources.absent.forget(self)
         if not self._held:
             self._read_on()
 

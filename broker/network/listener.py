@@ -143,6 +143,7 @@ class Listeners:
             await self.gone()
             timer.cancel()
         self._resources.idle.close()
+        self._resources.absent.close()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
         await self._resources.cancel_tasks()
@@ -161,6 +162,7 @@ class Listeners:
         for connection in self.connections():
             connection.reset()
         self._resources.idle.close()
+        self._resources.absent.close()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
         self._resources.kill_tasks()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from .absent_peers import AbsentPeers
 from .frame_reader import new_shared_buffer
 from .idle_connections import IdleConnections
 from .region_sender import RegionSenderFactory, RunInWorker
@@ -45,6 +46,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
+        self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)

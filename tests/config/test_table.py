@@ -71,7 +71,7 @@ def test_every_setting_has_one_sentence_and_defaults_that_pass_its_own_check(set
         assert setting.support.note
 
 
-def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_to_bound_memory() -> None:
+def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_one_process() -> None:
     different = {
         name: setting.own_default.when for name, setting in BROKER_SETTINGS.items() if setting.own_default is not None
     }
@@ -80,6 +80,7 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_to_bound_me
         "log.dir": AppliesWhen.EMBEDDED_STORE,
         "offsets.topic.replication.factor": AppliesWhen.EMBEDDED_STORE,
         "queued.max.request.bytes": AppliesWhen.ALWAYS,
+        "socket.listen.backlog.size": AppliesWhen.ALWAYS,
         "transaction.state.log.min.isr": AppliesWhen.EMBEDDED_STORE,
         "transaction.state.log.replication.factor": AppliesWhen.EMBEDDED_STORE,
     }

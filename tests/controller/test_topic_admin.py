@@ -89,6 +89,7 @@ async def test_validation_alone_writes_nothing(cluster: Fixture) -> None:
         (NewTopic("t", 0, 1), InvalidPartitionsError),
         (NewTopic("t", -2, 1), InvalidPartitionsError),
         (NewTopic("t", MAX_NEW_PARTITIONS + 1, 1), InvalidPartitionsError),
+        (NewTopic("t", assignments=dict.fromkeys(range(MAX_NEW_PARTITIONS + 1), (1,))), InvalidPartitionsError),
         (NewTopic("t", 1, 3), InvalidReplicationFactorError),
         (NewTopic("t", 1, 0), InvalidReplicationFactorError),
         (NewTopic("t", 1, 1, {0: (1,)}), InvalidRequestError),

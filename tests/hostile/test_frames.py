@@ -47,7 +47,7 @@ def test_valid_headers_with_random_bodies_reach_every_api_and_harm_nobody(field:
     field.recovers(lines=6, mib=AT_REST_MIB, files=1000)
 
 
-@pytest.mark.parametrize("count", [2**31 - 1, 2**31 - 2, 100_000_000, -2])
+@pytest.mark.parametrize("count", [2**31 - 1, 2**31 - 2, 100_000_000])
 @pytest.mark.parametrize(
     ("request_type", "version", "before"),
     [

@@ -3,7 +3,9 @@
 import threading
 import time
 from types import TracebackType
+from typing import Any
 
+from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -105,9 +107,9 @@ class GoodClient:
         (record,) = _records(partition.records)
         self._expect((record.offset, record.value) == (self._offset, value), record)
 
-    def _timed(self, request: object, version: int) -> object:
+    def _timed(self, request: Message, version: int) -> Any:
         started = time.perf_counter()
-        answer = self._connection.ask(request, version)  # type: ignore[arg-type]
+        answer = self._connection.ask(request, version)
         self.latencies_s.append(time.perf_counter() - started)
         return answer
 

@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from collections import deque
 from types import TracebackType
 from typing import Any
 
@@ -19,10 +20,21 @@ class WireClient:
         self._socket = socket.create_connection((host, int(port)))
         self._file = self._socket.makefile("rb")
         self._frames = WireFrames()
+        self._asked: deque[tuple[Message, int]] = deque()
 
     def ask(self, request: Message, version: int) -> Any:
         """The answer to ``request`` in ``version`` of its API."""
+        self.send(request, version)
+        return self.receive()
+
+    def send(self, request: Message, version: int) -> None:
+        """Ask, and do not wait for the answer: `receive` has it, one request at a time."""
         self._socket.sendall(self._frames.request(request, version))
+        self._asked.append((request, version))
+
+    def receive(self) -> Any:
+        """The answer to what was sent."""
+        request, version = self._asked.popleft()
         (size,) = struct.unpack(">i", self._read(4))
         return self._frames.answer(request, version, self._read(size))
 

@@ -128,6 +128,8 @@ async def next_turn() -> None:
 
 
 def received(answer: object, version: int) -> FetchResponse:
+    if isinstance(answer, asyncio.Future):  # converted by a pool, which here has done it at once
+        answer = answer.result()
     assert isinstance(answer, FetchResponse), answer
     parts = [part.read() if isinstance(part, FileRegion) else bytes(part) for part in encode_parts(answer, version)]  # type: ignore[arg-type]
     return decode(FetchResponse, b"".join(parts), version)

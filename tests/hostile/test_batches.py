@@ -1,0 +1,220 @@
+"""Record batches that lie, and batches that unpack to far more than they are."""
+
+import struct
+import time
+import zlib
+
+import cramjam
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pybroker.protocol.records.batch import RecordBatch
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.record import Record, build_batch
+from support.arena import Arena
+from support.good_client import produce_request
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+
+AT_REST_MIB = 64
+UNPACKED_LIMIT = {"pybroker.batch.max.decompressed.bytes": str(16 * 1024 * 1024)}
+UNPACKED_MIB = 4 * 16 + 8 * 6
+"""One batch at the limit with the copies that are made of it, and up to three small ones (of 2 MiB) for each worker."""
+
+
+def create(client: WireClient, name: str, **settings: str) -> None:
+    configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()]
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
+    (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
+    assert result.error_code == ErrorCode.NONE
+
+
+def answer_to(client: WireClient, topic: str, records: bytes) -> ErrorCode:
+    answer = client.ask(produce_request(topic, records), 9)
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+
+def good_batch(count: int = 3) -> bytearray:
+    now_ms = time.time_ns() // 1_000_000
+    return bytearray(build_batch([Record(number, now_ms, b"key", b"value") for number in range(count)]))
+
+
+def with_crc(batch: bytearray) -> bytes:
+    """The checksum made right again."""
+    struct.pack_into(">I", batch, 17, RecordBatch(batch, 0).compute_crc())
+    return bytes(batch)
+
+
+def packed_batch(codec: Codec, payload: bytes, record_count: int) -> bytes:
+    """A batch whose payload is said to hold so many records."""
+    batch = bytearray(build_batch([Record(0, time.time_ns() // 1_000_000, b"key", b"value")]))[:61] + payload
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">h", batch, 21, codec)
+    struct.pack_into(">i", batch, 23, record_count - 1)
+    struct.pack_into(">i", batch, 57, record_count)
+    return with_crc(batch)
+
+
+def gzip_bomb(size: int) -> bytes:
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1024 * 1024)
+    return b"".join(packer.compress(zeros) for _ in range(size // len(zeros))) + packer.flush()
+
+
+def zstd_bomb(size: int) -> bytes:
+    """A frame of run-length blocks: four bytes stand for 128 KiB."""
+    blocks = size // (128 * 1024)
+    head = b"\x28\xb5\x2f\xfd" + b"\x00" + b"\x58"
+    run = (128 * 1024) << 3 | 1 << 1
+    body = b"".join(struct.pack("<I", run | (number == blocks - 1))[:3] + b"\0" for number in range(blocks))
+    return head + body
+
+
+def lz4_bomb(size: int) -> bytes:
+    block = bytes(cramjam.lz4.compress_block(bytes(4 * 1024 * 1024), store_size=False))
+    descriptor = b"\x60\x70"
+    from pybroker.protocol.records.lz4 import _header_checksum
+
+    head = b"\x04\x22\x4d\x18" + descriptor + bytes((_header_checksum(descriptor),))
+    return head + (struct.pack("<I", len(block)) + block) * (size // (4 * 1024 * 1024)) + b"\0\0\0\0"
+
+
+def snappy_bomb(size: int) -> bytes:
+    chunk = bytes(cramjam.snappy.compress_raw(bytes(1024 * 1024)))
+    return b"\x82SNAPPY\x00\0\0\0\1\0\0\0\1" + (struct.pack(">I", len(chunk)) + chunk) * (size // (1024 * 1024))
+
+
+def changed(offset: int, code: str, value: int, *, rightly_summed: bool = True) -> bytes:
+    batch = good_batch()
+    struct.pack_into(f">{code}", batch, offset, value)
+    return with_crc(batch) if rightly_summed else bytes(batch)
+
+
+LIES = {
+    "a count of 0": changed(57, "i", 0),
+    "a count of 2^31-1": changed(57, "i", 2**31 - 1),
+    "a negative count": changed(57, "i", -5),
+    "a count and last offset that fit each other and not the bytes": with_crc(
+        bytearray(changed(57, "i", 1_000_000)[:23] + struct.pack(">i", 999_999) + changed(57, "i", 1_000_000)[27:])
+    ),
+    "a last offset delta that is not the count's": changed(23, "i", 7),
+    "a negative last offset delta": changed(23, "i", -1),
+    "a base offset": changed(0, "q", 2**62),
+    "a length of 2^31-1": changed(8, "i", 2**31 - 1, rightly_summed=False),
+    "a length of 0": changed(8, "i", 0, rightly_summed=False),
+    "a negative length": changed(8, "i", -1, rightly_summed=False),
+    "a wrong crc": changed(17, "I", 1, rightly_summed=False),
+    "an unknown magic": changed(16, "b", 9, rightly_summed=False),
+    "an unknown codec": changed(21, "h", 7),
+    "control records": changed(21, "h", 0x20),
+    "a producer without a sequence": changed(43, "q", 5),
+    "nothing": b"",
+    "a header cut short": bytes(good_batch()[:40]),
+    "two batches": bytes(good_batch() * 2),
+}
+
+
+def test_batches_that_lie_are_refused_and_nothing_of_them_is_kept(field: Arena) -> None:
+    with WireClient(field.servers) as liar:
+        create(liar, "lies")
+        for lie, batch in LIES.items():
+            for _ in range(20):
+                assert answer_to(liar, "lies", batch) is not ErrorCode.NONE, lie
+        assert answer_to(liar, "lies", bytes(good_batch())) is ErrorCode.NONE
+        latest = ListOffsetsPartition(partition_index=0, timestamp=-1)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="lies", partitions=[latest])])
+        assert liar.ask(request, 7).topics[0].partitions[0].offset == 3
+    field.recovers(lines=0, mib=AT_REST_MIB, files=8)
+
+
+BOMBS = {
+    Codec.GZIP: gzip_bomb,
+    Codec.ZSTD: zstd_bomb,
+    Codec.LZ4: lz4_bomb,
+    Codec.SNAPPY: snappy_bomb,
+}
+BOMB_TOPICS = {
+    "compacted": {"cleanup_policy": "compact"},
+    "of another codec": {"compression_type": "uncompressed"},
+    "with bounds of time": {"message_timestamp_before_max_ms": "1000000000"},
+}
+
+
+@pytest.mark.parametrize("codec", BOMBS, ids=lambda codec: codec.name.lower())
+def test_a_bomb_is_refused_wherever_a_batch_is_unpacked(open_arena: OpenArena, codec: Codec) -> None:
+    field = open_arena({**UNPACKED_LIMIT, "pybroker.record.validation": "full", "message.max.bytes": "10000000"})
+    bomb = packed_batch(codec, BOMBS[codec](64 * 1024 * 1024), 1000)
+    with WireClient(field.servers) as bomber:
+        for kind, settings in {"plain": {}, **BOMB_TOPICS}.items():
+            name = kind.replace(" ", "-")
+            create(bomber, name, **settings)
+            for _ in range(5):
+                assert answer_to(bomber, name, bomb) is ErrorCode.INVALID_RECORD, kind
+    field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=40)
+
+
+def test_a_megabyte_that_unpacks_to_ten_gigabytes_is_refused(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.record.validation": "full"})
+    bomb = packed_batch(Codec.ZSTD, zstd_bomb(10 * 1024**3), 1000)
+    assert len(bomb) < 1024 * 1024
+    with WireClient(field.servers) as bomber:
+        create(bomber, "bombed")
+        assert answer_to(bomber, "bombed", bomb) is ErrorCode.INVALID_RECORD
+    # Twice the limit of 256 MiB: what was unpacked, and its copy.
+    field.recovers(lines=0, mib=AT_REST_MIB + 2 * 256, files=8)
+
+
+def test_many_bombs_at_a_time_are_unpacked_one_by_one(open_arena: OpenArena) -> None:
+    field = open_arena({**UNPACKED_LIMIT, "pybroker.record.validation": "full"})
+    bomb = packed_batch(Codec.ZSTD, zstd_bomb(1024**3), 1000)
+    clients = [WireClient(field.servers) for _ in range(16)]
+    for number, client in enumerate(clients):
+        create(client, f"bombed-{number}")
+    for number, client in enumerate(clients):
+        client.send(produce_request(f"bombed-{number}", bomb), 9)
+    codes = {client.receive().responses[0].partition_responses[0].error_code for client in clients}
+    for client in clients:
+        client.close()
+    assert ErrorCode.INVALID_RECORD in codes
+    assert codes <= {ErrorCode.INVALID_RECORD, ErrorCode.REQUEST_TIMED_OUT}
+    field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=100)
+
+
+def test_a_bomb_in_the_log_harms_nobody_who_reads_it_in_an_old_format_or_by_time(open_arena: OpenArena) -> None:
+    field = open_arena(UNPACKED_LIMIT)
+    bomb = packed_batch(Codec.GZIP, gzip_bomb(512 * 1024 * 1024), 1000)  # the header is right, so it is stored
+    with WireClient(field.servers) as reader:
+        create(reader, "mined")
+        assert answer_to(reader, "mined", bomb) is ErrorCode.NONE
+        wanted = FetchTopic(topic="mined", partitions=[FetchPartition(partition=0, partition_max_bytes=10_000_000)])
+        old = reader.ask(FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=10_000_000, topics=[wanted]), 3)
+        assert old.responses[0].partitions[0].error_code != ErrorCode.NONE
+        earliest = ListOffsetsPartition(partition_index=0, timestamp=1)
+        by_time = reader.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(name="mined", partitions=[earliest])]), 7)
+        assert by_time.topics[0].partitions[0].error_code != ErrorCode.NONE
+    field.recovers(lines=2, mib=AT_REST_MIB + UNPACKED_MIB, files=8)
+
+
+def test_of_a_million_bad_records_a_thousand_are_named(open_arena: OpenArena) -> None:
+    field = open_arena({"message.max.bytes": "10000000"})
+    records = bytearray()
+    for number in range(100_000):
+        delta = number << 1
+        varint = bytearray()
+        while delta > 0x7F:
+            varint.append(delta & 0x7F | 0x80)
+            delta >>= 7
+        varint.append(delta)
+        body = b"\x00\x00" + bytes(varint) + b"\x01\x00\x00"
+        records += bytes([len(body) << 1]) + body
+    batch = packed_batch(Codec.GZIP, zlib.compress(bytes(records), wbits=31), 100_000)
+    with WireClient(field.servers) as client:
+        create(client, "compacted", cleanup_policy="compact")
+        (answer,) = client.ask(produce_request("compacted", batch), 9).responses[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert len(answer.record_errors) == 1000
+    assert "100000 record errors" in (answer.error_message or "")
+    field.recovers(lines=0, mib=AT_REST_MIB + 32, files=8)

@@ -1,0 +1,119 @@
+"""Groups joined by thousands who vanish, groups by the thousand, and members that say a great deal of themselves."""
+
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from pybroker.protocol.messages.list_groups import ListGroupsRequest
+from support.arena import Arena, frame_of
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+from .test_frames import AT_REST_MIB
+
+OFFSETS_FILES = 200
+"""Files of the fifty partitions of __consumer_offsets."""
+
+
+def join_request(
+    group: str, *, member_id: str = "", metadata: bytes = b"m", instance: str | None = None, timeout_ms: int = 6_000
+) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=timeout_ms,
+        rebalance_timeout_ms=timeout_ms,
+        member_id=member_id,
+        group_instance_id=instance,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
+    )
+
+
+def make_coordinator(client: WireClient) -> None:
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
+    assert client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE
+
+
+def join(client: WireClient, request: JoinGroupRequest) -> JoinGroupResponse:
+    answer: JoinGroupResponse = client.ask(request, 7)
+    return answer
+
+
+@pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_members_that_take_an_id_and_vanish_are_forgotten(field: Arena, count: int) -> None:
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        field.begin()
+        for _ in range(count):
+            assert join(client, join_request("haunted")).error_code == ErrorCode.MEMBER_ID_REQUIRED
+        # A rebalance waits for ids handed out until their sessions are over; then somebody who is there gets in.
+        member_id = join(client, join_request("haunted", timeout_ms=60_000)).member_id
+        answer = join(client, join_request("haunted", member_id=member_id, timeout_ms=60_000))
+        assert (answer.error_code, len(answer.members)) == (ErrorCode.NONE, 1)
+    assert len(field.lines()) < 300
+    field.recovers(lines=0, mib=AT_REST_MIB + count * 3 / 1024, files=OFFSETS_FILES)
+
+
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_members_that_join_and_hang_up_are_thrown_out(field: Arena, count: int) -> None:
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        field.begin()
+        for number in range(count):
+            peer = field.connect()
+            peer.sendall(frame_of(join_request("crowd", instance=f"ghost {number}"), 7))
+            field.drop(peer)
+            if not number % 250:
+                field.good.is_served(1)
+        answer = join(client, join_request("crowd", instance="alive", timeout_ms=60_000))
+        assert answer.error_code == ErrorCode.NONE
+    assert len(field.lines()) < 600
+    field.recovers(lines=0, mib=AT_REST_MIB + count * 8 / 1024, files=OFFSETS_FILES)
+
+
+def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.groups.max.bytes": str(8 * 1024 * 1024)})
+    codes = []
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        field.begin()
+        for number in range(40):
+            metadata = bytes(1024 * 1024)
+            answer = join(client, join_request(f"group-{number}", instance="talker", metadata=metadata))
+            codes.append(answer.error_code)
+        assert codes[:5] == [ErrorCode.NONE] * 5
+        assert set(codes[8:]) == {ErrorCode.GROUP_MAX_SIZE_REACHED}
+        # Those who are in a group stay in it, and when they are gone there is room again.
+        field.until(lambda: not join(client, join_request("later", instance="modest")).error_code)
+    field.recovers(lines=35, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
+
+
+def test_groups_that_nobody_uses_make_room_for_others(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.groups.max.bytes": str(1024 * 1024), "group.initial.rebalance.delay.ms": "0"})
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        field.begin()
+        refused = 0
+        for number in range(1000):
+            answer = join(client, join_request(f"group-{number}" + "x" * 1000))
+            refused += answer.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+        assert 0 < refused < 1000
+        groups = client.ask(ListGroupsRequest(), 4).groups
+        assert len(groups) <= 400
+        field.until(lambda: not join(client, join_request("honest", instance="here")).error_code)
+    field.recovers(lines=101, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)
+
+
+def test_group_max_size_is_kept(open_arena: OpenArena) -> None:
+    field = open_arena({"group.max.size": "2"})
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        assert join(client, join_request("small", instance="one")).error_code == ErrorCode.NONE
+        second, third = WireClient(field.servers), WireClient(field.servers)
+        second.send(join_request("small", instance="two"), 7)
+        assert join(client, join_request("small", instance="one")).error_code == ErrorCode.NONE
+        assert second.receive().error_code == ErrorCode.NONE
+        assert join(third, join_request("small", instance="three")).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+        second.close()
+        third.close()
+    field.recovers(lines=0, mib=AT_REST_MIB, files=OFFSETS_FILES)

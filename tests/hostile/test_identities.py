@@ -1,0 +1,126 @@
+"""What the broker remembers of new names: producer ids, fetch sessions, topics; and requests of many parts."""
+
+import struct
+import time
+
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pybroker.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.records.record import Record, build_batch
+from support.arena import Arena, frame_of
+from support.good_client import create_topic
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+from .test_batches import answer_to
+from .test_frames import AT_REST_MIB
+
+
+def batch_of(producer_id: int, sequence: int = 0) -> bytes:
+    record = Record(0, time.time_ns() // 1_000_000, None, b"v")
+    return build_batch([record], producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+
+
+def test_producers_with_ever_new_ids_push_out_the_oldest(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.producer.ids.max.per.partition": "100"})
+    with WireClient(field.servers) as client:
+        create_topic(client, "idempotent")
+        for producer_id in range(1000):
+            assert answer_to(client, "idempotent", batch_of(producer_id)) is ErrorCode.NONE
+        wanted = TopicRequest(name="idempotent", partition_indexes=[0])
+        (partition,) = client.ask(DescribeProducersRequest(topics=[wanted]), 0).topics[0].partitions
+        known = {producer.producer_id for producer in partition.active_producers}
+        assert len(known) <= 100
+        assert set(range(950, 1000)) <= known
+        # Who is still known cannot skip a sequence; who was forgotten begins anew.
+        assert answer_to(client, "idempotent", batch_of(999, 5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert answer_to(client, "idempotent", batch_of(1, 5)) is ErrorCode.NONE
+    field.recovers(lines=0, mib=AT_REST_MIB, files=8)
+
+
+def full_fetch(partition_count: int, session_id: int = 0, epoch: int = 0) -> FetchRequest:
+    partitions = [FetchPartition(partition=number, partition_max_bytes=1) for number in range(partition_count)]
+    topics = [FetchTopic(topic="nowhere", partitions=partitions)]
+    return FetchRequest(max_bytes=1, session_id=session_id, session_epoch=epoch, topics=topics)
+
+
+def test_fetch_sessions_remember_so_many_partitions_and_no_more(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.fetch.sessions.max.partitions": "5000"})
+    with WireClient(field.servers) as client:
+        sessions = [client.ask(full_fetch(1000), 12).session_id for _ in range(50)]
+        assert 0 not in sessions[:5]
+        assert set(sessions[5:]) == {0}  # served all the same
+        grown = client.ask(full_fetch(2000, sessions[0], 1), 12)
+        assert grown.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    field.recovers(lines=0, mib=AT_REST_MIB + 16)
+
+
+def test_fetch_sessions_have_so_many_slots(open_arena: OpenArena) -> None:
+    field = open_arena({"max.incremental.fetch.session.cache.slots": "3"})
+    with WireClient(field.servers) as client:
+        sessions = [client.ask(full_fetch(2), 12).session_id for _ in range(10)]
+    assert [session != 0 for session in sessions] == [True] * 3 + [False] * 7
+    field.recovers(lines=0, mib=AT_REST_MIB)
+
+
+def test_a_request_of_too_many_parts_closes_its_connection(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.request.max.elements": "1000"})
+    with WireClient(field.servers) as client:
+        assert client.ask(full_fetch(999, epoch=-1), 12).error_code == ErrorCode.NONE
+    for _ in range(20):
+        field.is_hung_up(field.throw(frame_of(full_fetch(1000, epoch=-1), 12)))
+    names = [MetadataRequestTopic(name="x") for _ in range(1001)]
+    field.is_hung_up(field.throw(frame_of(MetadataRequest(topics=names), 9)))
+    field.recovers(lines=1, mib=AT_REST_MIB)
+
+
+def test_long_polls_of_many_partitions_count_as_memory_and_end_with_their_connection(open_arena: OpenArena) -> None:
+    field = open_arena({"queued.max.request.bytes": str(4 * 1024 * 1024), "socket.request.max.bytes": "1000000"})
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+    field.begin()
+    # Each counts as twenty times its 32 KB; nine of a connection would be parked, were it not for that.
+    partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1) for _ in range(1000)]
+    poll = FetchRequest(
+        max_wait_ms=2**31 - 1,
+        min_bytes=1,
+        max_bytes=1000,
+        session_epoch=-1,
+        topics=[FetchTopic(topic="still", partitions=partitions)],
+    )
+    for _ in range(100):
+        peer = field.connect()
+        peer.setblocking(False)
+        peer.send(frame_of(poll, 12) * 8)
+    field.good.is_served(20)
+    field.recovers(lines=10, mib=AT_REST_MIB + 64)
+
+
+def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:
+    assigned = [CreatableReplicaAssignment(partition_index=number, broker_ids=[0]) for number in range(20_000)]
+    with WireClient(field.servers) as client:
+        shapes = [
+            CreatableTopic(name="wide", num_partitions=2**31 - 1, replication_factor=1),
+            CreatableTopic(name="deep", num_partitions=1, replication_factor=2**15 - 1),
+            CreatableTopic(name="none", num_partitions=0, replication_factor=1),
+            CreatableTopic(name="less", num_partitions=-5, replication_factor=1),
+            CreatableTopic(name="x" * 300, num_partitions=1, replication_factor=1),
+            CreatableTopic(name="listed", num_partitions=-1, replication_factor=-1, assignments=assigned),
+        ]
+        for topic in shapes:
+            (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7).topics
+            assert result.error_code != ErrorCode.NONE, topic.name[:10]
+        growth = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="good", count=2**31 - 1)], timeout_ms=1000)
+        assert client.ask(growth, 3).results[0].error_code == ErrorCode.INVALID_PARTITIONS
+    field.recovers(lines=0, mib=AT_REST_MIB + 32)
+
+
+def test_a_header_of_many_tagged_fields_closes_its_connection(field: Arena) -> None:
+    fields = b"".join(bytes([number & 0x7F | 0x80, number >> 7, 0]) for number in range(1, 5000))
+    content = struct.pack(">hhih", 3, 12, 1, -1) + b"\x88\x27" + fields
+    for _ in range(20):
+        field.is_hung_up(field.throw(struct.pack(">i", len(content)) + content))
+    field.recovers(lines=1, mib=AT_REST_MIB)

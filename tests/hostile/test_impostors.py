@@ -1,0 +1,63 @@
+"""Clients that play controller or replica, and names and ids made to spoil the log."""
+
+import pytest
+from pybroker.protocol.apis import API_SPECS, ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.arena import Arena, frame_of, framed, header_of
+from support.wire_client import WireClient
+
+from .test_frames import AT_REST_MIB
+
+OF_BROKERS = [
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+]
+
+
+@pytest.mark.parametrize("key", OF_BROKERS, ids=lambda key: key.name.lower())
+def test_what_only_brokers_ask_is_not_served_to_a_stranger(field: Arena, key: ApiKey) -> None:
+    spec = API_SPECS[key]
+    for version in range(spec.min_version, spec.max_version + 1):
+        request = spec.request_type()()
+        for name in ("controller_epoch", "broker_epoch"):
+            if hasattr(request, name):
+                setattr(request, name, 2**31 - 1)
+        for _ in range(20):
+            field.is_hung_up(field.throw(frame_of(request, version)))
+    field.recovers(lines=1, mib=AT_REST_MIB)
+    assert "is not served" in field.complaints()[0]
+
+
+@pytest.mark.parametrize("replica_id", [0, 1, 7, 2**31 - 1, -2, -(2**31)])
+def test_a_fetch_of_a_replica_that_there_is_not_moves_no_high_watermark(field: Arena, replica_id: int) -> None:
+    wanted = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1_000_000)
+    request = FetchRequest(
+        replica_id=replica_id,
+        max_wait_ms=0,
+        max_bytes=1_000_000,
+        session_epoch=-1,
+        topics=[FetchTopic(topic="good", partitions=[wanted])],
+    )
+    with WireClient(field.servers) as impostor:
+        for _ in range(100):
+            (partition,) = impostor.ask(request, 12).responses[0].partitions
+            assert partition.error_code != ErrorCode.NONE
+            assert not partition.records
+    field.recovers(lines=1, mib=AT_REST_MIB)
+
+
+def test_a_client_id_cannot_forge_lines_of_the_log_nor_fill_it(field: Arena) -> None:
+    forged = "x\n2026-01-01 00:00:00 ERROR pybroker: all is lost\r\x1b[31m" + "y" * 30_000
+    for _ in range(200):
+        field.is_hung_up(field.throw(framed(header_of(MetadataRequest, 12, client_id=forged) + b"\xff" * 9)))
+        field.drop(field.throw(frame_of(MetadataRequest(topics=None), 12, client_id=forged)))
+    field.recovers(lines=1, mib=AT_REST_MIB)
+    assert not any("all is lost" in line and line.startswith("2026-01-01") for line in field.lines())
+    assert max(map(len, field.lines()), default=0) < 5000

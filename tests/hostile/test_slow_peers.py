@@ -1,0 +1,77 @@
+"""Clients that write byte by byte, read byte by byte, or never read at all."""
+
+import socket
+import struct
+
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from support.arena import Arena, frame_of
+from support.good_client import create_topic
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+from .test_batches import answer_to, good_batch
+
+AT_REST_MIB = 64
+
+
+def test_writers_of_single_bytes_get_their_answers(field: Arena) -> None:
+    request = frame_of(MetadataRequest(topics=[MetadataRequestTopic(name="good")]), 12)
+    peers = [field.connect() for _ in range(50)]
+    for peer in peers:
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in request:
+        for peer in peers:
+            peer.sendall(bytes([byte]))
+    for peer in peers:
+        (size,) = struct.unpack(">i", peer.recv(4, socket.MSG_WAITALL))
+        assert len(peer.recv(size, socket.MSG_WAITALL)) == size
+    field.recovers(lines=0, mib=AT_REST_MIB)
+
+
+def fill(field: Arena, topic: str, batches: int) -> None:
+    with WireClient(field.servers) as writer:
+        create_topic(writer, topic)
+        for _ in range(batches):
+            batch = good_batch(9000)
+            assert not answer_to(writer, topic, bytes(batch))
+
+
+def fetch_of(topic: str, max_bytes: int = 50_000_000) -> bytes:
+    wanted = FetchTopic(topic=topic, partitions=[FetchPartition(partition=0, partition_max_bytes=max_bytes)])
+    request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=max_bytes, session_epoch=-1, topics=[wanted])
+    return frame_of(request, 12)
+
+
+def test_fetches_whose_answers_are_never_read_hold_no_records_in_memory(field: Arena) -> None:
+    fill(field, "big", 100)
+    field.begin()
+    for _ in range(200):
+        field.connect(receive_buffer_bytes=4096).sendall(fetch_of("big") * 10)
+    field.good.is_served(20)
+    field.recovers(lines=0, mib=AT_REST_MIB + 32, files=8)
+
+
+def test_readers_that_stop_halfway_leave_nothing(field: Arena) -> None:
+    fill(field, "big", 100)
+    field.begin()
+    peers = [field.connect(receive_buffer_bytes=4096) for _ in range(50)]
+    for peer in peers:
+        peer.sendall(fetch_of("big"))
+    for _ in range(20):
+        for peer in peers:
+            assert peer.recv(512)
+    field.recovers(lines=0, mib=AT_REST_MIB + 16, files=8)
+
+
+def test_answers_that_are_never_read_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.unsent.max.bytes": str(16 * 1024 * 1024)})
+    # 300 answers of half a megabyte would be 150 MB: each name of a topic that is not there comes back.
+    names = [MetadataRequestTopic(name=f"{number:05}" + "x" * 240) for number in range(2000)]
+    request = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)
+    for _ in range(300):
+        field.connect(receive_buffer_bytes=4096).sendall(request)
+        field.good.is_served(1)
+    field.until(lambda: len(field.complaints()) == 1)
+    assert "pybroker.unsent.max.bytes" in field.complaints()[0]
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16)
