@@ -22,6 +22,7 @@ from typing import Protocol, cast
 
 from .absent_peers import has_hung_up
 from .frame_reader import FrameReader, FrameSizeError
+from .heavy_requests import HEAVY_BYTES
 from .loop_resources import LoopResources
 from .region_sender import RegionSender
 from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request, bytes_in
@@ -58,12 +59,14 @@ class Hold(IntFlag):
     """A request's coroutine has not begun yet."""
     THROTTLED = 32
     """A quota is exceeded (KIP-219: the answer leaves, then the connection is muted)."""
+    HEAVY = 128
+    """Its next request is large, and others like it have just taken much time."""
     CLOSING = 64
     """Nothing more is wanted of this peer."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
-_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _CLOSING = (hold.value for hold in Hold)
+_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _HEAVY, _CLOSING = (hold.value for hold in Hold)
 _UNREAD_FOR_LONG = _PARKED | _MEMORY
 
 
@@ -128,6 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         self._held = 0
         self._counted_bytes = 0  # of ``resources.memory``: kept frames and the half one
         self._half_frame_bytes = 0  # the part of them that is the half frame
+        self._waiting_bytes = 0  # and the part that is a large frame waiting for its turn
         self._throttle: asyncio.TimerHandle | None = None
         self._sent_bytes_seen = 0
         self._lost = False
@@ -199,6 +203,8 @@ class Connection(asyncio.BufferedProtocol):
         resources.memory.forget(self)
         resources.unsent.forget(self)
         resources.absent.forget(self)
+        resources.heavy.forget(self)
+        self._forget_heavy()
         self._reader.abandon()
         self._owner.disconnected(self)
 
@@ -244,6 +250,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def memory_is_free(self) -> None:
         self._let_go(_MEMORY)
+
+    def heavy_turn_has_come(self) -> None:
+        self._forget_heavy()
+        self._let_go(_HEAVY)
+
+    def _hold_heavy(self, size_bytes: int) -> None:
+        self._waiting_bytes = size_bytes
+        self.count_memory(size_bytes, 0)
+        self._hold(_HEAVY)
+
+    def _forget_heavy(self) -> None:
+        if self._waiting_bytes:
+            self.count_memory(-self._waiting_bytes, 0)
+            self._waiting_bytes = 0
 
     def throttle(self, duration_s: float) -> None:
         """Read nothing more for so long; what is under way goes on."""
@@ -307,12 +327,17 @@ class Connection(asyncio.BufferedProtocol):
         if client_id != self._client_id_bytes:
             self._client_id_bytes = client_id
             self._client_id = None if client_id is None else client_id.decode("utf-8", "replace")
+        is_heavy = len(frame) > HEAVY_BYTES and api_key != _PRODUCE
+        if is_heavy and not resources.heavy.may_start(self):
+            self._frames.appendleft(frame)
+            self._hold_heavy(len(frame))
+            return
         self._requests_started += 1
         request = Request(
             api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
         )
         try:
-            reply = resources.handler(request)
+            reply = resources.heavy.timed(resources.handler, request) if is_heavy else resources.handler(request)
         except Exception as error:
             self._failed(error, request.api_key, request.api_version)
             return

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from .absent_peers import AbsentPeers
 from .frame_reader import new_shared_buffer
+from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
 from .region_sender import RegionSenderFactory, RunInWorker
 from .request import Handler, ReplyPart
@@ -46,6 +47,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
+        self.heavy = HeavyRequests(self.call_later)
         self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)

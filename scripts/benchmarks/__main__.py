@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import hostile
 from benchmarks.contestants import CONTESTANTS, Contestant, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
 from benchmarks.report import OTHER_WORK, Figures, report
@@ -65,6 +66,8 @@ def progress(line: str) -> None:
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    if options.only == "hostile":  # no comparison with Kafka
+        return hostile.main()
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     scenarios = [scenario for scenario in SCENARIOS if options.only in scenario.name]
     targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}

@@ -4,17 +4,15 @@ import struct
 import time
 import zlib
 
-import cramjam
 import pytest
 from pybroker.protocol.errors import ErrorCode
-from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
 from support.arena import Arena
-from support.good_client import produce_request
+from support.bombs import gzip_bomb, lz4_bomb, packed_batch, snappy_bomb, with_crc, zstd_bomb
+from support.good_client import create_topic, produce_request
 from support.wire_client import WireClient
 
 from .conftest import OpenArena
@@ -25,13 +23,6 @@ UNPACKED_MIB = 4 * 16 + 8 * 6
 """One batch at the limit with the copies that are made of it, and up to three small ones (of 2 MiB) for each worker."""
 
 
-def create(client: WireClient, name: str, **settings: str) -> None:
-    configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()]
-    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
-    (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
-    assert result.error_code == ErrorCode.NONE
-
-
 def answer_to(client: WireClient, topic: str, records: bytes) -> ErrorCode:
     answer = client.ask(produce_request(topic, records), 9)
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
@@ -40,51 +31,6 @@ def answer_to(client: WireClient, topic: str, records: bytes) -> ErrorCode:
 def good_batch(count: int = 3) -> bytearray:
     now_ms = time.time_ns() // 1_000_000
     return bytearray(build_batch([Record(number, now_ms, b"key", b"value") for number in range(count)]))
-
-
-def with_crc(batch: bytearray) -> bytes:
-    """The checksum made right again."""
-    struct.pack_into(">I", batch, 17, RecordBatch(batch, 0).compute_crc())
-    return bytes(batch)
-
-
-def packed_batch(codec: Codec, payload: bytes, record_count: int) -> bytes:
-    """A batch whose payload is said to hold so many records."""
-    batch = bytearray(build_batch([Record(0, time.time_ns() // 1_000_000, b"key", b"value")]))[:61] + payload
-    struct.pack_into(">i", batch, 8, len(batch) - 12)
-    struct.pack_into(">h", batch, 21, codec)
-    struct.pack_into(">i", batch, 23, record_count - 1)
-    struct.pack_into(">i", batch, 57, record_count)
-    return with_crc(batch)
-
-
-def gzip_bomb(size: int) -> bytes:
-    packer = zlib.compressobj(9, wbits=31)
-    zeros = bytes(1024 * 1024)
-    return b"".join(packer.compress(zeros) for _ in range(size // len(zeros))) + packer.flush()
-
-
-def zstd_bomb(size: int) -> bytes:
-    """A frame of run-length blocks: four bytes stand for 128 KiB."""
-    blocks = size // (128 * 1024)
-    head = b"\x28\xb5\x2f\xfd" + b"\x00" + b"\x58"
-    run = (128 * 1024) << 3 | 1 << 1
-    body = b"".join(struct.pack("<I", run | (number == blocks - 1))[:3] + b"\0" for number in range(blocks))
-    return head + body
-
-
-def lz4_bomb(size: int) -> bytes:
-    block = bytes(cramjam.lz4.compress_block(bytes(4 * 1024 * 1024), store_size=False))
-    descriptor = b"\x60\x70"
-    from pybroker.protocol.records.lz4 import _header_checksum
-
-    head = b"\x04\x22\x4d\x18" + descriptor + bytes((_header_checksum(descriptor),))
-    return head + (struct.pack("<I", len(block)) + block) * (size // (4 * 1024 * 1024)) + b"\0\0\0\0"
-
-
-def snappy_bomb(size: int) -> bytes:
-    chunk = bytes(cramjam.snappy.compress_raw(bytes(1024 * 1024)))
-    return b"\x82SNAPPY\x00\0\0\0\1\0\0\0\1" + (struct.pack(">I", len(chunk)) + chunk) * (size // (1024 * 1024))
 
 
 def changed(offset: int, code: str, value: int, *, rightly_summed: bool = True) -> bytes:
@@ -119,7 +65,7 @@ LIES = {
 
 def test_batches_that_lie_are_refused_and_nothing_of_them_is_kept(field: Arena) -> None:
     with WireClient(field.servers) as liar:
-        create(liar, "lies")
+        create_topic(liar, "lies")
         for lie, batch in LIES.items():
             for _ in range(20):
                 assert answer_to(liar, "lies", batch) is not ErrorCode.NONE, lie
@@ -137,9 +83,9 @@ BOMBS = {
     Codec.SNAPPY: snappy_bomb,
 }
 BOMB_TOPICS = {
-    "compacted": {"cleanup_policy": "compact"},
-    "of another codec": {"compression_type": "uncompressed"},
-    "with bounds of time": {"message_timestamp_before_max_ms": "1000000000"},
+    "compacted": {"cleanup.policy": "compact"},
+    "of another codec": {"compression.type": "uncompressed"},
+    "with bounds of time": {"message.timestamp.before.max.ms": "1000000000"},
 }
 
 
@@ -150,7 +96,7 @@ def test_a_bomb_is_refused_wherever_a_batch_is_unpacked(open_arena: OpenArena, c
     with WireClient(field.servers) as bomber:
         for kind, settings in {"plain": {}, **BOMB_TOPICS}.items():
             name = kind.replace(" ", "-")
-            create(bomber, name, **settings)
+            create_topic(bomber, name, settings)
             for _ in range(5):
                 assert answer_to(bomber, name, bomb) is ErrorCode.INVALID_RECORD, kind
     field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=40)
@@ -161,7 +107,7 @@ def test_a_megabyte_that_unpacks_to_ten_gigabytes_is_refused(open_arena: OpenAre
     bomb = packed_batch(Codec.ZSTD, zstd_bomb(10 * 1024**3), 1000)
     assert len(bomb) < 1024 * 1024
     with WireClient(field.servers) as bomber:
-        create(bomber, "bombed")
+        create_topic(bomber, "bombed")
         assert answer_to(bomber, "bombed", bomb) is ErrorCode.INVALID_RECORD
     # Twice the limit of 256 MiB: what was unpacked, and its copy.
     field.recovers(lines=0, mib=AT_REST_MIB + 2 * 256, files=8)
@@ -172,7 +118,7 @@ def test_many_bombs_at_a_time_are_unpacked_one_by_one(open_arena: OpenArena) -> 
     bomb = packed_batch(Codec.ZSTD, zstd_bomb(1024**3), 1000)
     clients = [WireClient(field.servers) for _ in range(16)]
     for number, client in enumerate(clients):
-        create(client, f"bombed-{number}")
+        create_topic(client, f"bombed-{number}")
     for number, client in enumerate(clients):
         client.send(produce_request(f"bombed-{number}", bomb), 9)
     codes = {client.receive().responses[0].partition_responses[0].error_code for client in clients}
@@ -187,7 +133,7 @@ def test_a_bomb_in_the_log_harms_nobody_who_reads_it_in_an_old_format_or_by_time
     field = open_arena(UNPACKED_LIMIT)
     bomb = packed_batch(Codec.GZIP, gzip_bomb(512 * 1024 * 1024), 1000)  # the header is right, so it is stored
     with WireClient(field.servers) as reader:
-        create(reader, "mined")
+        create_topic(reader, "mined")
         assert answer_to(reader, "mined", bomb) is ErrorCode.NONE
         wanted = FetchTopic(topic="mined", partitions=[FetchPartition(partition=0, partition_max_bytes=10_000_000)])
         old = reader.ask(FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=10_000_000, topics=[wanted]), 3)
@@ -212,7 +158,7 @@ def test_of_a_million_bad_records_a_thousand_are_named(open_arena: OpenArena) ->
         records += bytes([len(body) << 1]) + body
     batch = packed_batch(Codec.GZIP, zlib.compress(bytes(records), wbits=31), 100_000)
     with WireClient(field.servers) as client:
-        create(client, "compacted", cleanup_policy="compact")
+        create_topic(client, "compacted", {"cleanup.policy": "compact"})
         (answer,) = client.ask(produce_request("compacted", batch), 9).responses[0].partition_responses
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert len(answer.record_errors) == 1000

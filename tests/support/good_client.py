@@ -2,12 +2,13 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
-from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -24,9 +25,10 @@ def produce_request(topic: str, records: bytes | memoryview, *, acks: int = -1, 
     return ProduceRequest(acks=acks, timeout_ms=30_000, topic_data=[data])
 
 
-def create_topic(client: WireClient, name: str, partition_count: int = 1) -> None:
-    """The topic has leaders when this returns."""
-    topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1)
+def create_topic(client: WireClient, name: str, settings: Mapping[str, str] | None = None) -> None:
+    """Of one partition, which has a leader when this returns."""
+    configs = [CreatableTopicConfig(name=key, value=value) for key, value in (settings or {}).items()]
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
     (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
     assert result.error_code == ErrorCode.NONE, result
 

@@ -1,0 +1,83 @@
+"""Requests of many parts keep the event loop for up to half a second each: they must not have it to themselves.
+
+A request that is large and no produce request (whose bytes are records, which nobody looks at here) may be one. After
+one that took its time the next, whoever sends it, waits for twice as long as that: so all together they have a third of
+the loop, and everybody else the rest.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+__all__ = ["HEAVY_BYTES", "HeavyRequests", "HeavyUser"]
+
+HEAVY_BYTES = 16 * 1024
+_LONG_S = 0.005
+_PAUSE_FACTOR = 2.0
+
+ArgumentT = TypeVar("ArgumentT")
+ResultT = TypeVar("ResultT")
+
+
+class HeavyUser(Protocol):
+    """A connection, as seen from here."""
+
+    def heavy_turn_has_come(self) -> None: ...
+
+
+class HeavyRequests:
+    """Whose turn it is. ``now_s`` is a monotonic clock that moves on while a request is handled."""
+
+    def __init__(
+        self,
+        call_later: Callable[[float, Callable[[], None]], object],
+        now_s: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._call_later = call_later
+        self._now_s = now_s
+        self._paused_until = float("-inf")
+        self._waiting: deque[HeavyUser] = deque()
+        self._turn: HeavyUser | None = None
+        self._watching = False
+
+    def may_start(self, user: HeavyUser) -> bool:
+        """No: ``heavy_turn_has_come`` is called when it may."""
+        if self._turn is user:
+            self._turn = None
+            return True
+        if not self._waiting and self._turn is None and self._now_s() >= self._paused_until:
+            return True
+        self._waiting.append(user)
+        self._watch()
+        return False
+
+    def timed(self, handle: Callable[[ArgumentT], ResultT], request: ArgumentT) -> ResultT:
+        """Handle a heavy request, and note how long it took."""
+        started_s = self._now_s()
+        try:
+            return handle(request)
+        finally:
+            ended_s = self._now_s()
+            if ended_s - started_s > _LONG_S:
+                self._paused_until = ended_s + _PAUSE_FACTOR * (ended_s - started_s)
+
+    def forget(self, user: HeavyUser) -> None:
+        """The connection is gone."""
+        if self._turn is user:
+            self._turn = None
+        if user in self._waiting:
+            self._waiting.remove(user)
+
+    def _watch(self) -> None:
+        if not self._watching and self._waiting:
+            self._watching = True
+            self._call_later(self._paused_until - self._now_s(), self._give_turn)
+
+    def _give_turn(self) -> None:
+        self._watching = False
+        if self._now_s() >= self._paused_until and self._waiting:
+            self._turn = self._waiting.popleft()
+            self._turn.heavy_turn_has_come()
+            self._turn = None  # it had its chance: it may be held for another reason, and asks again then
+        self._watch()
