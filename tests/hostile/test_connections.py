@@ -1,8 +1,12 @@
 """Connections opened and dropped by the thousand."""
 
+import resource
+
 import pytest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.arena import Arena, frame_of
+from support.good_client import create_topic
+from support.wire_client import WireClient
 
 AT_REST_MIB = 64
 WAVE = 500
@@ -32,3 +36,18 @@ def test_connections_dropped_with_a_reset_in_the_middle_of_an_answer_leave_nothi
     for _ in range(1000):
         field.drop(field.throw(frame_of(MetadataRequest(topics=None), 12) * 20))
     field.recovers(lines=0, mib=AT_REST_MIB)
+
+
+def test_connections_leave_file_descriptors_to_the_logs(field: Arena) -> None:
+    resource.prlimit(field.broker.pid, resource.RLIMIT_NOFILE, (200, 200))
+    for _ in range(400):
+        field.connect()
+    field.until(lambda: len(field.complaints()) == 1)
+    assert "ulimit -n" in field.complaints()[0]
+    with WireClient(field.servers) as newcomer, pytest.raises((AssertionError, ConnectionError)):
+        newcomer.ask(MetadataRequest(topics=[]), 12)
+    field.drop_all()
+    field.until(lambda: field.sockets_of_attackers <= 0)
+    with WireClient(field.servers) as newcomer:
+        create_topic(newcomer, "made-afterwards")
+    field.recovers(lines=1, mib=AT_REST_MIB, files=8)

@@ -1,0 +1,28 @@
+"""The log stays readable whatever clients make the broker say."""
+
+import logging
+
+from pybroker.broker.log_lines import FloodGate, OneLine
+
+
+def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
+    made = logging.LogRecord("pybroker", logging.INFO, "a.py", line, message, None, None)
+    made.created = created
+    return made
+
+
+def test_of_a_flood_from_one_place_the_first_lines_are_written_and_the_rest_counted() -> None:
+    gate = FloodGate(burst=3, period_s=10)
+    assert [gate.filter(record("joined", 100 + number)) for number in range(5)] == [True] * 3 + [False] * 2
+    assert gate.filter(record("left", 104, line=2))  # another place has lines of its own
+    after = record("joined", 110)
+    assert gate.filter(after)
+    assert after.getMessage() == "joined (2 more lines like this were left out before it)"
+    assert gate.filter(quiet := record("joined", 120))
+    assert quiet.getMessage() == "joined"
+
+
+def test_a_line_has_a_greatest_length() -> None:
+    line = OneLine("%(message)s").format(record("x" * 10_000, 0))
+    assert len(line) < 4200
+    assert line.endswith("more characters)")
