@@ -25,13 +25,15 @@ from .errors import EncodeError, FieldNotInVersionError
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, StructSchema, Text
 from .source import SourceWriter
 from .varint import ONE_BYTE, uvarint
-from .wire import UUID16, Message, Records
+from .wire import UUID16, Message, Records, Struct
 
 Part = bytes | bytearray | memoryview | Records
 Encoder = Callable[[Any, list[bytes], list[Part]], None]
 """(message, pieces, parts): appends; raises what `_UNFIT` lists."""
 
 _UNFIT = (EncodeError, struct.error, TypeError, AttributeError, ValueError, OverflowError)
+
+_SCALARS = (bool, int, str, float)
 
 _encoders: dict[type[Message], dict[int, Encoder]] = {}
 
@@ -208,8 +210,13 @@ class _Compiler:
             return f"{value} is not None"
         if isinstance(default, (list, bytes)):
             return f"{value} is None or len({value})"
-        if isinstance(default, (bool, int, str, float)):
+        if isinstance(default, _SCALARS):
             return f"{value} != {default!r}"
+        if isinstance(default, Struct) and self._version not in field.nullable:
+            values = {inner.name: getattr(default, inner.name) for inner in type(default).SCHEMA.fields}
+            if all(isinstance(inner, _SCALARS) for inner in values.values()):  # without a call for each object
+                differences = [f"{value}.{name} != {inner!r}" for name, inner in values.items()]
+                return " or ".join([*differences, f"{value}.unknown_tags is not None"])
         return f"{value} != {self._writer.constant(f'default_{schema.name}_{field.name}', default)}"
 
     def _field(self, field: FieldSchema, value: str, path: str, flexible: bool, *, in_tag: bool = False) -> None:
