@@ -23,8 +23,15 @@ def _dump(arguments: Sequence[str]) -> int:
     return dump_command(arguments)
 
 
+def _verify(arguments: Sequence[str]) -> int:
+    from .verify_command import verify_command
+
+    return verify_command(arguments)
+
+
 _TOOLS: Mapping[str, _Tool] = {
     "dump": _Tool("print what stands in files and directories, as kafka-dump-log does or as JSON", _dump),
+    "verify": _Tool("check that what stands there is sound", _verify),
 }
 
 

@@ -16,6 +16,7 @@ from ...storage.checkpoint_file import CorruptCheckpointError
 from ...storage.files import Files
 from ...storage.index_reader import IndexReader
 from ...storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
+from ...storage.log_files import LEADER_EPOCH_FILE
 from ...storage.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ...storage.partition_files import directory_name_of, is_partition_directory, partition_directories
 from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
@@ -39,10 +40,9 @@ from .record_filter import EVERYTHING, RecordFilter
 
 __all__ = ["DumpOptions", "LogDump"]
 
-LEADER_EPOCHS_FILE = "leader-epoch-checkpoint"
 _OFFSET_CHECKPOINTS = (RECOVERY_POINT_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, CLEANER_FILE)
 _SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
-_NAMES = (LEADER_EPOCHS_FILE, PARTITION_METADATA_FILE, META_PROPERTIES_FILE, *_OFFSET_CHECKPOINTS)
+_NAMES = (LEADER_EPOCH_FILE, PARTITION_METADATA_FILE, META_PROPERTIES_FILE, *_OFFSET_CHECKPOINTS)
 _DECODERS: dict[str, RecordDecoder] = {
     "__consumer_offsets": decode_offsets_record,
     "__transaction_state": decode_transaction_record,
@@ -130,7 +130,7 @@ class LogDump:
             self._fail(f"{path} cannot be read: {error}")
 
     def _dump_of(self, name: str) -> Callable[[str], None] | None:
-        if name == LEADER_EPOCHS_FILE:
+        if name == LEADER_EPOCH_FILE:
             return self._dump_epochs
         if name in _OFFSET_CHECKPOINTS:
             return self._dump_checkpoint

@@ -1,15 +1,23 @@
 """``pybroker log`` as a person runs it, in this process; and data directories to run it on."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from pybroker.broker.command_line import main
+from pybroker.config.config import Config
+from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.files import Files
 from pybroker.storage.log import Log
+from pybroker.storage.log_store import LogStore
 from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.segment_reader import SegmentReader
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of
 
 REFERENCE = Path(__file__).parent.parent / "reference" / "logdirs"
@@ -74,3 +82,41 @@ def fill_log(log: Log, appends: int = 240) -> None:
             log.append_as_leader(
                 marker(producer, commit=number % 3 == 0), number // 100, now_ms, AppendOrigin.COORDINATOR
             )
+
+
+def positions_in(path: Path) -> list[tuple[int, RecordBatch]]:
+    """Where each batch of a `.log` begins, and the batch."""
+    with SegmentReader(Files(), str(path)) as reader:
+        return [(position, batch) for position, batch in reader.batches()]
+
+
+def patch(path: Path, position: int, data: bytes) -> None:
+    """Write over some bytes of a file."""
+    with path.open("r+b") as file:
+        file.seek(position)
+        file.write(data)
+
+
+def write_broker_directory(path: Path) -> None:
+    """A log directory as a broker leaves it after a clean stop: `topic-0` of `fill_log`, and two partitions of `plain`.
+
+    Of `topic` the front was deleted within a segment, and some of its end was once written and truncated again.
+    """
+    config = Config.load(f"log.dirs={path}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
+    store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
+    watermarks = {}
+    for topic, partition in (("topic", 0), ("plain", 0), ("plain", 1)):
+        topic_partition = TopicPartition(topic, partition)
+        topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, topic)
+        log = store.get_or_create(topic_partition, is_new=True, topic_id=topic_id)
+        if topic == "topic":
+            fill_log(log)
+            for _ in range(30):
+                log.append_as_leader(batch_of("taken back" * 100), 3, NOW_MS + 2500)
+            log.truncate_to(log.log_end_offset - 25, NOW_MS + 2500)
+            log.increment_log_start_offset(5)
+        else:
+            log.append_as_leader(batch_of(*"abc"), 0, NOW_MS)
+        watermarks[topic_partition] = log.log_end_offset
+    store.checkpoints.write_high_watermarks(watermarks)
+    store.close()

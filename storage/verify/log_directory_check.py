@@ -1,0 +1,155 @@
+"""Whether a whole log directory is sound: its partitions, and what its checkpoints say of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..checkpoint_file import CorruptCheckpointError, read_offsets
+from ..files import Files
+from ..log_directory import (
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_FILE,
+    HIGH_WATERMARK_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+)
+from ..meta_properties import FILE_NAME as META_PROPERTIES_FILE
+from ..meta_properties import MetaPropertiesError, read_meta_properties
+from ..partition_files import directory_name_of, is_partition_directory, partition_directories
+from ..partition_metadata import FILE_NAME as METADATA_FILE
+from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
+from ..topic_partition import DELETE_SUFFIX, TopicPartition
+from .fault import Findings
+from .partition_check import LogEnds, PartitionCheck, Progress
+
+_CHECKPOINTS = {
+    RECOVERY_POINT_FILE: "recovery point",
+    HIGH_WATERMARK_FILE: "high watermark",
+    LOG_START_FILE: "log start offset",
+    CLEANER_FILE: "cleaner's offset",
+}
+
+
+class Verified(NamedTuple):
+    """How much was looked at."""
+
+    partitions: int
+    record_bytes: int
+
+
+class NoLogError(Exception):
+    """A directory holds neither a partition's files nor partitions."""
+
+
+def partitions_to_verify(files: Files, path: str) -> list[str]:
+    """The partition directories at `path`: itself, or those in it that are not being deleted.
+
+    Raises NoLogError, OSError.
+    """
+    if is_partition_directory(files.list_directory(path)):
+        return [path]
+    found = partition_directories(files, path)
+    if not found and not files.exists(os.path.join(path, META_PROPERTIES_FILE)):
+        raise NoLogError(f"{path} is neither a log directory nor one of a partition")
+    return [directory for directory in found if not directory.endswith(DELETE_SUFFIX)]
+
+
+class LogDirectoryCheck:
+    """The check of a log directory, or of one partition's directory in it. What `found` gets is wrong."""
+
+    def __init__(self, files: Files, found: Findings, *, with_records: bool, progress: Progress) -> None:
+        self._files = files
+        self._found = found
+        self._with_records = with_records
+        self._progress = progress
+
+    def run(self, path: str) -> Verified:
+        """Check what is at `path`. Raises NoLogError, OSError."""
+        partitions = partitions_to_verify(self._files, path)
+        is_whole = partitions != [path]
+        log_directory = path if is_whole else os.path.dirname(os.path.abspath(path))
+        was_stopped_cleanly = self._files.exists(os.path.join(log_directory, CLEAN_SHUTDOWN_FILE))
+        # Before the logs, of which a running broker makes more meanwhile.
+        checkpoints = {name: self._read_checkpoint(log_directory, name) for name in _CHECKPOINTS}
+        starts = checkpoints[LOG_START_FILE]
+        record_bytes = 0
+        for directory in partitions:
+            name = directory_name_of(directory)
+            topic_partition = None if name is None or name.suffix is not None else name.topic_partition
+            check = PartitionCheck(
+                self._files,
+                self._found,
+                was_stopped_cleanly=was_stopped_cleanly,
+                with_records=self._with_records,
+                log_start_offset=starts.get(topic_partition, 0) if topic_partition is not None else 0,
+                progress=self._progress,
+            )
+            try:
+                ends = check.run(directory)
+            except FileNotFoundError:
+                if os.path.isdir(directory):
+                    raise
+                continue  # a running broker deleted it
+            record_bytes += ends.record_bytes
+            if topic_partition is not None:
+                self._compare(log_directory, checkpoints, topic_partition, ends, was_stopped_cleanly)
+        if is_whole:
+            self._check_meta_properties(path)
+            self._check_topic_ids(partitions)
+        return Verified(len(partitions), record_bytes)
+
+    def _read_checkpoint(self, log_directory: str, name: str) -> dict[TopicPartition, int]:
+        path = os.path.join(log_directory, name)
+        try:
+            return read_offsets(self._files, path)
+        except CorruptCheckpointError as error:
+            self._found.add(path, str(error).removeprefix(f"{path} "))
+            return {}
+
+    def _compare(
+        self,
+        log_directory: str,
+        checkpoints: Mapping[str, Mapping[TopicPartition, int]],
+        topic_partition: TopicPartition,
+        ends: LogEnds,
+        was_stopped_cleanly: bool,
+    ) -> None:
+        end = ends.end_offset
+        if end is None:
+            return
+        for name, offsets in checkpoints.items():
+            offset = offsets.get(topic_partition)
+            if offset is not None and not 0 <= offset <= end:
+                what = f"the {_CHECKPOINTS[name]} of {topic_partition} is {offset}, its log ends at {end}"
+                self._found.add(os.path.join(log_directory, name), what)
+        recovery_point = checkpoints[RECOVERY_POINT_FILE].get(topic_partition)
+        if was_stopped_cleanly and recovery_point is not None and recovery_point < end:
+            what = f"the log of {topic_partition} ends at {end}, at the clean stop it ended at {recovery_point}"
+            self._found.add(os.path.join(log_directory, RECOVERY_POINT_FILE), what)
+
+    def _check_meta_properties(self, log_directory: str) -> None:
+        path = os.path.join(log_directory, META_PROPERTIES_FILE)
+        try:
+            if read_meta_properties(self._files, log_directory) is None:
+                self._found.add(path, "is missing")
+        except MetaPropertiesError as error:
+            self._found.add(path, str(error).removeprefix(f"{path} "))
+
+    def _check_topic_ids(self, partitions: list[str]) -> None:
+        """All partitions of a topic carry its one id."""
+        ids: dict[str, str] = {}
+        for directory in partitions:
+            name = directory_name_of(directory)
+            path = os.path.join(directory, METADATA_FILE)
+            try:
+                topic_id = read_topic_id(self._files, path)
+            except CorruptPartitionMetadataError:
+                continue  # told already
+            if name is None or name.suffix is not None or topic_id is None:
+                continue
+            text = topic_id_text(topic_id)
+            if ids.setdefault(name.topic_partition.topic, text) != text:
+                known = ids[name.topic_partition.topic]
+                self._found.add(path, f"the topic id is {text}, another partition of the topic has {known}")

@@ -1,0 +1,243 @@
+"""Whether the files of one partition are sound, each for itself and together; read once, in constant memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from ...protocol.records.batch import RecordBatch
+from ..checkpoint_file import CorruptCheckpointError, read_epochs
+from ..files import Files
+from ..index_reader import IndexReader
+from ..leader_epochs import EpochEntry
+from ..log_files import LEADER_EPOCH_FILE
+from ..offset_index import MAX_RELATIVE_OFFSET
+from ..partition_files import PartitionFiles, SegmentFiles, read_partition_files
+from ..partition_metadata import FILE_NAME as METADATA_FILE
+from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id
+from ..segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
+from ..segment_reader import SegmentReader, StoredBatch, Tail
+from ..transaction_index import ENTRY_BYTES, AbortedTransaction, CorruptIndexError, TransactionIndex
+from .batch_check import batch_faults
+from .epoch_check import EpochCheck
+from .fault import Findings
+from .index_checks import OffsetIndexCheck, TimeIndexCheck
+from .producer_check import ProducerCheck
+
+Progress = Callable[[int], None]
+"""Told of so many more bytes that were looked at."""
+
+
+class LogEnds(NamedTuple):
+    """What offsets a log holds: [first_offset, end_offset); `end_offset` None when damage hides it."""
+
+    first_offset: int
+    end_offset: int | None
+    record_bytes: int
+
+
+class PartitionCheck:
+    """The check of one partition's directory.
+
+    Args:
+        files: opens them.
+        found: gets what is wrong.
+        was_stopped_cleanly: nobody writes to the files or was interrupted in that; else the end of the last segment
+            may be unfinished.
+        with_records: look at each record, besides checksums and headers.
+        log_start_offset: below it, leader epochs are not known any more.
+        progress: told of bytes of `.log` files.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        found: Findings,
+        *,
+        was_stopped_cleanly: bool,
+        with_records: bool = True,
+        log_start_offset: int = 0,
+        progress: Progress = lambda _: None,
+    ) -> None:
+        self._files = files
+        self._found = found
+        self._was_stopped_cleanly = was_stopped_cleanly
+        self._with_records = with_records
+        self._log_start_offset = log_start_offset
+        self._progress = progress
+        self._epochs = EpochCheck(found)
+        self._next_offset = 0
+        self._end_is_known = True
+
+    def run(self, path: str) -> LogEnds:
+        """Check all in the directory. Raises OSError."""
+        partition = read_partition_files(self._files, path)
+        for stray in partition.stray_indexes:
+            self._found.add(stray, "belongs to no segment")
+        if not partition.segments:
+            self._found.add(path, "there is no segment")
+            return LogEnds(0, None, 0)
+        first_offset = self._next_offset = partition.segments[0].base_offset
+        producers = ProducerCheck(self._files, partition.snapshots, self._found)
+        for segment, following in zip(partition.segments, (*partition.segments[1:], None), strict=True):
+            self._check_segment(segment, following, producers)
+        end_offset = self._next_offset if self._end_is_known else None
+        producers.end(end_offset)
+        self._check_epochs(path, max(self._log_start_offset, first_offset), end_offset)
+        self._check_metadata(path)
+        return LogEnds(first_offset, end_offset, _size_of(partition))
+
+    # --- one segment --------------------------------------------------------------------------------------------
+
+    def _check_segment(self, segment: SegmentFiles, following: SegmentFiles | None, producers: ProducerCheck) -> None:
+        is_active = following is None
+        may_be_unfinished = is_active and not self._was_stopped_cleanly
+        if segment.base_offset > self._next_offset:
+            producers.see_gap()
+        last_allowed = segment.base_offset + MAX_RELATIVE_OFFSET
+        if following is not None:
+            last_allowed = min(last_allowed, following.base_offset - 1)
+        with ExitStack() as opened:
+            # The indexes first: what a running broker adds to them meanwhile is not looked at.
+            offset_index, time_index = self._index_checks(segment, may_be_unfinished)
+            try:
+                reader = opened.enter_context(SegmentReader(self._files, segment.log_path))
+            except FileNotFoundError:  # a running broker deleted it
+                return
+            self._next_offset = max(self._next_offset, segment.base_offset)
+            for stored in reader.batches():
+                self._check_batch(segment, stored, last_allowed, producers, offset_index, time_index)
+            if reader.tail is not None:
+                self._progress(reader.tail.size_bytes)
+                self._check_tail(segment, reader.tail, is_active, may_be_unfinished)
+            if reader.tail is None or reader.tail.is_unfinished:
+                for check in (offset_index, time_index):
+                    if check is not None:
+                        check.end()
+        self._check_transaction_index(segment, last_allowed, producers)
+
+    def _check_batch(
+        self,
+        segment: SegmentFiles,
+        stored: StoredBatch,
+        last_allowed: int,
+        producers: ProducerCheck,
+        offset_index: OffsetIndexCheck | None,
+        time_index: TimeIndexCheck | None,
+    ) -> None:
+        position, batch = stored
+        path, expected = segment.log_path, self._next_offset
+        self._progress(batch.size_bytes)
+        faults = list(batch_faults(batch, with_records=self._with_records))
+        for what in faults:
+            self._found.add(path, what, position)
+        first = _first_offset(batch, expected)
+        last = batch.last_offset
+        if first < expected or last < expected:
+            what = f"offset {min(first, last)} stands where {expected} or a later one must follow"
+            self._found.add(path, what, position)
+        elif last > last_allowed:
+            self._found.add(
+                path, f"offset {last} is beyond {last_allowed}, the last that the segment can have", position
+            )
+        if first > expected:
+            producers.see_gap()
+        if not faults:
+            producers.see(batch)
+        if batch.magic >= 2:
+            self._epochs.see(path, position, batch.partition_leader_epoch, first, last)
+        if offset_index is not None:
+            offset_index.see(position, first, last)
+        if time_index is not None:
+            time_index.see(first, last, batch.max_timestamp)
+        self._next_offset = last + 1
+
+    def _check_tail(self, segment: SegmentFiles, tail: Tail, is_active: bool, may_be_unfinished: bool) -> None:
+        if not (tail.is_unfinished and may_be_unfinished):
+            self._found.add(segment.log_path, f"{tail.size_bytes} bytes are no batch: {tail.reason}", tail.position)
+            self._end_is_known = self._end_is_known and not is_active
+
+    # --- its indexes --------------------------------------------------------------------------------------------
+
+    def _index_checks(
+        self, segment: SegmentFiles, may_be_unfinished: bool
+    ) -> tuple[OffsetIndexCheck | None, TimeIndexCheck | None]:
+        """None for what is missing. Kafka makes indexes when something is appended: an empty segment has none."""
+        offset_index = time_index = None
+        if segment.index_path is not None:
+            reader = self._open_index(segment.index_path, segment.base_offset)
+            if reader is not None:
+                offset_index = OffsetIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
+        elif segment.size_bytes:
+            self._found.add(_beside(segment, INDEX_SUFFIX), "is missing")
+        if segment.time_index_path is not None:
+            reader = self._open_index(segment.time_index_path, segment.base_offset)
+            if reader is not None:
+                time_index = TimeIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
+        elif segment.size_bytes:
+            self._found.add(_beside(segment, TIME_INDEX_SUFFIX), "is missing")
+        return offset_index, time_index
+
+    def _open_index(self, path: str, base_offset: int) -> IndexReader | None:
+        try:
+            return IndexReader(self._files, path, base_offset)
+        except FileNotFoundError:  # a running broker deleted it
+            return None
+
+    def _check_transaction_index(self, segment: SegmentFiles, last_allowed: int, producers: ProducerCheck) -> None:
+        path = segment.transaction_index_path
+        if path is None:
+            producers.end_segment(_beside(segment, TRANSACTION_INDEX_SUFFIX), None)
+            return
+        try:
+            entries: Iterable[AbortedTransaction] = TransactionIndex(self._files, path, exists=True).entries()
+            surplus = len(self._files.read_bytes(path)) % ENTRY_BYTES
+        except CorruptIndexError as error:
+            self._found.add(path, str(error).removeprefix(f"{path} "))
+            return
+        except FileNotFoundError:  # a running broker deleted it
+            return
+        if surplus:
+            self._found.add(path, f"{surplus} bytes behind the last entry")
+        for entry in entries:
+            if not segment.base_offset <= entry.last_offset <= last_allowed:
+                self._found.add(path, f"offset {entry.last_offset} is none of the segment's")
+                return
+        producers.end_segment(path, list(entries))
+
+    # --- the partition's own files ------------------------------------------------------------------------------
+
+    def _check_epochs(self, directory: str, log_start: int, log_end: int | None) -> None:
+        path = os.path.join(directory, LEADER_EPOCH_FILE)
+        entries: list[EpochEntry] | None = None
+        if self._files.exists(path):
+            try:
+                entries = read_epochs(self._files, path)
+            except CorruptCheckpointError as error:
+                self._found.add(path, str(error).removeprefix(f"{path} "))
+                return
+        self._epochs.compare(path, entries, log_start, log_end)
+
+    def _check_metadata(self, directory: str) -> None:
+        path = os.path.join(directory, METADATA_FILE)
+        try:
+            read_topic_id(self._files, path)
+        except CorruptPartitionMetadataError as error:
+            self._found.add(path, str(error).removeprefix(f"{path} "))
+
+
+def _first_offset(batch: RecordBatch, expected: int) -> int:
+    """Of a compressed message in an old format the header tells the last offset alone: it may begin as expected."""
+    if batch.magic >= 2 or not batch.is_compressed:
+        return batch.base_offset
+    return min(expected, batch.last_offset)
+
+
+def _beside(segment: SegmentFiles, suffix: str) -> str:
+    return os.path.join(os.path.dirname(segment.log_path), file_name(segment.base_offset, suffix))
+
+
+def _size_of(partition: PartitionFiles) -> int:
+    return sum(segment.size_bytes for segment in partition.segments)

@@ -1,0 +1,149 @@
+"""Whether what is kept beside a log about its producers (`.snapshot`, `.txnindex`) is what its batches say.
+
+A log tells less than was known when the files were written: retention takes its front, compaction takes batches and
+markers, producers expire. So only what the batches contradict is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...protocol.errors import KafkaError
+from ...protocol.records.batch import RecordBatch
+from ..files import Files
+from ..prepared_append import producer_update
+from ..producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ..producer_state import NO_OFFSET, EndMarker, ProducerEntry
+from ..transaction_index import AbortedTransaction
+from .fault import Findings
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the batches so far say of a producer: its last batch in its epoch, and its open transaction."""
+
+    epoch: int
+    last_offset: int = NO_OFFSET
+    last_sequence: int = -1
+    open_since: int = NO_OFFSET
+
+
+class ProducerCheck:
+    """Fed with a log's batches in order."""
+
+    def __init__(self, files: Files, snapshots: Mapping[int, str], found: Findings) -> None:
+        """`snapshots`: paths by offset, rising."""
+        self._files = files
+        self._snapshots = dict(snapshots)
+        self._found = found
+        self._producers: dict[int, _Seen] = {}
+        self._has_gaps = False
+        self._aborted: list[AbortedTransaction] = []
+        """Those whose marker stands in the segment under way."""
+
+    def see_gap(self) -> None:
+        """Offsets are missing: the log was compacted."""
+        self._has_gaps = True
+
+    def see(self, batch: RecordBatch) -> None:
+        """The next batch, its checksum found right."""
+        self._compare_snapshots(batch.base_offset)
+        if batch.producer_id < 0:
+            return
+        try:
+            update = producer_update(batch, batch.base_offset)
+        except KafkaError:  # told by the check of the batch
+            return
+        if update is None:
+            return
+        seen = self._producers.get(batch.producer_id)
+        if seen is None or seen.epoch != update.producer_epoch:
+            open_since = NO_OFFSET if seen is None else seen.open_since
+            seen = self._producers[batch.producer_id] = _Seen(update.producer_epoch, open_since=open_since)
+        if isinstance(update, EndMarker):
+            if update.is_abort and seen.open_since >= 0:
+                self._aborted.append(AbortedTransaction(update.producer_id, seen.open_since, update.offset, -1))
+            seen.open_since = NO_OFFSET
+            return
+        seen.last_offset, seen.last_sequence = update.last_offset, update.last_sequence
+        if update.is_transactional and seen.open_since < 0:
+            seen.open_since = update.first_offset
+
+    def end_segment(self, path: str, entries: Sequence[AbortedTransaction] | None) -> None:
+        """With the segment's transaction index at `path`, None when there is none."""
+        aborted, self._aborted = self._aborted, []
+        if entries is None:
+            if aborted:
+                self._found.add(path, f"is missing, and producer {aborted[0].producer_id} aborted a transaction")
+            return
+        last = -1
+        for entry in entries:
+            if entry.last_offset <= last or not 0 <= entry.first_offset <= entry.last_offset:
+                self._found.add(path, f"entries are out of order: {_text(entry)} behind {last}")
+                return
+            last = entry.last_offset
+        by_marker = {entry.last_offset: entry for entry in entries}
+        for transaction in aborted:
+            known = by_marker.pop(transaction.last_offset, None)
+            if known is None or known.producer_id != transaction.producer_id:
+                self._found.add(path, f"does not have the {_text(transaction)}")
+            elif known.first_offset > transaction.first_offset:
+                self._found.add(path, f"has the {_text(known)}, it begins at {transaction.first_offset}")
+        for known in by_marker.values():
+            self._found.add(path, f"has the {_text(known)}, which is not in the log")
+
+    def end(self, log_end: int | None) -> None:
+        """All segments were seen; `log_end` None: where the log ends is not known."""
+        if log_end is None:
+            return
+        self._compare_snapshots(log_end)
+        for offset, path in self._snapshots.items():
+            self._found.add(path, f"is of offset {offset}, the log ends at {log_end}")
+
+    def _compare_snapshots(self, offset: int) -> None:
+        while self._snapshots and (first := next(iter(self._snapshots))) <= offset:
+            path = self._snapshots.pop(first)
+            try:
+                entries = decode_snapshot(self._files.read_bytes(path))
+            except CorruptSnapshotError as error:
+                self._found.add(path, f"cannot be read: {error}")
+                continue
+            except FileNotFoundError:  # a running broker deleted it
+                continue
+            for entry in entries:
+                what = self._contradiction(entry, first)
+                if what is not None:
+                    self._found.add(path, f"producer {entry.producer_id} {what}")
+
+    def _contradiction(self, entry: ProducerEntry, snapshot_offset: int) -> str | None:
+        last = entry.batches[-1] if entry.batches else None
+        last_offset = NO_OFFSET if last is None else last.last_offset
+        if last_offset >= snapshot_offset:
+            return f"wrote offset {last_offset}, behind the offset of the snapshot"
+        seen = self._producers.get(entry.producer_id)
+        if seen is None:
+            return None
+        if seen.epoch > entry.producer_epoch or (seen.epoch < entry.producer_epoch and not self._has_gaps):
+            return f"has epoch {entry.producer_epoch}, {seen.epoch} in the log"
+        if seen.epoch != entry.producer_epoch or seen.last_offset < 0:
+            return None
+        if seen.last_offset > last_offset:
+            return f"last wrote offset {last_offset}, {seen.last_offset} in the log"
+        if seen.last_offset < last_offset:
+            return None if self._has_gaps else f"last wrote offset {last_offset}, {seen.last_offset} in the log"
+        if last is not None and last.last_sequence != seen.last_sequence:
+            return f"has the sequence {last.last_sequence}, {seen.last_sequence} in the log"
+        return None if self._has_gaps else _open_contradiction(entry.current_txn_first_offset, seen.open_since)
+
+
+def _open_contradiction(told: int, seen: int) -> str | None:
+    """A transaction may have begun before the first batch that is left of it, and not behind it."""
+    if (told < 0) == (seen < 0) and told <= seen:
+        return None
+    said, held = ("none" if offset < 0 else f"one since offset {offset}" for offset in (told, seen))
+    return f"has an open transaction: {said}; in the log: {held}"
+
+
+def _text(entry: AbortedTransaction) -> str:
+    return f"transaction of producer {entry.producer_id} that was aborted at offset {entry.last_offset}"

@@ -1,0 +1,627 @@
+"""``pybroker log verify``: silent on what is sound; names the file, the byte and the fault of what is not."""
+
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pybroker.config.config import Config
+from pybroker.protocol.records.batch import RecordBatch
+from pybroker.storage.files import Files
+from pybroker.storage.leader_epochs import EpochEntry
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.producer_snapshots import decode_snapshot, encode_snapshot
+from pybroker.storage.producer_state import BatchMetadata, ProducerEntry
+from pybroker.storage.verify.fault import Fault, Findings
+from pybroker.storage.worker_pool import InlinePool
+from support.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
+from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+
+LogFiles = list[Path]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory of ours after a clean stop."""
+    path = tmp_path_factory.mktemp("sound") / "data"
+    write_broker_directory(path)
+    return path
+
+
+@pytest.fixture
+def data(sound: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(sound, tmp_path / "data"))
+
+
+def logs(data: Path) -> LogFiles:
+    return sorted((data / "topic-0").glob("*.log"))
+
+
+class TestSound:
+    def test_a_broker_stopped_cleanly(self, sound: Path, log_tool: LogTool) -> None:
+        assert len(logs(sound)) > 4
+        ran = log_tool("verify", sound)
+        assert (ran.exit_code, ran.errors) == (0, [])
+        assert re.fullmatch(r"3 partitions with 0\.\d MiB: no fault found", ran.lines[0])
+        assert len(ran.lines) == 1
+
+    @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
+    @pytest.mark.parametrize("option", [[], ["--shallow"]], ids=["deep", "shallow"])
+    def test_a_broker_of_kafkas(self, name: str, option: list[str], log_tool: LogTool) -> None:
+        ran = log_tool("verify", *option, REFERENCE / name / "data")
+        assert ran.exit_code == 0, ran.lines
+
+    def test_one_partition(self, sound: Path, log_tool: LogTool) -> None:
+        assert log_tool("verify", sound / "topic-0", sound / "plain-1").lines[0].startswith("2 partitions ")
+
+    @pytest.mark.parametrize("state", ["running", "killed", "recovered"])
+    def test_a_broker_that(self, state: str, data: Path, log_tool: LogTool) -> None:
+        config = Config.load(f"log.dirs={data}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
+
+        def open_store() -> LogStore:
+            return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
+
+        store = open_store()
+        for log in store.all_logs():
+            log.append_as_leader(batch_of("more" * 200), 9, NOW_MS + 3000)
+        if state != "running":
+            store.release()
+            path = logs(data)[-1]
+            path.write_bytes(path.read_bytes() + path.read_bytes()[:70])
+        if state == "recovered":
+            store = open_store()
+        ran = log_tool("verify", data)
+        assert ran.exit_code == 0, ran.lines
+        store.release()
+
+    def test_after_retention_took_the_front(self, tmp_path: Path, log_tool: LogTool) -> None:
+        log = open_log(tmp_path, LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_bytes=30_000))
+        fill_log(log)
+        assert log.apply_retention(NOW_MS, log.log_end_offset)
+        close_cleanly(log)
+        ran = log_tool("verify", log.directory)
+        assert ran.exit_code == 0, ran.lines
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+
+Damage = Callable[[Path], Path]
+"""Does it to a log directory; returns the file that has to be named."""
+DAMAGES: list[tuple[str, Damage, str]] = []
+
+
+def damage(says: str) -> Callable[[Damage], Damage]:
+    """Adds one to the list; a line must name its file and say this (a regular expression)."""
+
+    def register(function: Damage) -> Damage:
+        DAMAGES.append((function.__name__, function, says))
+        return function
+
+    return register
+
+
+def with_right_crc(data: bytes) -> bytes:
+    """The batch with its checksum put right."""
+    crc = RecordBatch(data, 0).compute_crc()
+    return data[:17] + struct.pack(">I", crc) + data[21:]
+
+
+def batch_at(path: Path, number: int) -> tuple[int, bytearray]:
+    position, batch = positions_in(path)[number]
+    return position, bytearray(batch.view())
+
+
+@damage(r"byte \d+: the batch of offset \d+ has the checksum \d+, its bytes have \d+")
+def flipped_byte_in_records(data: Path) -> Path:
+    path = logs(data)[1]
+    position, batch = batch_at(path, 3)
+    patch(path, position + len(batch) - 3, bytes([batch[-3] ^ 0x10]))
+    return path
+
+
+@damage(r"byte \d+: the batch of offset \d+ has the checksum")
+def flipped_byte_in_a_header(data: Path) -> Path:
+    path = logs(data)[1]
+    position, batch = batch_at(path, 3)
+    patch(path, position + 40, bytes([batch[40] ^ 1]))
+    return path
+
+
+@damage(r"byte \d+: \d+ bytes are no batch: no batch has a length of -\d+")
+def negative_length(data: Path) -> Path:
+    path = logs(data)[1]
+    patch(path, positions_in(path)[3][0] + 8, b"\xff")
+    return path
+
+
+@damage(r"byte \d+: \d+ bytes are no batch: a batch of \d+ bytes is cut off")
+def length_beyond_the_file(data: Path) -> Path:
+    path = logs(data)[1]
+    patch(path, positions_in(path)[3][0] + 8, b"\x7f")
+    return path
+
+
+@damage(r"byte \d+: \d+ bytes are no batch: no batch has a length of \d+ in magic 3")
+def unknown_magic(data: Path) -> Path:
+    path = logs(data)[1]
+    patch(path, positions_in(path)[3][0] + 16, b"\x03")
+    return path
+
+
+@damage(r"byte \d+: offset \d+ stands where \d+ or a later one must follow")
+def base_offset_too_low(data: Path) -> Path:
+    path = logs(data)[1]
+    positions = positions_in(path)
+    patch(path, positions[4][0], struct.pack(">q", positions[3][1].base_offset))
+    return path
+
+
+@damage(r"byte \d+: offset \d+ is beyond \d+, the last that the segment can have")
+def base_offset_too_high(data: Path) -> Path:
+    path = logs(data)[1]
+    patch(path, positions_in(path)[-1][0], struct.pack(">q", 1 << 40))
+    return path
+
+
+@damage(r"offset \d+ stands where")
+def duplicate_offsets(data: Path) -> Path:
+    path = logs(data)[0]
+    _, batch = batch_at(path, -1)
+    path.write_bytes(path.read_bytes() + batch)
+    return path
+
+
+@damage(r"byte \d+: 70 bytes are no batch: a batch of \d+ bytes is cut off after 70")
+def torn_tail_of_a_closed_segment(data: Path) -> Path:
+    (data / ".kafka_cleanshutdown").unlink()
+    path = logs(data)[1]
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:70])
+    return path
+
+
+@damage(r"byte \d+: 70 bytes are no batch")
+def torn_tail_behind_a_clean_stop(data: Path) -> Path:
+    path = logs(data)[-1]
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:70])
+    return path
+
+
+@damage(r"the records of the batch of offset \d+ cannot be read")
+def fewer_records_than_counted(data: Path) -> Path:
+    path = logs(data)[1]
+    number = next(n for n, (_, batch) in enumerate(positions_in(path)) if batch.record_count > 2)
+    position, batch = batch_at(path, number)
+    batch[23:27] = struct.pack(">i", RecordBatch(batch, 0).last_offset_delta + 1)
+    batch[57:61] = struct.pack(">i", RecordBatch(batch, 0).record_count + 1)
+    patch(path, position, with_right_crc(bytes(batch)))
+    return path
+
+
+@damage(r"says it has 1000 records in \d+ offsets")
+def more_records_than_offsets(data: Path) -> Path:
+    path = logs(data)[1]
+    position, batch = batch_at(path, 3)
+    batch[57:61] = struct.pack(">i", 1000)
+    patch(path, position, with_right_crc(bytes(batch)))
+    return path
+
+
+@damage(r"says its greatest timestamp is 77, its records have \d+")
+def wrong_greatest_timestamp(data: Path) -> Path:
+    path = logs(data)[1]
+    position, batch = batch_at(path, 3)
+    batch[35:43] = struct.pack(">q", 77)
+    patch(path, position, with_right_crc(bytes(batch)))
+    return path
+
+
+@damage(r"an entry points offset \d+ at byte \d+, where no batch begins")
+def index_position_inside_a_batch(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    _, position = struct.unpack(">ii", path.read_bytes()[8:16])
+    patch(path, 12, struct.pack(">i", position + 1))
+    return path
+
+
+@damage(r"an entry points offset \d+ at byte \d+, where offset \d+ begins")
+def index_position_too_far(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    relative, _ = struct.unpack(">ii", path.read_bytes()[8:16])
+    base = int(path.stem)
+    position = next(position for position, batch in positions_in(logs(data)[1]) if batch.base_offset > base + relative)
+    patch(path, 12, struct.pack(">i", position))
+    return path
+
+
+@damage(r"an entry points offset \d+ at byte \d+, but it lies inside the batch that ends with \d+")
+def index_offset_inside_a_batch(data: Path) -> Path:
+    log = logs(data)[1]
+    path = log.with_suffix(".index")
+    last = {batch.last_offset for _, batch in positions_in(log)}
+    base, entries = int(path.stem), list(struct.iter_unpack(">ii", path.read_bytes()))
+    slot = next(s for s, (relative, _) in enumerate(entries) if s and base + relative - 1 not in last)
+    patch(path, slot * 8, struct.pack(">i", entries[slot][0] - 1))
+    return path
+
+
+@damage(r"byte 16: entries are out of order: offset \d+ at byte \d+ behind \d+ at \d+")
+def index_out_of_order(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    patch(path, 16, path.read_bytes()[8:16])
+    return path
+
+
+@damage(r"an entry points offset \d+ at byte \d+, behind the last batch")
+def index_entry_behind_the_end(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    path.write_bytes(path.read_bytes() + struct.pack(">ii", 1 << 20, 1 << 20))
+    return path
+
+
+@damage(r"3 bytes behind the last entry")
+def index_with_a_torn_entry(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    path.write_bytes(path.read_bytes() + b"abc")
+    return path
+
+
+@damage(r"zeros in place of entries")
+def index_that_was_never_trimmed(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    path.write_bytes(path.read_bytes() + bytes(800))
+    return path
+
+
+@damage(r"is missing")
+def index_missing(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".index")
+    path.unlink()
+    return path
+
+
+@damage(r"an entry gives offset \d+ the time \d+, its batch has \d+")
+def time_index_with_another_time(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".timeindex")
+    (time,) = struct.unpack(">q", path.read_bytes()[12:20])
+    patch(path, 12, struct.pack(">q", time + 1))
+    return path
+
+
+@damage(r"an entry gives offset \d+ the time \d+, its batch has \d+")
+def time_index_with_another_offset(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".timeindex")
+    patch(path, 8, struct.pack(">i", 0))
+    return path
+
+
+@damage(r"entries are out of order: \d+ of offset \d+ behind \d+ of \d+")
+def time_index_out_of_order(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".timeindex")
+    patch(path, 24, path.read_bytes()[:12])
+    return path
+
+
+@damage(r"the segment ends before it")
+def time_index_entry_behind_the_end(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".timeindex")
+    path.write_bytes(path.read_bytes() + struct.pack(">qi", NOW_MS * 2, 1 << 20))
+    return path
+
+
+@damage(r"is missing")
+def time_index_missing(data: Path) -> Path:
+    path = logs(data)[-1].with_suffix(".timeindex")
+    path.unlink()
+    return path
+
+
+@damage(r"is missing, and producer \d aborted a transaction")
+def transaction_index_missing(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    path.unlink()
+    return path
+
+
+@damage(r"does not have the transaction of producer \d that was aborted at offset \d+")
+def transaction_not_indexed(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    path.write_bytes(path.read_bytes()[34:])
+    return path
+
+
+@damage(r"has the transaction of producer 99 that was aborted at offset \d+, which is not in the log")
+def transaction_of_nobody(data: Path) -> Path:
+    log = logs(data)[1]
+    path = log.with_suffix(".txnindex")
+    last = positions_in(log)[-1][1].last_offset
+    path.write_bytes(path.read_bytes() + struct.pack(">hqqqq", 0, 99, last - 1, last, last))
+    return path
+
+
+@damage(r"has an entry of version 9")
+def transaction_index_of_the_future(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    patch(path, 1, b"\x09")
+    return path
+
+
+@damage(r"offset \d+ is none of the segment's")
+def transaction_of_another_segment(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    path.write_bytes(logs(data)[2].with_suffix(".txnindex").read_bytes())
+    return path
+
+
+@damage(r"5 bytes behind the last entry")
+def transaction_index_with_a_torn_entry(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    path.write_bytes(path.read_bytes() + b"abcde")
+    return path
+
+
+@damage(r"cannot be read: ")
+def garbage_snapshot(data: Path) -> Path:
+    path = logs(data)[2].with_suffix(".snapshot")
+    if not path.exists():
+        path = snapshots(data)[0]
+    path.write_bytes(b"garbage")
+    return path
+
+
+@damage(r"cannot be read: stored crc")
+def flipped_byte_in_a_snapshot(data: Path) -> Path:
+    path = snapshots(data)[-1]
+    patch(path, 20, bytes([path.read_bytes()[20] ^ 1]))
+    return path
+
+
+@damage(r"is of offset 99999, the log ends at \d+")
+def snapshot_beyond_the_end(data: Path) -> Path:
+    path = snapshots(data)[-1]
+    return path.rename(path.with_name(f"{99999:020}.snapshot"))
+
+
+@damage(r"producer \d last wrote offset \d+, \d+ in the log")
+def snapshot_of_an_earlier_time(data: Path) -> Path:
+    path = snapshots(data)[-1]
+    path.write_bytes(snapshots(data)[0].read_bytes())
+    return path
+
+
+def change_producer(data: Path, change: Callable[[ProducerEntry], None]) -> Path:
+    path = snapshots(data)[-1]
+    entries = decode_snapshot(path.read_bytes())
+    change(entries[0])
+    path.write_bytes(encode_snapshot(entries))
+    return path
+
+
+@damage(r"producer \d has the sequence 4444, \d+ in the log")
+def snapshot_with_another_sequence(data: Path) -> Path:
+    def change(entry: ProducerEntry) -> None:
+        last = entry.batches.pop()
+        entry.batches.append(BatchMetadata(4444, last.last_offset, last.offset_delta, last.timestamp))
+
+    return change_producer(data, change)
+
+
+@damage(r"producer \d has epoch 5, 0 in the log")
+def snapshot_with_another_epoch(data: Path) -> Path:
+    return change_producer(data, lambda entry: setattr(entry, "producer_epoch", 5))
+
+
+@damage(r"producer \d has an open transaction: .*; in the log: ")
+def snapshot_with_another_open_transaction(data: Path) -> Path:
+    def change(entry: ProducerEntry) -> None:
+        entry.current_txn_first_offset = -1 if entry.current_txn_first_offset >= 0 else 3
+
+    return change_producer(data, change)
+
+
+@damage(r"is missing, and the batches have leader epochs")
+def epochs_missing(data: Path) -> Path:
+    path = epochs_file(data)
+    path.unlink()
+    return path
+
+
+@damage(r"does not begin with a version and a count")
+def epochs_garbage(data: Path) -> Path:
+    path = epochs_file(data)
+    path.write_text("garbage\n")
+    return path
+
+
+@damage(r"leader epoch 7 begins at offset 99999, beyond the end of the log at \d+")
+def epoch_beyond_the_end(data: Path) -> Path:
+    return write_epochs(data, [*read_epochs(data), EpochEntry(7, 99999)])
+
+
+@damage(r"has leader epoch 0 for offset \d+, its batch has 1")
+def epoch_that_begins_too_late(data: Path) -> Path:
+    first, second, *rest = read_epochs(data)
+    return write_epochs(data, [first, EpochEntry(second.epoch, second.start_offset + 9), *rest])
+
+
+@damage(r"leader epoch 1 begins at offset \d+ stands behind leader epoch 2 begins at offset \d+")
+def epochs_out_of_order(data: Path) -> Path:
+    first, second, third = read_epochs(data)[:3]
+    return write_epochs(data, [first, third, second])
+
+
+@damage(r"byte \d+: leader epoch 0 at offset \d+ follows 1")
+def epoch_that_falls(data: Path) -> Path:
+    path = next(
+        path
+        for path in logs(data)
+        if positions_in(path)[0][1].partition_leader_epoch == 1 and len(positions_in(path)) > 3
+    )
+    patch(path, positions_in(path)[2][0] + 12, bytes(4))
+    return path
+
+
+@damage(r"is corrupt")
+def partition_metadata_garbage(data: Path) -> Path:
+    path = data / "topic-0" / "partition.metadata"
+    path.write_text("garbage")
+    return path
+
+
+@damage(r"the topic id is \S+, another partition of the topic has \S+")
+def partition_metadata_of_another_topic(data: Path) -> Path:
+    path = data / "plain-1" / "partition.metadata"
+    path.write_bytes((data / "topic-0" / "partition.metadata").read_bytes())
+    return path
+
+
+@damage(r"is corrupt: it has no version")
+def meta_properties_garbage(data: Path) -> Path:
+    path = data / "meta.properties"
+    path.write_text("garbage")
+    return path
+
+
+@damage(r"is missing")
+def meta_properties_missing(data: Path) -> Path:
+    path = data / "meta.properties"
+    path.unlink()
+    return path
+
+
+@damage(r"promises 9 entries and has 0")
+def checkpoint_cut_off(data: Path) -> Path:
+    path = data / "replication-offset-checkpoint"
+    path.write_text("0\n9\n")
+    return path
+
+
+@damage(r"the recovery point of plain-0 is 4, its log ends at 3")
+def recovery_point_beyond_the_end(data: Path) -> Path:
+    return write_checkpoint(data / "recovery-point-offset-checkpoint", "plain 0 4")
+
+
+@damage(r"the log of plain-0 ends at 3, at the clean stop it ended at 2")
+def more_records_than_at_the_clean_stop(data: Path) -> Path:
+    return write_checkpoint(data / "recovery-point-offset-checkpoint", "plain 0 2")
+
+
+@damage(r"the high watermark of plain-1 is 4, its log ends at 3")
+def high_watermark_beyond_the_end(data: Path) -> Path:
+    return write_checkpoint(data / "replication-offset-checkpoint", "plain 1 4")
+
+
+@damage(r"the log start offset of plain-1 is 4, its log ends at 3")
+def log_start_beyond_the_end(data: Path) -> Path:
+    return write_checkpoint(data / "log-start-offset-checkpoint", "plain 1 4")
+
+
+@damage(r"belongs to no segment")
+def log_missing(data: Path) -> Path:
+    path = logs(data)[1]
+    path.unlink()
+    return path.with_suffix(".index")
+
+
+@damage(r"there is no segment")
+def every_log_missing(data: Path) -> Path:
+    for path in (data / "plain-0").iterdir():
+        if path.suffix in (".log", ".index", ".timeindex"):
+            path.unlink()
+    return data / "plain-0"
+
+
+def snapshots(data: Path) -> LogFiles:
+    return sorted((data / "topic-0").glob("*.snapshot"))
+
+
+def epochs_file(data: Path) -> Path:
+    return data / "topic-0" / "leader-epoch-checkpoint"
+
+
+def read_epochs(data: Path) -> list[EpochEntry]:
+    return [EpochEntry(*map(int, line.split())) for line in epochs_file(data).read_text().splitlines()[2:]]
+
+
+def write_epochs(data: Path, entries: list[EpochEntry]) -> Path:
+    return write_checkpoint(epochs_file(data), *(f"{epoch} {start}" for epoch, start in entries))
+
+
+def write_checkpoint(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in ("0", len(lines), *lines)))
+    return path
+
+
+@pytest.mark.parametrize(("name", "harm", "says"), DAMAGES, ids=[name for name, _, _ in DAMAGES])
+def test_damage_is_found_and_named(name: str, harm: Damage, says: str, data: Path, log_tool: LogTool) -> None:
+    path = harm(data)
+    ran = log_tool("verify", data)
+    assert ran.exit_code == 1
+    assert any(re.match(re.escape(f"{path}: ") + ".*" + says, line) for line in ran.lines), "\n".join(ran.lines)
+    assert ran.errors == []
+    # Nothing is said of what was left alone.
+    others = [line for line in ran.lines if not line.startswith((str(path.parent), str(data / "topic-0")))]
+    assert others == []
+
+
+class TestOldFormats:
+    """A message of magic 0 and 1, alone or compressed, has its checksum, and those inside have theirs."""
+
+    @pytest.mark.parametrize("topic", ["golden1-v0-0", "golden1-v1-0", "golden1-v1-append-time-0"])
+    @pytest.mark.parametrize("compressed", [False, True])
+    def test_a_flipped_byte_is_found(self, topic: str, compressed: bool, tmp_path: Path, log_tool: LogTool) -> None:
+        shutil.copytree(REFERENCE / "ibp-2.8" / "data", tmp_path, dirs_exist_ok=True)
+        path = sorted((tmp_path / topic).glob("*.log"))[0]
+        position, batch = next(found for found in positions_in(path) if found[1].is_compressed is compressed)
+        at = position + batch.size_bytes - 1
+        patch(path, at, bytes([path.read_bytes()[at] ^ 1]))
+        ran = log_tool("verify", tmp_path)
+        assert ran.exit_code == 1
+        assert ran.lines[0].startswith(
+            f"{path}: byte {position}: the batch of offset {batch.base_offset} has the checksum"
+        )
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data_=st.data())
+def test_no_wrong_byte_of_a_log_or_a_snapshot_goes_unseen(data_: st.DataObject, sound: Path, log_tool: LogTool) -> None:
+    path = data_.draw(st.sampled_from([*logs(sound), *snapshots(sound)]), "file")
+    before = path.read_bytes()
+    at = data_.draw(st.integers(0, len(before) - 1), "byte")
+    wrong = data_.draw(st.integers(0, 255).filter(lambda value: value != before[at]), "value")
+    patch(path, at, bytes([wrong]))
+    try:
+        assert log_tool("verify", sound / "topic-0").exit_code == 1
+    finally:
+        path.write_bytes(before)
+
+
+def test_of_one_file_the_first_faults_are_told_and_the_rest_counted() -> None:
+    told: list[Fault] = []
+    found = Findings(told.append)
+    for position in range(25):
+        found.add("a", "x", position)
+    found.add("b", "y")
+    found.close()
+    assert [str(fault) for fault in told[:2]] == ["a: byte 0: x", "a: byte 1: x"]
+    assert [str(fault) for fault in told[10:]] == ["b: y", "a: and 15 more faults"]
+    assert found.count == 26
+
+
+def test_what_is_no_log_directory_is_bad_input(tmp_path: Path, log_tool: LogTool) -> None:
+    ran = log_tool("verify", tmp_path)
+    assert (ran.exit_code, ran.lines) == (2, [])
+    assert "neither a log directory nor one of a partition" in ran.errors[0]
+    assert log_tool("verify", tmp_path / "missing").exit_code == 2
+    assert log_tool("verify").exit_code == 2
+
+
+def test_directories_being_deleted_are_left_alone(data: Path, log_tool: LogTool) -> None:
+    shutil.copytree(data / "plain-0", data / "plain-7.0123456789abcdef0123456789abcdef-delete")
+    (data / "plain-7.0123456789abcdef0123456789abcdef-delete" / f"{0:020}.index").unlink()
+    assert log_tool("verify", data).exit_code == 0
