@@ -45,5 +45,8 @@ def plan_flush(
         targets.extend(segment.sync_targets())
         if segment.base_offset in snapshots.offsets:
             targets.append(snapshots.path(segment.base_offset))
+    # Who has a recovery point at the active segment's begin starts from the snapshot there (as in Kafka).
+    if not with_active and end_offset in snapshots.offsets:
+        targets.append(snapshots.path(end_offset))
     has_new_files = any(segment.base_offset >= recovery_point for segment in segments)
     return FlushPlan(targets, snapshots.directory if has_new_files else None, end_offset, truncation_count)

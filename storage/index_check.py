@@ -12,11 +12,33 @@ from .segment import Segment
 
 
 def closed_segment_fault(segment: Segment) -> str | None:
-    """Why the last entry of a closed segment's offset index cannot be, or None. Raises OSError."""
+    """Why the last entries of a closed segment's indexes cannot be, or None. Raises OSError."""
     if len(segment.offset_index):
         offset, position = segment.offset_index.last()
         if offset < segment.base_offset or not 0 <= position < segment.size_bytes:
             return f"an index entry of offset {offset} at byte {position} of {segment.size_bytes}"
+    last = segment.time_index.last()
+    if last.offset < segment.base_offset:
+        return f"a time index entry of offset {last.offset}"
+    if last.timestamp <= 0 and segment.size_bytes and _first_timestamp(segment) > max(last.timestamp, 0):
+        return "the time index has not even the timestamp of the first batch"
+    return None
+
+
+def _first_timestamp(segment: Segment) -> int:
+    try:
+        return segment.first_timestamp
+    except CorruptRecordError:  # a start looks at what it needs; this is for who reads there
+        return -1
+
+
+def transaction_index_fault(segment: Segment) -> str | None:
+    """Why the aborted transactions of a segment cannot be, or None. Raises OSError, CorruptIndexError."""
+    last_offset = segment.base_offset - 1
+    for transaction in segment.transaction_index.entries():
+        if not last_offset < transaction.last_offset > transaction.first_offset:
+            return f"an aborted transaction from {transaction.first_offset} to {transaction.last_offset}"
+        last_offset = transaction.last_offset
     return None
 
 

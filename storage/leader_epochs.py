@@ -30,7 +30,8 @@ class LeaderEpochs:
         for entry in entries:
             self.assign(*entry)
 
-    def _replace(self, entries: tuple[EpochEntry, ...]) -> bool:
+    def replace(self, entries: tuple[EpochEntry, ...]) -> bool:
+        """Hold these instead."""
         self.entries = entries
         self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
         return True
@@ -45,12 +46,12 @@ class LeaderEpochs:
         kept = len(entries)
         while kept and (entries[kept - 1].epoch >= epoch or entries[kept - 1].start_offset >= start_offset):
             kept -= 1
-        return self._replace((*entries[:kept], EpochEntry(epoch, start_offset)))
+        return self.replace((*entries[:kept], EpochEntry(epoch, start_offset)))
 
     def truncate_from_end(self, end_offset: int) -> bool:
         """Drop the epochs that begin at or behind `end_offset`."""
         kept = tuple(entry for entry in self.entries if entry.start_offset < end_offset)
-        return len(kept) < len(self.entries) and self._replace(kept)
+        return len(kept) < len(self.entries) and self.replace(kept)
 
     def truncate_from_start(self, start_offset: int) -> bool:
         """The log begins at `start_offset` now: of the epochs up to there only the last one stays, beginning there."""
@@ -58,10 +59,10 @@ class LeaderEpochs:
         if below == 0 or (below == 1 and self.entries[0].start_offset == start_offset):
             return False
         first = EpochEntry(self.entries[below - 1].epoch, start_offset)
-        return self._replace((first, *self.entries[below:]))
+        return self.replace((first, *self.entries[below:]))
 
     def clear(self) -> bool:
-        return bool(self.entries) and self._replace(())
+        return bool(self.entries) and self.replace(())
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEntry:
         """The largest known epoch at or below `epoch` and where it ends; (-1, -1) when that is not known.

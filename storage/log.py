@@ -375,7 +375,10 @@ class Log:
     # --- truncation and retention -------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove the batches that hold `offset` and what is behind it; return whether there were any."""
+        """Remove the batches that hold `offset` and what is behind it; return whether there were any.
+
+        The log then ends behind the last batch that stays, which is before `offset` when that lies inside a batch.
+        """
         files = self._files
         files.check_online()
         if offset < 0:
@@ -393,21 +396,32 @@ class Log:
         )
         kept = tuple(segment for segment in view.segments if segment.base_offset <= offset)
         removed = view.segments[len(kept) :]
-        files.guard("cannot truncate", lambda: kept[-1].truncate_to(offset, now_ms=now_ms))
-        log_start_offset = min(offset, view.log_start_offset)
-        self._truncation_count += 1
-        self.recovery_point = min(self.recovery_point, offset)
-        self._epochs_changed(self.leader_epochs.truncate_from_end(offset))
+        # The order in which it comes to disk: a crash must find no hole that is believed to be flushed, nor what is cut
+        # here behind what is appended next.
+        self._lower_recovery_point(offset)
+        end_offset = files.guard("cannot truncate", lambda: _cut(kept[-1], offset, now_ms))
+        end_offset = max(end_offset, min(offset, view.log_start_offset))
+        self.recovery_point = min(self.recovery_point, end_offset)
+        self._delete_segments(removed)
+        self._epochs_changed(self.leader_epochs.truncate_from_end(end_offset))
+        log_start_offset = min(end_offset, view.log_start_offset)
         files.guard(
             "cannot rebuild the producer state",
             lambda: rebuild_producer_state(
-                self.producer_state, files.snapshots, kept, log_start_offset, offset, now_ms
+                self.producer_state, files.snapshots, kept, log_start_offset, end_offset, now_ms
             ),
         )
-        self.view = self._view_of(kept, log_start_offset, offset)
-        self._delete_segments(removed)
-        self._host.truncated(self.topic_partition)
+        if removed:
+            files.sync_directory()
+        self.view = self._view_of(kept, log_start_offset, end_offset)
         return True
+
+    def _lower_recovery_point(self, offset: int) -> None:
+        """Before the log becomes shorter: nothing from `offset` on is flushed any more, and the checkpoint says so."""
+        self._truncation_count += 1
+        if offset < self.recovery_point:
+            self.recovery_point = offset
+            self._host.truncated(self.topic_partition)
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove everything; the next record gets `offset`."""
@@ -415,16 +429,15 @@ class Log:
         start = offset if log_start_offset is None else log_start_offset
         view = self.view
         logger.info("%s: emptying the log, it starts at offset %d", self.topic_partition, offset)
+        self._lower_recovery_point(offset)
         self._delete_segments(view.segments)
         segment = self._files.create_segment(offset, self.config, now_ms)
-        self._truncation_count += 1
-        self.recovery_point = min(self.recovery_point, offset)
         self._epochs_changed(self.leader_epochs.clear())
         self._files.guard("cannot delete the producer snapshots", self._files.snapshots.delete_all)
         self.producer_state.clear(offset)
         self._files.take_snapshot(self.producer_state, sync=True)
+        self._files.sync_directory()
         self.view = self._view_of((segment,), start, offset)
-        self._host.truncated(self.topic_partition)
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Records before `offset` are no longer there (their segments go with retention); return whether that is new.
@@ -564,3 +577,10 @@ class Log:
 
     def __repr__(self) -> str:
         return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, {self.directory})"
+
+
+def _cut(segment: Segment, offset: int, now_ms: int) -> int:
+    """Cut a segment before the batch that holds `offset`, durably; return the offset where it ends then."""
+    if segment.truncate_to(offset, now_ms=now_ms):
+        segment.log_ref.file().sync()
+    return min(offset, segment.next_offset())

@@ -88,6 +88,17 @@ class LogDirectory:
             logger.warning("%s; going on without it", error)
             return {}
 
+    def read_recovery_points(self) -> dict[TopicPartition, int] | None:
+        """None when the checkpoint is lost or damaged. Raises OSError."""
+        path = self.path_of(RECOVERY_POINT_FILE)
+        if not self._files.exists(path):
+            return None
+        try:
+            return checkpoint_file.read_offsets(self._files, path)
+        except CorruptCheckpointError as error:
+            logger.warning("%s; all of the logs may have to be recovered", error)
+            return None
+
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace a checkpoint unless it says just that already. Raises OSError; the old one stays then."""
         with self._checkpoint_lock:

@@ -148,6 +148,10 @@ class LogFiles:
         for segment in segments:
             segment.move_to(directory)
 
+    def sync_directory(self) -> None:
+        """Make the names of the files in it durable."""
+        self.guard("cannot sync the directory", lambda: self.files.sync_directory(self.directory), may_be_full=False)
+
     def delete_directory(self) -> None:
         """Remove the directory and all that is in it."""
         self.guard("cannot delete", lambda: self.files.delete_tree(self.directory), may_be_full=False)

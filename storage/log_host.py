@@ -24,7 +24,7 @@ class LogHost(Protocol):
         """The log has a new active segment: what is before it can be flushed in the background."""
 
     def truncated(self, topic_partition: TopicPartition) -> None:
-        """The log became shorter: its recovery point must not stay ahead of it in the checkpoint."""
+        """The log is about to become shorter: the checkpoint must have its lowered recovery point before it is."""
 
     def roll_jitter_ms(self, bound_ms: int) -> int:
         """A random number of ms from 0 up to, not including, `bound_ms` (0 for 0)."""

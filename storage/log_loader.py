@@ -1,8 +1,7 @@
 """Opening a partition's directory: leftovers of a crash, segments, recovery, producers (Kafka's LogLoader).
 
-After a clean stop the files are taken as they are once the end of the last segment looks right. Otherwise every segment
-that reaches past the recovery point is read batch by batch, cut at the first one that is broken, and its indexes are
-written anew; what came behind a cut goes.
+After a clean stop the files are taken as they are once the end of the last segment looks right. Otherwise what reaches
+past the recovery point is recovered (`log_recovery`).
 """
 
 from __future__ import annotations
@@ -11,18 +10,26 @@ import logging
 import os
 from dataclasses import dataclass, field
 
-from ..protocol.errors import CorruptRecordError, InvalidRecordError
-from . import checkpoint_file, partition_metadata
-from .batch_span import check_batch, read_batches
+from ..protocol.errors import CorruptRecordError
+from . import partition_metadata
+from .batch_span import read_batches
+from .epoch_recovery import complete_epochs, read_leader_epochs
 from .files import Entry, Files
-from .index_check import active_segment_fault, closed_segment_fault
+from .index_check import active_segment_fault, closed_segment_fault, transaction_index_fault
 from .leader_epochs import LeaderEpochs
 from .log import Log
 from .log_config import LogConfig
-from .log_files import LEADER_EPOCH_FILE, LogFiles, mark_segments_deleted
+from .log_files import LogFiles, mark_segments_deleted
 from .log_host import LogHost
-from .offset_index import MAX_RELATIVE_OFFSET
-from .producer_recovery import apply_batch, rebuild_producer_state, recall_last_batches
+from .log_recovery import (
+    ProgressCallback,
+    StartingPoint,
+    first_unflushed,
+    new_producer_state,
+    producers_before,
+    recover_segments,
+)
+from .producer_recovery import rebuild_producer_state, recall_last_batches
 from .producer_snapshots import ProducerSnapshots
 from .producer_state import ProducerState
 from .segment import (
@@ -37,7 +44,8 @@ from .segment import (
     Segment,
     file_name,
 )
-from .time_index import TimestampOffset
+from .segment_scan import SegmentOverflowError, rescan
+from .segment_split import split_segment
 from .topic_partition import TopicPartition
 from .transaction_index import CorruptIndexError
 
@@ -45,15 +53,6 @@ logger = logging.getLogger(__name__)
 
 _INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 _OFFSET_DIGITS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class StartingPoint:
-    """What the log directory's checkpoints say of one log. `clean_stop`: the marker of a clean stop was there."""
-
-    log_start_offset: int = 0
-    recovery_point: int = 0
-    clean_stop: bool = False
 
 
 def load_log(
@@ -64,10 +63,11 @@ def load_log(
     config: LogConfig,
     now_ms: int,
     start: StartingPoint | None = None,
+    progress: ProgressCallback = lambda size_bytes: None,
 ) -> Log:
     """Open the log in `directory`, or begin one there. Raises OSError, CorruptPartitionMetadataError."""
-    loader = _Loader(files, host, directory, topic_partition, config, now_ms, start or StartingPoint(clean_stop=True))
-    return loader.load()
+    start = start or StartingPoint(clean_stop=True)
+    return _Loader(files, host, directory, topic_partition, config, now_ms, start, progress).load()
 
 
 @dataclass(slots=True)
@@ -79,38 +79,50 @@ class _Loader:
     config: LogConfig
     now_ms: int
     start: StartingPoint
+    progress: ProgressCallback
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     segments: list[Segment] = field(default_factory=list)
 
     def load(self) -> Log:
         self.files.make_directory(self.directory)
         self._finish_what_was_interrupted()
+        while True:
+            try:
+                return self._load()
+            except SegmentOverflowError as overflow:
+                self._split(overflow.segment)
+
+    def _load(self) -> Log:
         entries = {entry.name: entry for entry in self.files.list_directory(self.directory) if not entry.is_directory}
-        self.epochs = self._read_epochs()
+        start = self.start
+        self.epochs = read_leader_epochs(self.files, self.directory)
         epochs_before = self.epochs.entries
         snapshots = ProducerSnapshots(self.files, self.directory, _offsets(entries, SNAPSHOT_SUFFIX))
         self._open_segments(entries, snapshots)
-        if not self.start.clean_stop:
-            self._recover_unflushed(snapshots)
+        state = self._recover_unflushed(snapshots) if start.needs_recovery else None
         self._drop_what_ends_before_the_start(snapshots)
         if not self.segments:
-            base_offset = self.start.log_start_offset
+            base_offset = start.log_start_offset
             self.segments.append(Segment.create(self.files, self.directory, base_offset, self.config, self.now_ms))
         for segment in self.segments[:-1]:
             segment.recent = None
         active = self.segments[-1]
         active.activate(now_ms=self.now_ms)
         active.restore_max_timestamp()
-        next_offset = max(active.next_offset(), self.start.log_start_offset if active.size_bytes == 0 else 0)
-        log_start_offset = max(self.start.log_start_offset, self.segments[0].base_offset)
+        next_offset = max(active.next_offset(), start.log_start_offset if active.size_bytes == 0 else 0)
+        log_start_offset = max(start.log_start_offset, self.segments[0].base_offset)
         self.epochs.truncate_from_end(next_offset)
-        self.epochs.truncate_from_start(self.start.log_start_offset)
+        self.epochs.truncate_from_start(start.log_start_offset)
+        are_incomplete = not self.epochs.entries or self.epochs.entries[0].start_offset > log_start_offset
+        if are_incomplete:
+            complete_epochs(self.epochs, self.segments, log_start_offset)
         log_files = LogFiles(self.files, self.host, self.directory, self.topic_partition, snapshots)
         # Not written here, which would be two syncs for each log of a start: the next start would drop the same entries
         # again, and whoever leads or appends here first writes them with its own.
         log_files.are_epochs_written = self.epochs.entries == epochs_before
-        state = self._load_producers(snapshots, log_start_offset, next_offset)
-        recovery_point = next_offset if self.start.clean_stop else min(self.start.recovery_point, next_offset)
+        if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # to find them takes a long walk
+            log_files.write_epochs(self.epochs.entries)
+        state = self._load_producers(snapshots, log_start_offset, next_offset, state)
         return Log(
             log_files,
             self.host,
@@ -119,7 +131,7 @@ class _Loader:
             self.segments,
             log_start_offset,
             next_offset,
-            recovery_point,
+            next_offset if start.clean_stop else min(start.recovery_point, next_offset),
             self.epochs,
             state,
             partition_metadata.read_topic_id(self.files, self._path(partition_metadata.FILE_NAME)),
@@ -179,15 +191,14 @@ class _Loader:
 
     # --- segments -----------------------------------------------------------------------------------------------
 
-    def _read_epochs(self) -> LeaderEpochs:
-        try:
-            return LeaderEpochs(checkpoint_file.read_epochs(self.files, self._path(LEADER_EPOCH_FILE)))
-        except (checkpoint_file.CorruptCheckpointError, ValueError) as error:
-            path = self._path(LEADER_EPOCH_FILE)
-            raise OSError(
-                f"{path} is corrupt ({error}): remove it to go on without, or all of {self.directory} to have the "
-                "partition copied from another replica"
-            ) from error
+    def _split(self, segment: Segment) -> None:
+        """Its offsets go too far from its base; the load begins anew with its parts in its place."""
+        for other in (*self.segments, segment):
+            other.close_files()
+        self.segments = []
+        bases = split_segment(self.files, segment)
+        logger.warning("%s: split segment %d: its parts begin at %s", self.topic_partition, segment.base_offset, bases)
+        self._finish_what_was_interrupted()
 
     def _open_segments(self, entries: dict[str, Entry], snapshots: ProducerSnapshots) -> None:
         bases = _offsets(entries, LOG_SUFFIX)
@@ -195,6 +206,7 @@ class _Loader:
         for name in entries:
             if name.endswith(_INDEX_SUFFIXES) and _has_offset(name) and _offset_of(name) not in known:
                 self._delete(name, "an index without its .log")
+        unflushed = first_unflushed(bases, self.start.recovery_point) if self.start.needs_recovery else len(bases)
         for number, base_offset in enumerate(bases):
             log_name = file_name(base_offset, LOG_SUFFIX)
             segment = Segment(
@@ -206,7 +218,7 @@ class _Loader:
                 created_ms=self.now_ms,
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
-            if self._is_unflushed(bases, number):
+            if number >= unflushed:
                 # Recovered below, in order: producers are rebuilt from the segments before it, which may be torn too.
                 self.segments.append(segment)
                 continue
@@ -217,13 +229,8 @@ class _Loader:
                 fault = active_segment_fault(segment, self.start.recovery_point)
             if fault is not None:
                 logger.warning("%s: rebuilding the indexes of segment %d: %s", self.topic_partition, base_offset, fault)
-                self._recover(segment, snapshots)
+                self._reindex(segment, snapshots)
             self.segments.append(segment)
-
-    def _is_unflushed(self, bases: list[int], number: int) -> bool:
-        """Whether the segment reaches past the recovery point, after a stop that was not clean."""
-        is_last = number + 1 == len(bases)
-        return not self.start.clean_stop and (is_last or bases[number + 1] > self.start.recovery_point)
 
     def _index_fault(self, segment: Segment, entries: dict[str, Entry]) -> str | None:
         """Why the segment's indexes cannot be used, or None."""
@@ -235,90 +242,37 @@ class _Loader:
                 return f"{suffix} has {entry.size_bytes} bytes"
         if segment.transaction_index.exists:
             try:
-                transactions = segment.transaction_index.entries()
+                return transaction_index_fault(segment)
             except CorruptIndexError as error:
                 return str(error)
-            if any(transaction.last_offset < segment.base_offset for transaction in transactions):
-                return "an aborted transaction that ends before it"
         return None
 
     # --- recovery -----------------------------------------------------------------------------------------------
 
-    def _recover_unflushed(self, snapshots: ProducerSnapshots) -> None:
-        """Read every segment that reaches past the recovery point; behind the first cut, nothing is kept."""
-        segments = self.segments
-        bases = [segment.base_offset for segment in segments]
-        for number in range(len(segments)):
-            if not self._is_unflushed(bases, number):
-                continue
-            following = segments[number + 1 :]
-            del segments[number + 1 :]  # producers are rebuilt from what comes before
-            segment = segments.pop()
-            cut = self._recover(segment, snapshots)
-            segments.append(segment)
-            if cut and following:
-                self._drop(following, snapshots, "what precedes it was cut")
-                return
-            segments.extend(following)
+    def _recover_unflushed(self, snapshots: ProducerSnapshots) -> ProducerState:
+        recovered = recover_segments(
+            self.files,
+            self.topic_partition,
+            self.config,
+            self.start,
+            self.segments,
+            snapshots,
+            self.epochs,
+            self.now_ms,
+            self.progress,
+        )
+        self.segments = recovered.segments
+        if recovered.dropped:
+            self._drop(recovered.dropped, snapshots, recovered.why)
+            self.files.sync_directory(self.directory)
+        return recovered.state
 
-    def _recover(self, segment: Segment, snapshots: ProducerSnapshots) -> int:
-        """Rebuild a segment from its `.log`, given the segments before it; return the bytes cut off at its end."""
-        state = self._new_producer_state()
-        own_snapshots = ProducerSnapshots(self.files, self.directory, snapshots.offsets)
-        start_offset = max(self.start.log_start_offset, 0)
-        rebuild_producer_state(state, own_snapshots, self.segments, start_offset, segment.base_offset, self.now_ms)
-        cut = self._rescan(segment, state)
-        own_snapshots.take(state, sync=True)
-        snapshots.offsets = list(own_snapshots.offsets)
-        snapshots.last_offset = snapshots.offsets[-1] if snapshots.offsets else 0
-        return cut
-
-    def _rescan(self, segment: Segment, state: ProducerState) -> int:
-        """Walk the batches of a segment, write its indexes anew and cut it behind the last good one."""
-        segment.offset_index.reset()
-        segment.time_index.reset()
-        segment.transaction_index.reset()
-        largest = TimestampOffset(-1, segment.base_offset)
-        valid_bytes = indexed_bytes = 0
-        next_offset = segment.base_offset
-        reason = "the last batch is not whole"
-        try:
-            for position, batch in read_batches(segment.log_ref.file(), 0, segment.size_bytes):
-                check_batch(batch)
-                last_offset = batch.last_offset
-                # The checksum does not cover the base offset.
-                if batch.base_offset < next_offset or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
-                    raise CorruptRecordError(f"offset {batch.base_offset} does not belong behind {next_offset - 1}")
-                next_offset = last_offset + 1
-                if batch.max_timestamp > largest.timestamp:
-                    largest = TimestampOffset(batch.max_timestamp, last_offset)
-                if position - indexed_bytes > segment.index_interval_bytes:
-                    segment.offset_index.append(last_offset, position)
-                    segment.time_index.maybe_append(*largest)
-                    indexed_bytes = position
-                if batch.magic >= 2:
-                    if batch.partition_leader_epoch > self.epochs.latest_epoch:
-                        self.epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-                    for aborted in apply_batch(state, batch):
-                        segment.transaction_index.append(aborted)
-                valid_bytes = position + batch.size_bytes
-        except (CorruptRecordError, InvalidRecordError) as error:
-            reason = str(error)
-        cut = segment.size_bytes - valid_bytes
-        if cut:
-            logger.warning(
-                "%s: cutting %d bytes at the end of segment %d, at byte %d: %s",
-                self.topic_partition,
-                cut,
-                segment.base_offset,
-                valid_bytes,
-                reason,
-            )
-            segment.log_ref.file().truncate(valid_bytes)
-            segment.size_bytes = valid_bytes
-        segment.set_max_timestamp(largest)
-        segment.close()
-        return cut
+    def _reindex(self, segment: Segment, snapshots: ProducerSnapshots) -> None:
+        """Rebuild the indexes of a segment that was flushed, given the segments before it."""
+        state = producers_before(
+            segment, self.segments, self.topic_partition, self.config, self.start, snapshots, self.now_ms
+        )
+        rescan(segment, state, self.epochs)
 
     def _drop(self, segments: list[Segment], snapshots: ProducerSnapshots, why: str) -> None:
         bases = [segment.base_offset for segment in segments]
@@ -341,22 +295,21 @@ class _Loader:
 
     # --- producers ----------------------------------------------------------------------------------------------
 
-    def _new_producer_state(self) -> ProducerState:
-        return ProducerState(self.topic_partition, self.config.producer_id_expiration_ms, self.config.max_producer_ids)
-
-    def _load_producers(self, snapshots: ProducerSnapshots, log_start_offset: int, end_offset: int) -> ProducerState:
-        state = self._new_producer_state()
+    def _load_producers(
+        self, snapshots: ProducerSnapshots, log_start_offset: int, end_offset: int, recovered: ProducerState | None
+    ) -> ProducerState:
         snapshots.remove_stray(segment.base_offset for segment in self.segments)
+        if recovered is not None:
+            snapshots.delete_outside(log_start_offset, end_offset)
+            if recovered.end_offset != end_offset:  # all of it was dropped
+                recovered.clear(end_offset)
+            recovered.remove_expired(self.now_ms)
+            return recovered
+        state = new_producer_state(self.topic_partition, self.config)
         rebuild_producer_state(
-            state,
-            snapshots,
-            self.segments,
-            log_start_offset,
-            end_offset,
-            self.now_ms,
-            after_clean_stop=self.start.clean_stop,
+            state, snapshots, self.segments, log_start_offset, end_offset, self.now_ms, after_clean_stop=True
         )
-        if not self.start.clean_stop:
+        if self.start.is_recovered:
             recall_last_batches(state, self.segments)
         return state
 

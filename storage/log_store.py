@@ -25,8 +25,9 @@ from .log import Log
 from .log_config import LogConfig
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
-from .log_directory import LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
-from .log_loader import StartingPoint, load_log
+from .log_directory import LOG_START_FILE, LogDirectory
+from .log_loader import load_log
+from .log_recovery import StartingPoint
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
 from .no_space import NoDescriptorsError, NoSpaceError
@@ -120,7 +121,8 @@ class LogStore:
     def _load_directory(self, directory: LogDirectory) -> None:
         names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
         clean = directory.take_clean_stop_marker()
-        recovery_points = directory.read_checkpoint(RECOVERY_POINT_FILE)
+        known_points = directory.read_recovery_points()
+        recovery_points = known_points or {}
         log_starts = directory.read_checkpoint(LOG_START_FILE)
         to_load = self._partitions_among(names, directory)
         if to_load and not clean:
@@ -128,13 +130,20 @@ class LogStore:
 
         def load(found: tuple[str, TopicPartition]) -> Log:
             name, tp = found
-            start = StartingPoint(log_starts.get(tp, 0), recovery_points.get(tp, 0), clean)
+            start = StartingPoint(
+                log_starts.get(tp, 0),
+                recovery_points.get(tp, 0),
+                clean_stop=clean,
+                knows_recovery_point=known_points is not None,
+            )
             return self._load(directory, name, tp, start)
 
         threads = self.config.int("num.recovery.threads.per.data.dir")
         with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
             for log in executor.map(load, to_load):
                 self._add(directory, log)
+        if known_points is None:  # from now on, a log that is not in it is a new one
+            self.checkpoints.write_recovery_points_of(directory)
 
     def _partitions_among(self, names: Iterable[str], directory: LogDirectory) -> list[tuple[str, TopicPartition]]:
         """The names that are partitions' directories, and whose. What else is there is left alone, or deleted later."""

@@ -58,7 +58,7 @@ def rebuild_producer_state(
     if state.end_offset != end_offset or snapshots.last_offset > end_offset:
         snapshots.load_latest(state, log_start_offset, now_ms)
         if state.end_offset < end_offset and not was_empty:
-            _read_producers(state, snapshots, segments, log_start_offset, end_offset)
+            read_producers(state, snapshots, segments, log_start_offset, end_offset)
     state.end_offset = end_offset
     snapshots.take(state, sync=True)
 
@@ -105,14 +105,14 @@ def _last_bytes(segments: Sequence[Segment], size_bytes: int) -> list[tuple[Segm
     return holders
 
 
-def _read_producers(
+def read_producers(
     state: ProducerState,
-    snapshots: ProducerSnapshots,
+    snapshots: ProducerSnapshots | None,
     segments: Sequence[Segment],
     log_start_offset: int,
     end_offset: int,
 ) -> None:
-    """Apply the batches from the state's end on. On the way, snapshots are left at the last two segments."""
+    """Apply the batches from the state's end on. On the way, `snapshots` get one at each of the last two segments."""
     worth_a_snapshot = {segment.base_offset for segment in segments[-2:]}
     for number, segment in enumerate(segments):
         following = segments[number + 1].base_offset if number + 1 < len(segments) else end_offset
@@ -120,7 +120,7 @@ def _read_producers(
             continue
         start = max(segment.base_offset, state.end_offset, log_start_offset)
         state.end_offset = start
-        if segment.base_offset in worth_a_snapshot and start == segment.base_offset:
+        if snapshots is not None and segment.base_offset in worth_a_snapshot and start == segment.base_offset:
             snapshots.take(state, sync=True)
         end_position = segment.position_of(end_offset, segment.size_bytes)
         position = segment.position_of(start, segment.size_bytes)

@@ -80,7 +80,7 @@ class ProducerSnapshots:
     """The snapshot files of one log, by offset."""
 
     def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
-        self._files = files
+        self.files = files
         self.directory = directory
         self.offsets: list[int] = sorted(offsets)
         self.last_offset = self.offsets[-1] if self.offsets else 0
@@ -95,7 +95,7 @@ class ProducerSnapshots:
         if offset <= self.last_offset:
             return None
         path = self.path(offset)
-        self._files.write_bytes(path, encode_snapshot(state.producers.values()), sync=sync)
+        self.files.write_bytes(path, encode_snapshot(state.producers.values()), sync=sync)
         if offset not in self.offsets:
             self.offsets.append(offset)
             self.offsets.sort()
@@ -107,7 +107,7 @@ class ProducerSnapshots:
         while self.offsets:
             offset = self.offsets[-1]
             try:
-                entries = decode_snapshot(self._files.read_bytes(self.path(offset)))
+                entries = decode_snapshot(self.files.read_bytes(self.path(offset)))
             except CorruptSnapshotError as error:
                 logger.warning("%s: deleting unreadable producer snapshot %d: %s", state.topic_partition, offset, error)
                 self.delete(offset)
@@ -121,7 +121,7 @@ class ProducerSnapshots:
     def delete(self, offset: int) -> None:
         if offset in self.offsets:
             self.offsets.remove(offset)
-            self._files.delete(self.path(offset))
+            self.files.delete(self.path(offset))
 
     def delete_all(self) -> None:
         for offset in list(self.offsets):
@@ -151,7 +151,7 @@ class ProducerSnapshots:
         self.offsets.remove(offset)
         path = self.path(offset)
         try:
-            self._files.rename(path, path + DELETED_SUFFIX)
+            self.files.rename(path, path + DELETED_SUFFIX)
         except FileNotFoundError:
             return []
         return [path + DELETED_SUFFIX]

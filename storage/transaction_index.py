@@ -85,8 +85,10 @@ class TransactionIndex:
 
     def _read(self) -> tuple[AbortedTransaction, ...]:
         data = self._files.read_bytes(self.path)
+        if len(data) % _ENTRY.size:
+            raise CorruptIndexError(f"{self.path} has {len(data)} bytes")
         entries = []
-        for version, *fields in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+        for version, *fields in _ENTRY.iter_unpack(data):
             if version > _VERSION:
                 raise CorruptIndexError(f"{self.path} has an entry of version {version}")
             entries.append(AbortedTransaction(*fields))

@@ -12,7 +12,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_loader import StartingPoint
+from pybroker.storage.log_recovery import StartingPoint
 from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
 
 VALUES = st.lists(st.integers(0, 300).map(lambda size: b"v" * size), min_size=1, max_size=8)
@@ -95,8 +95,11 @@ class LogMachine(RuleBasedStateMachine):
         assert changed == (offset < self.end)
         if changed:
             self.batches = [batch for batch in self.batches if batch[-1][0] < offset]
-            self.end = offset
-            self.start = min(self.start, offset)
+            # Inside a batch, the log ends before it. Offsets that the log has no batches for stay behind the others.
+            least = self.batches[-1][-1][0] + 1 if self.batches else 0
+            assert least <= self.log.log_end_offset <= offset
+            self.end = self.log.log_end_offset
+            self.start = min(self.start, self.end)
         self.checkpoint = min(self.checkpoint, self.log.recovery_point)
 
     @rule(share=st.floats(0, 1))

@@ -51,9 +51,6 @@ def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Pat
         ("partition.metadata", b""),
         ("partition.metadata", b"version: 0\ntopic_id: ?"),
         ("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
-        ("leader-epoch-checkpoint", b"\xff"),
-        ("leader-epoch-checkpoint", b"0\n1\n-3 -5\n"),
-        ("leader-epoch-checkpoint", b"0\n7\n1 0\n"),
     ],
 )
 def test_a_corrupt_file_is_named_with_what_to_do_and_doing_it_helps(

@@ -12,7 +12,7 @@ from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_o
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_loader import StartingPoint
+from pybroker.storage.log_recovery import StartingPoint
 from pybroker.storage.segment import file_name
 from support.storage_logs import (
     CRASHED,
@@ -327,3 +327,80 @@ def test_only_the_checksum_sees_a_changed_value_and_recovery_cuts_there(tmp_path
         assert recovered.log_end_offset == offset
         assert records_from(recovered) == records_from(log)[:offset]
         assert damaged.stat().st_size == batch.end - batch.size_bytes
+
+
+def lay_segments_together(directory: Path, config: LogConfig) -> None:
+    """One file with the batches of offsets 0.., then far ones, as old cleaners left it."""
+    log = open_log(directory, config)
+    for number in range(3):
+        log.append_as_leader(batch_of(f"near {number}"), 0, NOW_MS)
+    log.close_files()
+    with open(log.segments[0].log_ref.path, "ab") as stream:
+        for offset in (1 << 31, (1 << 31) + 1, 1 << 33):
+            stream.write(batch_at(offset, f"far {offset}"))
+
+
+FAR = [(0, b"near 0"), (1, b"near 1"), (2, b"near 2"), *((o, f"far {o}".encode()) for o in (2**31, 2**31 + 1, 2**33))]
+
+
+@pytest.mark.parametrize("start", [CRASHED, StartingPoint(clean_stop=True)])
+def test_a_segment_whose_offsets_go_too_far_is_split_and_loses_nothing(
+    start: StartingPoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lay_segments_together(tmp_path, SMALL)
+    log = open_log(tmp_path, SMALL, start)
+    assert records_from(log) == FAR
+    assert [segment.base_offset for segment in log.segments] == [0, 1 << 31, 1 << 33]
+    assert f"split segment 0: its parts begin at [0, {1 << 31}, {1 << 33}]" in caplog.text
+    assert not [name for name in os.listdir(log.directory) if name.endswith((".swap", ".cleaned", ".deleted"))]
+    again = open_log(tmp_path, SMALL, close_cleanly(log))
+    assert records_from(again) == FAR
+    assert again.append_as_leader(batch_of("next"), 0, NOW_MS).first_offset == (1 << 33) + 1
+
+
+def test_what_follows_a_segment_whose_end_did_not_come_to_disk_is_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = fill(tmp_path)
+    log.close_files()
+    second = log.segments[1]
+    last = list(batches_in(Path(second.log_ref.path).read_bytes()))[-1]
+    os.truncate(second.log_ref.path, second.size_bytes - last.size_bytes)
+    recovered = open_log(tmp_path, SMALL, CRASHED)
+    assert recovered.log_end_offset == last.base_offset
+    assert [offset for offset, _ in records_from(recovered)] == list(range(last.base_offset))
+    assert f"the offsets from {last.base_offset} on are missing before it" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("config", "start"),
+    [
+        (LogConfig(segment_bytes=2000, cleanup_policy=("compact",)), CRASHED),
+        (SMALL, StartingPoint(knows_recovery_point=False)),
+    ],
+)
+def test_offsets_that_compaction_took_are_no_reason_to_drop_what_follows(
+    config: LogConfig, start: StartingPoint, tmp_path: Path
+) -> None:
+    log = fill(tmp_path)
+    log.close_files()
+    second = log.segments[1]
+    last = list(batches_in(Path(second.log_ref.path).read_bytes()))[-1]
+    os.truncate(second.log_ref.path, second.size_bytes - last.size_bytes)
+    assert open_log(tmp_path, config, start).log_end_offset == log.log_end_offset
+
+
+def test_a_snapshot_from_behind_the_recovery_point_is_not_believed(tmp_path: Path) -> None:
+    """It may be an old one: a power cut may undo that it was deleted."""
+    log = open_log(tmp_path, SMALL)
+    for number in range(40):
+        log.append_as_leader(batch_of("x" * 50, producer_id=7, producer_epoch=0, base_sequence=number), 0, NOW_MS)
+    log.close_files()
+    directory = Path(log.directory)
+    second, third = (segment.base_offset for segment in log.segments[1:3])
+    shutil.copyfile(directory / file_name(second, ".snapshot"), directory / file_name(third, ".snapshot"))
+    recovered = open_log(tmp_path, SMALL, StartingPoint(0, second))
+    assert recovered.producer_state.producers[7].last_sequence == 39
+    truncated = open_log(tmp_path, SMALL, StartingPoint(0, second))
+    truncated.truncate_to(third + 1, NOW_MS)
+    assert truncated.producer_state.producers[7].last_sequence == third

@@ -11,7 +11,8 @@ from pybroker.storage.files import Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LogHost, LoneHost
-from pybroker.storage.log_loader import StartingPoint, load_log
+from pybroker.storage.log_loader import load_log
+from pybroker.storage.log_recovery import StartingPoint
 from pybroker.storage.topic_partition import TopicPartition
 
 NOW_MS = 1_700_000_000_000

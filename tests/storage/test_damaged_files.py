@@ -1,0 +1,178 @@
+"""Every index, snapshot and checkpoint can be lost or damaged: what it said is found again in the records."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_recovery import StartingPoint
+from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.segment import file_name
+from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+
+CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200)
+
+
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def cut_short(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2 + 1)
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"\x11\xf0\x0d\x91" * (path.stat().st_size // 4 + 1))
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def newer_version(path: Path) -> None:
+    """Where the format has a version: in the first bytes, or the first line."""
+    data = path.read_bytes()
+    path.write_bytes(b"7" + data[1:] if data.startswith(b"0\n") else b"\0\x07" + data[2:])
+
+
+DAMAGES = (missing, emptied, cut_short, garbage, zeros, newer_version)
+
+
+def busy_log(directory: Path) -> Log:
+    """Several segments with producers, aborted transactions and leader epochs in each."""
+    log = open_log(directory, CONFIG)
+    for number in range(30):
+        epoch = number // 4
+        log.append_as_leader(batch_of(f"plain {number}" * 3, timestamp_ms=NOW_MS + number), epoch, NOW_MS)
+        for producer_id in (1, 2):
+            records = batch_of(
+                f"of {producer_id}" * 3,
+                timestamp_ms=NOW_MS + number,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=number,
+                is_transactional=True,
+            )
+            log.append_as_leader(records, epoch, NOW_MS)
+        if number < 29:
+            for producer_id in (1, 2):
+                marker = build_marker_batch(
+                    EndTransactionMarker(producer_id == 2, 0),
+                    producer_id=producer_id,
+                    producer_epoch=0,
+                    timestamp_ms=NOW_MS + number,
+                )
+                log.append_as_leader(bytearray(marker), epoch, NOW_MS, AppendOrigin.COORDINATOR)
+    assert len(log.segments) > 4
+    return log
+
+
+def what_is_known(log: Log) -> dict[str, object]:
+    """All that a reader or a producer may come to see."""
+    producers = {
+        producer_id: (entry.producer_epoch, entry.last_sequence, entry.current_txn_first_offset, entry.last_timestamp)
+        for producer_id, entry in log.producer_state.producers.items()
+    }
+    end = log.log_end_offset
+    return {
+        "records": records_from(log),
+        "bounds": (log.log_start_offset, end),
+        "segments": [segment.base_offset for segment in log.segments],
+        "epochs": log.leader_epochs.entries,
+        "producers": producers,
+        "aborted": log.aborted_transactions(0, end),
+        "stable": log.last_stable_offset(end),
+        "found": [log.offset_for_timestamp(NOW_MS + number) for number in range(30)],
+        "located": [log.read(offset, 1, end, min_one_batch=True).position for offset in range(end)],
+    }
+
+
+class Example(NamedTuple):
+    """A stopped log that each test gets a copy of."""
+
+    directory: Path
+    segments: list[int]
+    end: int
+    known: dict[str, object]
+
+    def copy_to(self, target: Path) -> Path:
+        return Path(shutil.copytree(self.directory, target / self.directory.name))
+
+    def start_after(self, stop: str) -> StartingPoint:
+        if stop == "clean":
+            return StartingPoint(0, self.end, clean_stop=True)
+        return StartingPoint(0, self.segments[2] if stop == "crash" else 0)
+
+    def is_recovered(self, number: int, stop: str) -> bool:
+        return stop == "crash without recovery point" or (stop == "crash" and number % len(self.segments) >= 2)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    log = busy_log(tmp_path_factory.mktemp("example"))
+    known = what_is_known(log)
+    close_cleanly(log)
+    return Example(Path(log.directory), [segment.base_offset for segment in log.segments], log.log_end_offset, known)
+
+
+@pytest.mark.parametrize("stop", ["clean", "crash", "crash without recovery point"])
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("number", [0, 1, -2, -1])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+def test_a_segments_file(
+    suffix: str, number: int, damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path
+) -> None:
+    path = example.copy_to(tmp_path) / file_name(example.segments[number], suffix)
+    if not path.exists():
+        assert (suffix, number) == (".snapshot", 0) or suffix == ".txnindex"
+        return
+    if suffix == ".txnindex" and damage in (missing, emptied) and not example.is_recovered(number, stop):
+        return  # most segments have no such file, and nothing but a walk through the records tells that this had one
+    damage(path)
+    again = open_log(tmp_path, CONFIG, example.start_after(stop))
+    assert what_is_known(again) == example.known
+    again.append_as_leader(batch_of("next"), 9, NOW_MS)
+    close_cleanly(again)
+
+
+@pytest.mark.parametrize("stop", ["clean", "crash", "crash without recovery point"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_the_leader_epochs(damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path) -> None:
+    path = example.copy_to(tmp_path) / "leader-epoch-checkpoint"
+    text = path.read_bytes()
+    damage(path)
+    again = open_log(tmp_path, CONFIG, example.start_after(stop))
+    assert what_is_known(again) == example.known
+    assert path.read_bytes() == text
+    close_cleanly(again)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_the_snapshot_of_a_clean_stop(damage: Callable[[Path], None], example: Example, tmp_path: Path) -> None:
+    damage(example.copy_to(tmp_path) / file_name(example.end, ".snapshot"))
+    assert what_is_known(open_log(tmp_path, CONFIG, example.start_after("clean"))) == example.known
+
+
+def test_all_but_the_records_is_lost(example: Example, tmp_path: Path) -> None:
+    for path in example.copy_to(tmp_path).iterdir():
+        if path.suffix != ".log":
+            path.unlink()
+    assert what_is_known(open_log(tmp_path, CONFIG, StartingPoint())) == example.known
+
+
+def test_recovery_changes_no_byte_of_what_is_whole(example: Example, tmp_path: Path) -> None:
+    paths = sorted(example.copy_to(tmp_path).glob("*.log"))
+    data = [path.read_bytes() for path in paths]
+    open_log(tmp_path, CONFIG, StartingPoint())
+    assert [path.read_bytes() for path in paths] == data
+    assert sum(1 for content in data for _ in iter_batches(content)) == example.end
