@@ -1,0 +1,218 @@
+"""The power goes at any moment of a busy run: what was synced is there, what is there is valid, nothing else appears.
+
+Every file operation of the run is written down (`support/disk_history.py`); for each point of that history the states
+that a cut may leave (`support/power_cut.py`) are laid out, opened, and held to what had been promised by then
+(`support/log_promises.py`).
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pybroker.storage.topic_partition import TopicPartition
+from support.busy_store import BusyStore, open_store
+from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
+from support.log_promises import check_promises
+from support.power_cut import PowerCut, Tree, lay_out
+
+Run = Callable[[BusyStore], None]
+
+PLAIN = TopicPartition("plain", 0)
+SYNCED = TopicPartition("synced", 0)
+BOUNDED = TopicPartition("bounded", 0)
+
+
+def appends_rolls_and_flushes(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(PLAIN)
+    busy.create(SYNCED)
+    for number in range(9):
+        busy.append(PLAIN, 1 + number % 3)
+        busy.append(SYNCED, 2)
+        if number == 4:
+            busy.run_background()
+    busy.checkpoint()
+    for _ in range(4):
+        busy.append(PLAIN, 3)
+    busy.flush(PLAIN)
+    busy.append(PLAIN)
+    busy.checkpoint()
+    busy.close()
+    busy.open()
+    for _ in range(3):
+        busy.append(PLAIN, 2)
+        busy.append(SYNCED)
+    busy.crash()
+
+
+def retention_and_deleted_records(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(BOUNDED)
+    for number in range(16):
+        busy.append(BOUNDED, 2)
+        if number % 5 == 4:
+            busy.run_background()
+            busy.retain(BOUNDED)
+    busy.checkpoint()
+    busy.delete_records(BOUNDED, busy.log(BOUNDED).log_end_offset - 3)
+    busy.checkpoint()
+    busy.run_later()
+    busy.retain(BOUNDED)
+    busy.append(BOUNDED)
+    busy.checkpoint()
+    busy.run_later()
+    busy.close()
+
+
+def truncations_under_new_leaders(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(PLAIN)
+    for _ in range(8):
+        busy.append(PLAIN, 2, epoch=1)
+    busy.run_background()
+    busy.flush(PLAIN)
+    busy.checkpoint()
+    busy.truncate(PLAIN, 13)
+    busy.lead(PLAIN, 3)
+    for _ in range(6):
+        busy.append(PLAIN, 2, epoch=3)
+    busy.truncate(PLAIN, 4)
+    for _ in range(5):
+        busy.append(PLAIN, 2, epoch=4)
+    busy.run_later()
+    busy.flush(PLAIN)
+    busy.start_anew(PLAIN, 9)
+    for _ in range(3):
+        busy.append(PLAIN, epoch=6)
+    busy.start_anew(PLAIN, 40)
+    busy.append(PLAIN, 2, epoch=7)
+    busy.run_later()
+    busy.checkpoint()
+    busy.append(PLAIN, 2, epoch=7)
+    busy.close()
+
+
+def producers_and_transactions(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(PLAIN)
+    for number in range(6):
+        busy.append(PLAIN, 2, producer_id=7)
+        busy.append(PLAIN, producer_id=8, transactional=True)
+        if number % 2:
+            busy.end_transaction(PLAIN, 8, commit=number == 3)
+        busy.append(PLAIN, producer_id=9, transactional=True)
+        if number == 4:
+            busy.run_background()
+            busy.flush(PLAIN)
+            busy.checkpoint()
+    busy.end_transaction(PLAIN, 9, commit=False)
+    busy.truncate(PLAIN, busy.log(PLAIN).log_end_offset - 3)
+    busy.append(PLAIN, 2, producer_id=7)
+    busy.close()
+    busy.open()
+    busy.append(PLAIN, 2, producer_id=7)
+    busy.end_transaction(PLAIN, 9, commit=False)
+    busy.crash()
+
+
+def topics_deleted_and_made_again(busy: BusyStore) -> None:
+    busy.open()
+    for tp in (PLAIN, SYNCED):
+        busy.create(tp)
+        for _ in range(5):
+            busy.append(tp, 2)
+    busy.flush(PLAIN)
+    busy.checkpoint()
+    busy.delete(PLAIN)
+    busy.append(SYNCED)
+    busy.create(PLAIN)
+    for _ in range(5):
+        busy.append(PLAIN, 2)
+    busy.run_later()
+    busy.checkpoint()
+    busy.delete(SYNCED)
+    busy.delete(PLAIN)
+    busy.create(SYNCED)
+    busy.append(SYNCED)
+    busy.run_later()
+    busy.close()
+
+
+RUNS: tuple[Run, ...] = (
+    appends_rolls_and_flushes,
+    retention_and_deleted_records,
+    truncations_under_new_leaders,
+    producers_and_transactions,
+    topics_deleted_and_made_again,
+)
+
+
+@pytest.fixture
+def quick_disk() -> Iterator[Path]:
+    """A directory in memory where there is one: thousands of states are laid out."""
+    memory = "/dev/shm"
+    root = tempfile.mkdtemp(prefix="power-cut-", dir=memory if os.access(memory, os.W_OK) else None)
+    yield Path(root)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def record(run: Run, root: Path) -> tuple[DiskHistory, BusyStore]:
+    root.mkdir()
+    with recorded_history(str(root)) as history:
+        busy = BusyStore(root, history)
+        run(busy)
+    assert busy.refused == []
+    assert busy.store is not None
+    busy.store.release()
+    return history, busy
+
+
+def digest(tree: Tree, promises: object) -> bytes:
+    seen = hashlib.blake2b(digest_size=16)
+    for path, content in sorted(tree.items()):
+        seen.update(path.encode() + (b"/" if content is None else b"=%d:" % len(content) + content))
+    seen.update(repr(promises).encode())
+    return seen.digest()
+
+
+def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
+    """Open each state and check it; return how many different ones there were."""
+    seen: set[bytes] = set()
+    for operations, remains in cut.states():
+        promises = busy.promises_at(operations)
+        key = digest(remains.tree, promises)
+        if key in seen:
+            continue
+        seen.add(key)
+        root = quick_disk / str(len(seen))
+        root.mkdir()
+        lay_out(remains.tree, str(root))
+        with nothing_synced():
+            store = open_store(root)
+            try:
+                check_promises(store, busy, promises)
+            except Exception as failure:
+                failure.add_note(f"power cut after {operations} operations, {remains.what} is left, see {root}")
+                raise
+            finally:
+                store.release()
+        shutil.rmtree(root)
+    return len(seen)
+
+
+def before_syncs(point: int, operation: Operation) -> bool:
+    """Most is pending there. Every second of them."""
+    return isinstance(operation, Sync) and point % 2 == 0
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_power_cut_costs_nothing_that_was_synced(run: Run, tmp_path: Path, quick_disk: Path) -> None:
+    history, busy = record(run, tmp_path / "run")
+    cut = PowerCut(history, seed=1, samples=1, singles=before_syncs)
+    states = check_all_states(cut, busy, quick_disk)
+    print(f"{run.__name__}: {len(history)} operations, {states} different states")
+    assert states > len(history)

@@ -1,0 +1,306 @@
+"""A log store at work on a recorded disk, and at each step what it has promised to still be there after a power cut.
+
+Every record's value is used once, so a record says where and behind which other it was appended.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pybroker.config.config import Config
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.files import Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
+
+from .disk_history import DiskHistory
+from .storage_logs import NOW_MS, batch_of
+
+SEGMENT_BYTES = 700
+DIRECTORIES = ("disk-a", "disk-b")
+
+
+def store_config(root: Path, **settings: object) -> Config:
+    """Small segments, dense indexes, nothing synced unless it is asked for."""
+    chosen = {
+        "log.segment.bytes": SEGMENT_BYTES,
+        "log.index.interval.bytes": 100,
+        "num.recovery.threads.per.data.dir": 1,
+        **settings,
+    }
+    directories = ",".join(str(root / name) for name in DIRECTORIES)
+    return Config.load(f"log.dirs={directories}\n", {name: str(value) for name, value in chosen.items()})
+
+
+def open_store(root: Path, **settings: object) -> LogStore:
+    return LogStore.open(
+        store_config(root, **settings),
+        Files(),
+        InlinePool(),
+        lambda: NOW_MS,
+        topic_overrides=topic_overrides,
+        randomness=random.Random(5),
+    )
+
+
+def topic_overrides(topic: str) -> dict[str, str]:
+    """A topic's name says how it is kept."""
+    return {"synced": {"flush.messages": "1"}, "bounded": {"retention.bytes": "1500"}}.get(topic, {})
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What must be there of one log, and what may be: `records` are the values by offset, of that `generation`.
+
+    Records in [start, synced_end) must be there; nothing before `least_start` may be. `may_be_missing`: the log is
+    being made or deleted.
+    """
+
+    generation: int = 0
+    exists: bool = False
+    may_be_missing: bool = True
+    least_start: int = 0
+    start: int = 0
+    synced_end: int = 0
+    records: dict[int, bytes] = field(default_factory=dict)
+
+    def until(self, after: Promise) -> Promise:
+        """While the step that leads to `after` is under way."""
+        if self.generation != after.generation:
+            return replace(after, may_be_missing=True, synced_end=0)
+        return Promise(
+            self.generation,
+            self.exists or after.exists,
+            not (self.exists and after.exists),
+            self.least_start,
+            max(self.start, after.start),
+            min(self.synced_end, after.synced_end),
+            self.records,
+        )
+
+
+NOTHING = Promise()
+
+
+@dataclass
+class Told:
+    """What was ever appended to a log: value → offset, and which records stood behind which."""
+
+    offsets: dict[bytes, int] = field(default_factory=dict)
+    behind: set[tuple[bytes, bytes]] = field(default_factory=set)
+    timestamps: dict[bytes, int] = field(default_factory=dict)
+
+
+class BusyStore:
+    """Steps on a store. After each, `notes` has (number of operations so far, the promises by partition)."""
+
+    def __init__(self, root: Path, history: DiskHistory, **settings: object) -> None:
+        self.root = root
+        self.history = history
+        self._settings = settings
+        self.refused: list[KafkaStorageError] = []
+        self.told: dict[tuple[TopicPartition, int], Told] = {}
+        self.notes: list[tuple[int, dict[TopicPartition, Promise]]] = [(0, {})]
+        self._now: dict[TopicPartition, Promise] = {}
+        self._values = 0
+        self._sequences: dict[tuple[TopicPartition, int], int] = {}
+        self._later: list[Callable[[], None]] = []
+        self._background: list[Callable[[], None]] = []
+        self.store: LogStore | None = None
+
+    # --- promises -----------------------------------------------------------------------------------------------
+
+    def promises_at(self, operations: int) -> dict[TopicPartition, Promise]:
+        """What holds when the power goes after so many operations."""
+        slot = bisect_right(self.notes, operations, key=lambda note: note[0]) - 1
+        count, promises = self.notes[slot]
+        if count == operations or slot + 1 == len(self.notes):
+            return promises
+        following = self.notes[slot + 1][1]
+        return {tp: promises.get(tp, NOTHING).until(after) for tp, after in following.items()}
+
+    def told_of(self, tp: TopicPartition, generation: int) -> Told:
+        return self.told.setdefault((tp, generation), Told())
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """A refusal is noted, and the rest of the step left out; what is promised then is what the logs say."""
+        try:
+            yield
+        except KafkaStorageError as error:
+            self.refused.append(error)
+        for tp, promise in self._now.items():
+            log = self.store.get(tp) if self.store is not None else None
+            if log is not None and not log.is_offline:
+                start, end = log.log_start_offset, log.log_end_offset
+                records = {offset: value for offset, value in promise.records.items() if start <= offset < end}
+                self._now[tp] = replace(promise, start=start, synced_end=min(log.recovery_point, end), records=records)
+        self.notes.append((len(self.history), dict(self._now)))
+
+    def log(self, tp: TopicPartition) -> Log:
+        log = None if self.store is None else self.store.get(tp)
+        if log is None or log.is_offline:
+            raise KafkaStorageError(f"{tp} has no log")
+        return log
+
+    # --- the store ----------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        with self._step():
+            self.store = store = open_store(self.root, **self._settings)
+            store.deletion.run_later = lambda delay_ms, step: self._later.append(step)
+            store.upkeep.in_background = self._background.append
+            store.deletion.delete_leftovers()
+
+    def close(self) -> None:
+        with self._step():
+            if self.store is not None:
+                self.store.close()
+
+    def crash(self) -> None:
+        """Let go of the files; what was put off is never done."""
+        if self.store is not None:
+            self.store.release()
+        self._later.clear()
+        self._background.clear()
+
+    def run_background(self) -> None:
+        """What was to be synced in the background."""
+        while self._background:
+            with self._step():
+                self._background.pop(0)()
+
+    def run_later(self) -> None:
+        """What was to be deleted after a while."""
+        while self._later:
+            with self._step():
+                self._later.pop(0)()
+
+    def checkpoint(self) -> None:
+        with self._step():
+            assert self.store is not None
+            self.store.checkpoints.write_recovery_points()
+        with self._step():
+            assert self.store is not None
+            self.store.checkpoints.write_log_starts()
+            self._note_log_starts()
+        with self._step():
+            assert self.store is not None
+            self.store.checkpoints.write_high_watermarks(
+                {log.topic_partition: log.log_end_offset for log in self.store.all_logs()}
+            )
+
+    def _note_log_starts(self) -> None:
+        """They are durable now (unless the directory is full or gone: then the old ones are)."""
+        if self.history.fault is None:
+            for tp, promise in self._now.items():
+                log = self.store.get(tp) if self.store is not None else None
+                if log is not None:
+                    self._now[tp] = replace(promise, least_start=log.log_start_offset)
+
+    # --- one log ------------------------------------------------------------------------------------------------
+
+    def create(self, tp: TopicPartition) -> None:
+        with self._step():
+            assert self.store is not None
+            self.store.get_or_create(tp, is_new=True)
+            generation = self._now[tp].generation + 1 if tp in self._now else 0
+            self._now[tp] = Promise(generation, exists=True, may_be_missing=False)
+
+    def delete(self, tp: TopicPartition) -> None:
+        with self._step():
+            assert self.store is not None
+            self.store.deletion.delete_log(tp)
+            self._now[tp] = Promise(self._now[tp].generation)
+            self._sequences = {key: value for key, value in self._sequences.items() if key[0] != tp}
+
+    def append(
+        self, tp: TopicPartition, count: int = 1, *, epoch: int = 0, producer_id: int = -1, transactional: bool = False
+    ) -> None:
+        """One batch of `count` records."""
+        with self._step():
+            log = self.log(tp)
+            values = [f"{tp}/{self._values + number:04d}".encode() for number in range(count)]
+            self._values += count
+            fields: dict[str, object] = {}
+            if producer_id >= 0:
+                known = log.producer_state.producers.get(producer_id)
+                sequence = known.last_sequence + 1 if known is not None else 0
+                fields = {
+                    "producer_id": producer_id,
+                    "producer_epoch": 0,
+                    "base_sequence": sequence,
+                    "is_transactional": transactional,
+                }
+            batch = batch_of(*values, timestamp_ms=NOW_MS + self._values * 10, **fields)  # type: ignore[arg-type]
+            self._tell(tp, log, values, NOW_MS + self._values * 10)
+            log.append_as_leader(batch, epoch, NOW_MS)
+            self._appended(tp, log, values)
+
+    def end_transaction(self, tp: TopicPartition, producer_id: int, *, commit: bool, epoch: int = 0) -> None:
+        with self._step():
+            log = self.log(tp)
+            self._values += 1  # makes the marker's value one of its own
+            timestamp = NOW_MS + self._values * 10
+            marker = EndTransactionMarker(commit, self._values)
+            batch = build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=timestamp)
+            value = b"\0\0" + self._values.to_bytes(4, "big")
+            self._tell(tp, log, [value], timestamp)
+            log.append_as_leader(bytearray(batch), epoch, NOW_MS, AppendOrigin.COORDINATOR)
+            self._appended(tp, log, [value])
+
+    def _tell(self, tp: TopicPartition, log: Log, values: list[bytes], timestamp: int) -> None:
+        """Before the append: some of it may be on disk whatever becomes of it."""
+        told = self.told_of(tp, self._now[tp].generation)
+        end = log.log_end_offset
+        before = self._now[tp].records.get(end - 1)
+        for number, value in enumerate(values):
+            told.offsets[value] = end + number
+            told.timestamps[value] = timestamp + number
+            if before is not None:
+                told.behind.add((before, value))
+            before = value
+
+    def _appended(self, tp: TopicPartition, log: Log, values: list[bytes]) -> None:
+        first = log.log_end_offset - len(values)
+        added = {first + number: value for number, value in enumerate(values)}
+        self._now[tp] = replace(self._now[tp], records={**self._now[tp].records, **added})
+
+    def flush(self, tp: TopicPartition) -> None:
+        with self._step():
+            self.log(tp).flush(NOW_MS)
+
+    def roll(self, tp: TopicPartition) -> None:
+        with self._step():
+            self.log(tp).roll(NOW_MS)
+
+    def lead(self, tp: TopicPartition, epoch: int) -> None:
+        with self._step():
+            self.log(tp).assign_epoch_start(epoch)
+
+    def truncate(self, tp: TopicPartition, offset: int) -> None:
+        with self._step():
+            self.log(tp).truncate_to(offset, NOW_MS)
+
+    def start_anew(self, tp: TopicPartition, offset: int) -> None:
+        with self._step():
+            self.log(tp).truncate_fully_and_start_at(offset, NOW_MS)
+            # The start is not on disk before the checkpoint says so, the segment's name does.
+
+    def delete_records(self, tp: TopicPartition, offset: int) -> None:
+        with self._step():
+            self.log(tp).increment_log_start_offset(offset)
+
+    def retain(self, tp: TopicPartition) -> None:
+        with self._step():
+            log = self.log(tp)
+            log.apply_retention(NOW_MS, log.log_end_offset)

@@ -1,0 +1,297 @@
+"""What a run asks of the file system, written down call by call, with all the bytes; and calls made to fail.
+
+Files and directories are numbered nodes, so that a name may be given and taken while the node goes on: the root is 0.
+The calls are noted where they leave Python, so that nothing `Files` does can pass by.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pybroker.storage import files as files_module
+
+ROOT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    node: int
+    position: int
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The file gets that size."""
+
+    node: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Of a file: its bytes and its size. Of a directory: the names in it."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A name for a new file or directory."""
+
+    directory: int
+    name: str
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    directory: int
+    name: str
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    directory: int
+    name: str
+    new_directory: int
+    new_name: str
+    node: int
+
+
+Operation = Write | Cut | Sync | Create | Delete | Rename
+Fault = Callable[[Operation], int | None]
+"""Asked before each operation: the errno that it is to fail with."""
+
+
+class DiskHistory:
+    """`operations` in order; `path_of` names a node as it is called now, for messages."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self.operations: list[Operation] = []
+        self.fault: Fault | None = None
+        self._names: dict[int, dict[str, int]] = {ROOT: {}}
+        self._nodes = 1
+        self._open: dict[int, int] = {}  # descriptor → node
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def path_of(self, node: int) -> str:
+        for directory, names in self._names.items():
+            for name, found in names.items():
+                if found == node:
+                    return name if directory == ROOT else f"{self.path_of(directory)}/{name}"
+        return f"<{node}>"
+
+    def directories(self) -> set[int]:
+        """The nodes that are or were directories."""
+        return set(self._names)
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def _place(self, path: str, dir_fd: int | None = None) -> tuple[int, str] | None:
+        """(directory, name) of a path below the root; None for what lies elsewhere."""
+        if dir_fd is not None:
+            directory = self._open.get(dir_fd)
+            return None if directory is None else (directory, os.fspath(path))
+        path = os.path.abspath(path)
+        parent = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        if not parent.startswith(self.root + os.sep):
+            return None
+        *parents, name = os.path.relpath(parent, self.root).split(os.sep)
+        directory = ROOT
+        for part in parents:
+            found = self._names[directory].get(part)
+            if found is None:
+                return None
+            directory = found
+        return directory, name
+
+    def _node(self, place: tuple[int, str]) -> int | None:
+        return self._names[place[0]].get(place[1])
+
+    def _new_node(self) -> int:
+        self._nodes += 1
+        return self._nodes - 1
+
+    # --- operations ---------------------------------------------------------------------------------------------
+
+    def _about_to(self, operation: Operation) -> None:
+        if self.fault is not None:
+            failure = self.fault(operation)
+            if failure is not None:
+                raise OSError(failure, os.strerror(failure), repr(operation))
+
+    def _open_call(self, call: Callable[..., int]) -> Callable[..., int]:
+        def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            place = self._place(path, dir_fd) if isinstance(path, str) else None
+            if place is None:
+                descriptor = call(path, flags, mode, dir_fd=dir_fd)
+                if not isinstance(path, str) or os.path.realpath(path) != self.root:
+                    self._open.pop(descriptor, None)
+                else:
+                    self._open[descriptor] = ROOT
+                return descriptor
+            node = self._node(place)
+            operation: Operation | None = None
+            if node is None and flags & os.O_CREAT:
+                operation = Create(*place, self._new_node())
+            elif node is not None and flags & os.O_TRUNC:
+                operation = Cut(node, 0)
+            if operation is not None:
+                self._about_to(operation)
+            descriptor = call(path, flags, mode, dir_fd=dir_fd)
+            if isinstance(operation, Create):
+                node = operation.node
+                self._names[place[0]][place[1]] = node
+            if operation is not None:
+                self.operations.append(operation)
+            assert node is not None, f"{path} was made by a call that is not noted"
+            self._open[descriptor] = node
+            return descriptor
+
+        return opened
+
+    def _write_call(self, call: Callable[..., int], *, is_vector: bool) -> Callable[..., int]:
+        def written(descriptor: int, data: Any, position: int) -> int:
+            node = self._open.get(descriptor)
+            if node is None:
+                return call(descriptor, data, position)
+            whole = b"".join(data) if is_vector else bytes(data)
+            try:
+                self._about_to(Write(node, position, whole))
+            except OSError:
+                half = whole[: len(whole) // 2]  # the file is left with some of it
+                os.lseek(descriptor, position, os.SEEK_SET)
+                os.write(descriptor, half)
+                self.operations.append(Write(node, position, half))
+                raise
+            count = call(descriptor, data, position)
+            self.operations.append(Write(node, position, whole[:count]))
+            return count
+
+        return written
+
+    def _sync_call(self, call: Callable[[int], None]) -> Callable[[int], None]:
+        def synced(descriptor: int) -> None:
+            node = self._open.get(descriptor)
+            if node is None:
+                return call(descriptor)
+            self._about_to(Sync(node))
+            self.operations.append(Sync(node))  # not passed on: the power of the test's machine stays
+            return None
+
+        return synced
+
+    def _truncate_call(self, call: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+        def truncated(target: Any, size_bytes: int) -> None:
+            place = None if isinstance(target, int) else self._place(target)
+            node = self._open.get(target) if isinstance(target, int) else place and self._node(place)
+            if node is None:
+                return call(target, size_bytes)
+            self._about_to(Cut(node, size_bytes))
+            call(target, size_bytes)
+            self.operations.append(Cut(node, size_bytes))
+            return None
+
+        return truncated
+
+    def _delete_call(self, call: Callable[..., None]) -> Callable[..., None]:
+        def deleted(path: Any, *, dir_fd: int | None = None) -> None:
+            place = self._place(path, dir_fd)
+            node = None if place is None else self._node(place)
+            if place is None or node is None:
+                return call(path, dir_fd=dir_fd)
+            self._about_to(Delete(*place, node))
+            call(path, dir_fd=dir_fd)
+            del self._names[place[0]][place[1]]
+            self.operations.append(Delete(*place, node))
+            return None
+
+        return deleted
+
+    def _mkdir_call(self, call: Callable[..., None]) -> Callable[..., None]:
+        def made(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+            place = self._place(path, dir_fd)
+            if place is None:
+                return call(path, mode, dir_fd=dir_fd)
+            operation = Create(*place, self._new_node())
+            self._about_to(operation)
+            call(path, mode, dir_fd=dir_fd)
+            self._names[operation.node] = {}
+            self._names[place[0]][place[1]] = operation.node
+            self.operations.append(operation)
+            return None
+
+        return made
+
+    def _rename_call(self, call: Callable[..., None]) -> Callable[..., None]:
+        def renamed(old: Any, new: Any) -> None:
+            place, new_place = self._place(old), self._place(new)
+            node = None if place is None else self._node(place)
+            if place is None or new_place is None or node is None:
+                return call(old, new)
+            operation = Rename(*place, *new_place, node)
+            self._about_to(operation)
+            call(old, new)
+            del self._names[place[0]][place[1]]
+            self._names[new_place[0]][new_place[1]] = node
+            self.operations.append(operation)
+            return None
+
+        return renamed
+
+
+@contextmanager
+def recorded_history(root: str) -> Iterator[DiskHistory]:
+    """Note what happens below `root`, an empty directory, and let it fail by `fault`; nothing is really synced."""
+    history = DiskHistory(root)
+    vector = getattr(files_module, "_write_vector")  # noqa: B009  (not a public name)
+    synchronize = getattr(files_module, "_synchronize_data")  # noqa: B009
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", history._open_call(os.open))
+        patch.setattr(os, "pwrite", history._write_call(os.pwrite, is_vector=False))
+        if vector is not None:
+            patch.setattr(files_module, "_write_vector", history._write_call(vector, is_vector=True))
+        patch.setattr(files_module, "_synchronize_data", history._sync_call(synchronize))
+        patch.setattr(os, "fsync", history._sync_call(os.fsync))
+        patch.setattr(os, "ftruncate", history._truncate_call(os.ftruncate))
+        patch.setattr(os, "truncate", history._truncate_call(os.truncate))
+        patch.setattr(os, "unlink", history._delete_call(os.unlink))
+        patch.setattr(os, "rmdir", history._delete_call(os.rmdir))
+        patch.setattr(os, "mkdir", history._mkdir_call(os.mkdir))
+        patch.setattr(os, "replace", history._rename_call(os.replace))
+        patch.setattr(os, "rename", history._rename_call(os.rename))
+        yield history
+
+
+@contextmanager
+def nothing_synced() -> Iterator[None]:
+    """For what is thrown away right after: syncs cost the most time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_synchronize_data", lambda descriptor: None)
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+def nth_fails(number: int, failure: int = errno.EIO, *, until: Callable[[], bool] | None = None) -> Fault:
+    """The operation of that number (from 0) fails; with `until` all later ones too, for as long as it says False."""
+    seen = -1
+
+    def fault(operation: Operation) -> int | None:
+        nonlocal seen
+        seen += 1
+        if seen == number or (until is not None and seen > number and not until()):
+            return failure
+        return None
+
+    return fault

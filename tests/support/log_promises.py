@@ -1,0 +1,145 @@
+"""Whether a store that was opened again after a power cut keeps what was promised, and holds nothing else."""
+
+from __future__ import annotations
+
+import os
+
+from pybroker.protocol.records.batch import RecordBatch
+from pybroker.storage.batch_span import check_batch, read_batches
+from pybroker.storage.log import Log
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.prepared_append import producer_update
+from pybroker.storage.producer_state import EndMarker
+from pybroker.storage.segment import Segment
+from pybroker.storage.topic_partition import TopicPartition
+
+from .busy_store import BusyStore, Promise, Told
+from .storage_logs import NOW_MS, batch_of, records_from
+
+
+def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartition, Promise]) -> None:
+    """All of them. The logs take an append at the end."""
+    for log in store.all_logs():
+        assert log.topic_partition in promises, f"{log} comes from nowhere"
+    for tp, promise in promises.items():
+        found = store.get(tp)
+        if found is None:
+            assert promise.may_be_missing, f"{tp} is gone"
+            continue
+        assert promise.exists, f"{tp} came back"
+        check_log(found, promise, busy.told_of(tp, promise.generation))
+        assert store.is_online(tp)
+        end = found.log_end_offset
+        assert found.append_as_leader(batch_of("afterwards"), 100, NOW_MS).first_offset == end
+
+
+def check_log(log: Log, promise: Promise, told: Told) -> None:
+    found = records_from(log)
+    _check_records(log, found, promise, told)
+    batches = [batch for segment in log.segments for batch in _batches(segment)]
+    for segment in log.segments:
+        _check_indexes(segment)
+    for offset, value in found[::3]:
+        assert value is not None
+        hit = log.offset_for_timestamp(told.timestamps[value])
+        assert hit is not None
+        assert hit.offset == offset, f"{log}: by the timestamp of {offset} there is {hit}"
+    _check_epochs(log, batches)
+    _check_producers(log, batches)
+
+
+def _check_records(log: Log, found: list[tuple[int, bytes | None]], promise: Promise, told: Told) -> None:
+    start, end = log.log_start_offset, log.log_end_offset
+    assert promise.least_start <= start, f"{log}: deleted records came back, it was to start at {promise.least_start}"
+    assert [offset for offset, _ in found] == list(range(start, end)), f"{log} has {found}"
+    here = dict(found)
+    for offset in range(promise.start, promise.synced_end):
+        assert here.get(offset) == promise.records[offset], f"{log}: {promise.records[offset]!r} at {offset} was synced"
+    before = None
+    for offset, value in found:
+        assert value is not None
+        assert told.offsets.get(value) == offset, f"{log}: {value!r} was not appended at {offset}"
+        assert before is None or (before, value) in told.behind, f"{log}: {value!r} did not follow {before!r}"
+        before = value
+    for offset in range(start, end):
+        result = log.read(offset, 1, end, min_one_batch=True)
+        assert result.region is not None, f"{log}: nothing to read at {offset}"
+
+
+def _batches(segment: Segment) -> list[RecordBatch]:
+    batches = [batch for _, batch in read_batches(segment.log_ref.file(), 0, segment.size_bytes)]
+    for batch in batches:
+        check_batch(batch)
+    return batches
+
+
+def _check_indexes(segment: Segment) -> None:
+    positions: dict[int, int] = {}
+    largest: dict[int, int] = {}
+    timestamp = -1
+    end = 0
+    for position, batch in read_batches(segment.log_ref.file(), 0, segment.size_bytes):
+        timestamp = max(timestamp, batch.max_timestamp)
+        positions[batch.last_offset] = position
+        largest[batch.last_offset] = timestamp
+        end = position + batch.size_bytes
+    assert end == segment.size_bytes == segment.log_ref.file().size(), f"{segment}: {end} bytes in whole batches"
+    index = segment.offset_index
+    previous = -1
+    for slot in range(len(index)):
+        relative, position = index.entry(slot)
+        assert positions.get(segment.base_offset + relative) == position, f"{segment}: index entry {relative}"
+        assert relative > previous
+        previous = relative
+    times = segment.time_index
+    previous = -1
+    for slot in range(len(times)):
+        stamp, relative = times.entry(slot)
+        assert largest.get(segment.base_offset + relative) == stamp, f"{segment}: time index entry {stamp}, {relative}"
+        assert stamp > previous
+        previous = stamp
+
+
+def _check_epochs(log: Log, batches: list[RecordBatch]) -> None:
+    for batch in batches:
+        if batch.base_offset >= log.log_start_offset:
+            known = log.leader_epochs.epoch_for_offset(batch.base_offset)
+            assert known == batch.partition_leader_epoch, f"{log}: epoch {known} at {batch.base_offset}"
+
+
+def _check_producers(log: Log, batches: list[RecordBatch]) -> None:
+    """Against a walk of all that is there."""
+    last: dict[int, tuple[int, int]] = {}
+    opened: dict[int, int] = {}
+    aborted = set()
+    start = log.log_start_offset
+    for batch in batches:
+        if batch.producer_id < 0 or batch.last_offset < start:
+            continue
+        update = producer_update(batch, batch.base_offset)
+        if isinstance(update, EndMarker):
+            first = opened.pop(update.producer_id, None)
+            if first is not None and update.is_abort:
+                aborted.add((update.producer_id, first, update.offset))
+        elif update is not None:
+            last[update.producer_id] = (update.last_sequence, update.last_offset)
+            if update.is_transactional:
+                opened.setdefault(update.producer_id, update.first_offset)
+    state = log.producer_state
+    for producer_id, expected in last.items():
+        entry = state.producers[producer_id]
+        known = (entry.batches[-1].last_sequence, entry.batches[-1].last_offset)
+        assert known == expected, f"{log}: producer {producer_id} has {known}, the log {expected}"
+    for producer_id, entry in state.producers.items():
+        assert producer_id in last or not entry.batches or entry.batches[-1].last_offset < start, f"{log}: {entry}"
+    undecided = {entry.producer_id: entry.current_txn_first_offset for entry in state.producers.values()}
+    undecided = {producer_id: first for producer_id, first in undecided.items() if first >= start}
+    assert undecided == opened, f"{log}: open transactions {undecided}, in the log {opened}"
+    indexed = log.aborted_transactions(start, log.log_end_offset)
+    known_aborted = {(found.producer_id, found.first_offset, found.last_offset) for found in indexed}
+    assert aborted <= known_aborted, f"{log}: aborted {known_aborted}, in the log {aborted}"
+    assert all(first < start for _, first, _ in known_aborted - aborted), f"{log}: aborted {known_aborted - aborted}"
+    assert state.end_offset == log.log_end_offset
+    for name in os.listdir(log.directory):
+        if name.endswith(".snapshot"):
+            assert int(name[:20]) <= log.log_end_offset, f"{log}: {name}"
