@@ -26,6 +26,15 @@ __all__ = ["LiveSettings", "known_addresses"]
 logger = logging.getLogger(__name__)
 
 _BROKERS = "brokers"
+_CLEANER = frozenset(
+    {
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.threads",
+    }
+)
 _CONNECTION_LIMITS = frozenset(
     {
         "max.connection.creation.rate",
@@ -75,6 +84,7 @@ class LiveSettings:
         topics = TopicSettings(config, overrides, logs, partitions, metadata.controller.unclean_election_allowed)
         self.dynamic.when_changed(None, metadata.update_config)
         self.dynamic.when_changed(DEFAULTS_OF_TOPICS, topics.take_defaults)
+        self.dynamic.when_changed(_CLEANER, logs.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
         self.changes = ConfigChanges(self._tree, {"topics": topics.take, _BROKERS: self._take_brokers}, clock_ms)
 

@@ -32,13 +32,14 @@ _CLUSTER_WIDE_FOR_A_LISTENER = frozenset({"max.connection.creation.rate", "max.c
 # At most doubled and at least halved at a time.
 _THREAD_COUNTS = (
     "background.threads",
+    "log.cleaner.threads",
     "num.io.threads",
     "num.network.threads",
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
 # Kafka's table allows 0 in the file; while it runs it does not take it.
-_AT_LEAST_ONE = ("max.connection.creation.rate", "max.connections")
+_AT_LEAST_ONE = ("log.cleaner.threads", "max.connection.creation.rate", "max.connections")
 
 
 def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:

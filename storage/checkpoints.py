@@ -6,11 +6,12 @@ All methods block. A full disk leaves the old file in place; any other failure t
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 
 from .files import is_passing
 from .log_directories import LogDirectories
-from .log_directory import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
+from .log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
 from .log_table import LogTable
 from .topic_partition import TopicPartition
 
@@ -23,6 +24,7 @@ class Checkpoints:
     def __init__(self, directories: LogDirectories, table: LogTable) -> None:
         self._directories = directories
         self._table = table
+        self._compacted_lock = threading.Lock()
 
     def write_recovery_points(self) -> None:
         """How far each log is durable."""
@@ -56,6 +58,51 @@ class Checkpoints:
         for directory in self._directories.online():
             found.update(directory.read_checkpoint(HIGH_WATERMARK_FILE))
         return found
+
+    # --- compaction ---------------------------------------------------------------------------------------------
+
+    def compacted_up_to(self, tp: TopicPartition) -> int | None:
+        """The first offset that compaction has not seen; None when it never was there."""
+        directory = self._table.directory_of(tp)
+        return None if directory is None else self._compacted(directory).get(tp)
+
+    def note_compacted(self, tp: TopicPartition, offset: int) -> None:
+        """Compaction has done everything before `offset`."""
+        directory = self._table.directory_of(tp)
+        if directory is not None:
+            with self._compacted_lock:
+                self._write_compacted(directory, {**self._compacted(directory), tp: offset})
+
+    def cut_compacted(self, tp: TopicPartition) -> None:
+        """The log was truncated: what comes at its end from now on is not compacted."""
+        directory, log = self._table.directory_of(tp), self._table.get(tp)
+        if directory is None or log is None:
+            return
+        with self._compacted_lock:
+            known = self._compacted(directory)
+            if known.get(tp, 0) > log.log_end_offset:
+                self._write_compacted(directory, {**known, tp: log.log_end_offset})
+
+    def forget_compacted(self, directory: LogDirectory, tp: TopicPartition) -> None:
+        """The log is gone from the directory."""
+        with self._compacted_lock:
+            known = self._compacted(directory)
+            if tp in known:
+                self._write_compacted(directory, {each: offset for each, offset in known.items() if each != tp})
+
+    def _compacted(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        """Read on first use: most starts do not need it."""
+        if directory.compacted is None:
+            try:
+                directory.compacted = directory.read_checkpoint(CLEANER_FILE)
+            except OSError as error:
+                self._directories.failed(directory, f"cannot read {CLEANER_FILE}", error)
+                return {}
+        return directory.compacted
+
+    def _write_compacted(self, directory: LogDirectory, offsets: dict[TopicPartition, int]) -> None:
+        directory.compacted = offsets
+        self._write(directory, CLEANER_FILE, offsets)
 
     def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         try:

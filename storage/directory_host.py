@@ -45,6 +45,7 @@ class DirectoryHost:
 
     def truncated(self, topic_partition: TopicPartition) -> None:
         self._checkpoints.write_recovery_points_of(self._directory)
+        self._checkpoints.cut_compacted(topic_partition)
 
     def roll_jitter_ms(self, bound_ms: int) -> int:
         return self._random.randrange(bound_ms) if bound_ms > 0 else 0

@@ -326,6 +326,9 @@ class Files:
     def modified_ms(self, path: str) -> int:
         return int(os.stat(path).st_mtime * 1000)
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
     def list_directory(self, path: str) -> list[Entry]:
         """What is in a directory, sorted by name."""
         with os.scandir(path) as entries:

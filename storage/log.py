@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollowerError, RecordBatchTooLargeError
 from . import retention
@@ -40,6 +40,11 @@ from .replica_append import prepare_replica_append
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
 from .transaction_index import AbortedTransaction
+
+if TYPE_CHECKING:  # most logs are never compacted
+    from .compaction_choice import Candidate
+    from .compaction_job import CleanedGroup, CompactionSettings
+    from .compaction_plan import CompactionPlan
 
 logger = logging.getLogger(__name__)
 
@@ -503,6 +508,43 @@ class Log:
 
     def _delete_segments(self, segments: Sequence[Segment]) -> None:
         self._files.delete_segments(segments, self.config.file_delete_delay_ms)
+
+    # --- compaction ---------------------------------------------------------------------------------------------
+
+    def plan_compaction(self, chosen: Candidate, settings: CompactionSettings, now_ms: int) -> CompactionPlan:
+        """What has to be known to compact the log from `chosen`'s first dirty offset on, as the log is now."""
+        from .compaction_plan import plan_compaction
+
+        self._files.check_online()
+        self._files.delete_half_compacted()
+        return plan_compaction(self, chosen, settings, self._truncation_count, now_ms)
+
+    def replace_segments(self, plan: CompactionPlan, group: CleanedGroup, now_ms: int) -> bool:
+        """Swap compacted segments in for their sources; False when the log has changed so that they do not fit."""
+        self._files.check_online()
+        view = self.view
+        first = view.slot_of(group.sources[0])
+        sources = view.segments[max(first, 0) : first + len(group.sources)]
+        if plan.truncation_count != self._truncation_count or not plan.has(sources, group):
+            return False
+        invariant(sources[-1] is not view.segments[-1], f"{self.topic_partition}: the active segment was compacted")
+        segment = self._files.swap_in(sources, group.size_bytes, group.has_transaction_index, self.config, now_ms)
+        self.view = self._view_of(
+            (*view.segments[:first], segment, *view.segments[first + len(sources) :]),
+            view.log_start_offset,
+            view.log_end_offset,
+        )
+        return True
+
+    def fits(self, plan: CompactionPlan) -> bool:
+        """Whether nothing but appends and `plan`'s own compaction has changed the log since. From any thread."""
+        is_cut = plan.truncation_count != self._truncation_count
+        return not is_cut and self.view.base_offsets[0] == plan.job.segments[0].base_offset
+
+    def discard_compaction(self) -> None:
+        """Delete what a compaction that was broken off has left."""
+        if not self._files.is_offline and not self._files.is_closed:
+            self._files.delete_half_compacted()
 
     # --- epochs, names, end -------------------------------------------------------------------------------------
 

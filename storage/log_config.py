@@ -35,7 +35,10 @@ class LogConfig:
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = _UNBOUNDED
     message_timestamp_after_max_ms: int = _UNBOUNDED
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = _UNBOUNDED
+    delete_retention_ms: int = _DAY_MS
     validate_every_record: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     producer_id_expiration_ms: int = _DAY_MS
@@ -64,7 +67,10 @@ class LogConfig:
             message_timestamp_type=topic.string("message.timestamp.type"),
             message_timestamp_before_max_ms=topic.timestamp_before_max_ms,
             message_timestamp_after_max_ms=topic.timestamp_after_max_ms,
+            min_cleanable_dirty_ratio=topic.double("min.cleanable.dirty.ratio"),
+            min_compaction_lag_ms=topic.int("min.compaction.lag.ms"),
             max_compaction_lag_ms=topic.int("max.compaction.lag.ms"),
+            delete_retention_ms=topic.int("delete.retention.ms"),
             validate_every_record=broker is not None and broker.string("pybroker.record.validation") == "full",
             max_decompressed_bytes=(
                 DEFAULT_MAX_DECOMPRESSED_BYTES

@@ -42,6 +42,8 @@ class LogDeletion:
         self._random = randomness
         self._renames: dict[TopicPartition, Callable[[], None]] = {}
         self._leftovers: list[tuple[LogDirectory, str]] = []
+        self.on_deletion: Callable[[TopicPartition], None] | None = None
+        """Called, on the loop, with what is being deleted."""
         self.run_later: LaterCallback | None = None
         """Set by the schedule; without it what is due later is done at once."""
 
@@ -63,6 +65,8 @@ class LogDeletion:
                     renamed(None)
                 return
             self._table.remove(tp)
+        if self.on_deletion is not None:
+            self.on_deletion(tp)
         new_path = os.path.join(directory.path, deleted_directory_name(tp, self._new_uuid()))
         delay_ms = log.config.file_delete_delay_ms
 
@@ -73,6 +77,7 @@ class LogDeletion:
                 # First the checkpoints: a later log of the same name must not find this one's offsets there.
                 self._checkpoints.write_recovery_points_of(directory)
                 self._checkpoints.write_log_starts_of(directory)
+                self._checkpoints.forget_compacted(directory, tp)
                 log.rename_directory(new_path)
                 log.mark_offline()  # what is still queued must not touch the name
                 log.close_files()

@@ -39,6 +39,8 @@ class LogDirectory:
         self.partition_count = 0
         self.logs_in_making = 0
         """Will be in `partition_count` soon. Changed under the log table's lock, as that is."""
+        self.compacted: dict[TopicPartition, int] | None = None
+        """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
         self._lock: DirectoryLock | None = None
         self._checkpoint_lock = threading.Lock()
         self._written: dict[str, dict[TopicPartition, int]] = {}

@@ -21,7 +21,16 @@ from .log_host import LogHost
 from .no_space import NoDescriptorsError, NoSpaceError
 from .producer_snapshots import ProducerSnapshots
 from .producer_state import ProducerState
-from .segment import Segment
+from .segment import (
+    CLEANED_SUFFIX,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    Segment,
+    file_name,
+)
 from .topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -115,6 +124,60 @@ class LogFiles:
         paths = self.guard("cannot rename deleted segments", lambda: mark_segments_deleted(segments, self.snapshots))
         if paths:
             self._host.delete_later(paths, delay_ms)
+
+    def swap_in(
+        self, sources: Sequence[Segment], size_bytes: int, has_transaction_index: bool, config: LogConfig, now_ms: int
+    ) -> Segment:
+        """Put the `.cleaned` files of the first source's name, which are synced, in place of all `sources`.
+
+        Kafka's order, with the directory synced between its steps: whatever a crash leaves of it, the start finds the
+        sources whole, or all `.swap` files, and finishes. The sources go for good later; who reads them goes on.
+        """
+        base_offset = sources[0].base_offset
+        suffixes = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX]
+        if has_transaction_index:
+            suffixes.append(TRANSACTION_INDEX_SUFFIX)
+
+        def rename(old_suffix: str, new_suffix: str) -> None:
+            for suffix in suffixes:
+                path = os.path.join(self.directory, file_name(base_offset, suffix))
+                self.files.rename(path + old_suffix, path + new_suffix)
+            self.files.sync_directory(self.directory)
+
+        def replace_sources() -> list[str]:
+            paths: list[str] = []
+            for source in sources:
+                paths += source.mark_deleted()
+                if source.base_offset != base_offset:  # the first one's snapshot is the new segment's too
+                    paths += self.snapshots.mark_deleted(source.base_offset)
+            self.files.sync_directory(self.directory)
+            rename(SWAP_SUFFIX, "")
+            return paths
+
+        self.guard("cannot rename a compacted segment", lambda: rename(CLEANED_SUFFIX, SWAP_SUFFIX))
+        paths = self.guard("cannot swap in a compacted segment", replace_sources, may_be_full=False)
+        for source in sources:
+            source.close_files()
+        self._host.delete_later(paths, config.file_delete_delay_ms)
+        return Segment(
+            self.files,
+            self.directory,
+            base_offset,
+            config,
+            size_bytes=size_bytes,
+            created_ms=now_ms,
+            has_transaction_index=has_transaction_index,
+        )
+
+    def delete_half_compacted(self) -> None:
+        """Delete what a compaction that was broken off has left: at the next crash it would be taken for another's."""
+
+        def delete() -> None:
+            for entry in self.files.list_directory(self.directory):
+                if entry.name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)):
+                    self.files.delete(os.path.join(self.directory, entry.name))
+
+        self.guard("cannot delete half-compacted segments", delete)
 
     def close_segments(self, segments: Sequence[Segment]) -> None:
         """Write the active segment's last index entries, let go of all files, and refuse changes from now on."""

@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
@@ -22,6 +23,7 @@ from .checkpoints import Checkpoints
 from .directory_host import DirectoryHost
 from .files import Files, is_out_of_descriptors, is_out_of_space
 from .log import Log
+from .log_cleaner import CancelHandle, LogCleaner
 from .log_config import LogConfig
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
@@ -35,6 +37,9 @@ from .partition_metadata import CorruptPartitionMetadataError
 from .strand import Strand
 from .topic_partition import DELETE_SUFFIX, STRAY_SUFFIX, TopicPartition, parse_directory_name
 from .worker_pool import Pool
+
+if TYPE_CHECKING:
+    from .cleaner_child import CompactionWorker
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +70,8 @@ class LogStore:
         self.checkpoints = Checkpoints(self.directories, self._table)
         self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
+        self.cleaner: LogCleaner | None = None
+        """Set by `start_cleaner`."""
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -294,6 +301,38 @@ class LogStore:
         except OSError as error:
             self.directories.failed(directory, f"cannot remove the half-made log {path}", error)
 
+    # --- compaction ---------------------------------------------------------------------------------------------
+
+    def start_cleaner(
+        self,
+        in_background: Callable[[Callable[[], None]], None],
+        call_later: Callable[[float, Callable[[], None]], CancelHandle],
+        high_watermark_of: Callable[[Log], int],
+        start_worker: Callable[[], CompactionWorker] | None = None,
+    ) -> None:
+        """Have compacted topics compacted from now on. On the loop; arguments as for `LogCleaner`."""
+        cleaner = LogCleaner(
+            lambda: self.config,
+            self._pool,
+            self._clock,
+            self._table,
+            self.directories,
+            self.checkpoints,
+            in_background=in_background,
+            call_later=call_later,
+            high_watermark_of=high_watermark_of,
+            start_worker=start_worker,
+        )
+        self.cleaner = cleaner
+        self.upkeep.is_compacting = cleaner.is_compacting
+        self.deletion.on_deletion = cleaner.abort
+        cleaner.start()
+
+    def stop_cleaner(self) -> None:
+        """Blocks until the child processes are gone, which are not asked to finish anything."""
+        if self.cleaner is not None:
+            self.cleaner.stop()
+
     # --- settings -----------------------------------------------------------------------------------------------
 
     def log_config(self, topic: str) -> LogConfig:
@@ -311,6 +350,8 @@ class LogStore:
         self.config = config
         for log in self.all_logs():
             self._apply_config(log)
+        if self.cleaner is not None:
+            self.cleaner.settings_changed()
 
     def _apply_config(self, log: Log) -> None:
         config = self.log_config(log.topic_partition.topic)

@@ -28,6 +28,8 @@ class LogUpkeep:
         self._clock = clock
         self._table = table
         self._directories = directories
+        self.is_compacting: Callable[[TopicPartition], bool] = lambda tp: False
+        """Set with the cleaner: what it works on keeps its segments until it is done."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
         """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
 
@@ -35,6 +37,8 @@ class LogUpkeep:
         """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
         for strand in self._table.all_strands():
             log = strand.log
+            if self.is_compacting(log.topic_partition):
+                continue
             step = _retention_step(self._clock(), high_watermark_of(log))
             strand.submit(step, _log_failure(log.topic_partition, "retention"))
 

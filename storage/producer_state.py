@@ -80,6 +80,13 @@ class ProducerEntry:
             self.producer_epoch = producer_epoch
 
 
+class LastRecord(NamedTuple):
+    """An active producer's last sign in a log: the last offset of its last batch, -1 when there was a marker only."""
+
+    last_data_offset: int
+    producer_epoch: int
+
+
 class DataBatch(NamedTuple):
     """A producer's batch of records, with the offsets it has or is about to get."""
 
@@ -324,6 +331,13 @@ class ProducerState:
         ]
         self._open = dict(sorted(started))
         self._publish()
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """What compaction must leave of each producer, by producer id, so that its state can be rebuilt."""
+        return {
+            producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else NO_OFFSET, entry.producer_epoch)
+            for producer_id, entry in self.producers.items()
+        }
 
     @property
     def is_empty(self) -> bool:

@@ -56,6 +56,7 @@ class Segment:
         "directory",
         "index_interval_bytes",
         "log_ref",
+        "name_suffix",
         "offset_index",
         "recent",
         "roll_jitter_ms",
@@ -74,9 +75,12 @@ class Segment:
         size_bytes: int = 0,
         created_ms: int,
         has_transaction_index: bool = False,
+        name_suffix: str = "",
     ) -> None:
-        """A closed segment over existing files; `create` makes a new one."""
+        """A closed segment over existing files; `create` makes a new one. `name_suffix` ends the names of its files:
+        `.cleaned` while compaction writes them."""
         self._files = files
+        self.name_suffix = name_suffix
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = size_bytes
@@ -94,9 +98,17 @@ class Segment:
         self._bytes_since_index_entry = 0
 
     @classmethod
-    def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+    def create(
+        cls,
+        files: Files,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        now_ms: int,
+        name_suffix: str = "",
+    ) -> Segment:
         """Make the files of a new, active segment; older ones of that name are emptied."""
-        segment = cls(files, directory, base_offset, config, created_ms=now_ms)
+        segment = cls(files, directory, base_offset, config, created_ms=now_ms, name_suffix=name_suffix)
         files.create_empty(segment.log_ref.path)
         segment.offset_index.create()
         segment.time_index.create()
@@ -106,7 +118,7 @@ class Segment:
         return segment
 
     def _path(self, suffix: str) -> str:
-        return os.path.join(self.directory, file_name(self.base_offset, suffix))
+        return os.path.join(self.directory, file_name(self.base_offset, suffix) + self.name_suffix)
 
     # --- appending ----------------------------------------------------------------------------------------------
 

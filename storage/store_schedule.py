@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class StoreSchedule:
-    """Retention, flush, checkpoints, late deletions, expiry of producers. Made and used on the loop.
+    """Retention, flush, checkpoints, late deletions, expiry of producers, compaction. Made and used on the loop.
 
     `background` is the small pool for what blocks, its own so that a slow fsync holds up no fetch. `high_watermark_of`
     tells up to where retention may go.
@@ -63,10 +63,13 @@ class StoreSchedule:
         ):
             if interval_ms < _NEVER_MS:
                 self._repeat(name, initial_ms, max(interval_ms, 1), step)
+        if config.boolean("log.cleaner.enable") and config.int("log.cleaner.threads"):
+            store.start_cleaner(blocking, self._loop.call_later, self._high_watermark_of)
 
     def stop(self) -> None:
         """Nothing more is started; files whose deletion is pending go at the next start."""
         self._stopped = True
+        self._store.stop_cleaner()
         for timer in (*self._timers.values(), *self._deletions):
             timer.cancel()
         self._timers.clear()

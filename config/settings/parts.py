@@ -8,8 +8,6 @@ from ..setting import no_meaning, not_yet, other_mode, partly, refused
 
 # Not built yet: settings are read and checked, and one line at the start says that nothing comes of them.
 CLIENT_TELEMETRY = not_yet("client telemetry")
-COMPACTION = not_yet("the log cleaner")
-COMPACT_POLICY = partly("delete is acted on, compact is not yet")
 DIRECTORY_MOVES = not_yet("moving replicas between log directories")
 ENCODED_PASSWORDS = not_yet("encrypted passwords in dynamic configs")
 LOGIN_FAILURES = not_yet("authentication")
@@ -26,6 +24,7 @@ UNSTABLE_APIS = not_yet("unstable versions of APIs")
 ZOOKEEPER = not_yet("clusters on ZooKeeper")
 
 # Built otherwise than Kafka, so that there is nothing to set.
+COMPACTION_BUFFER = no_meaning("compaction reads and writes a megabyte at a time")
 BACKGROUND_THREADS = no_meaning("two threads do this work")
 COMMIT_ACKS = no_meaning("commits always wait for all in-sync replicas, which is the default")
 FORMAT_VERSION = no_meaning("as in Kafka from protocol version 3.0 on, records are always written in format 2")

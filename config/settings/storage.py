@@ -4,7 +4,7 @@ from ..checks import OneOf, RangeOr, at_least, between
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, LOW, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import COMPACT_POLICY, DIRECTORY_MOVES, FORMAT_VERSION, PREALLOCATION
+from .parts import DIRECTORY_MOVES, FORMAT_VERSION, PREALLOCATION
 
 LOG_DIR = OwnDefault(
     "./pybroker-data",
@@ -25,7 +25,7 @@ SETTINGS = (
             "Codec of stored batches; \"producer\" keeps what the producer chose."),
     Setting("compression.zstd.level", INT, "3", between(-131072, 22), MEDIUM, CLUSTER_WIDE, ACTED_ON,
             "Level of zstd where the broker compresses itself."),
-    Setting("log.cleanup.policy", LIST, "delete", OneOf("compact", "delete"), MEDIUM, CLUSTER_WIDE, COMPACT_POLICY,
+    Setting("log.cleanup.policy", LIST, "delete", OneOf("compact", "delete"), MEDIUM, CLUSTER_WIDE, ACTED_ON,
             "What becomes of old segments: delete, compact, or both."),
     Setting("log.dir", STRING, "/tmp/kafka-logs", None, HIGH, READ_ONLY, ACTED_ON,
             "Directory of the logs, where log.dirs is not set.", own_default=LOG_DIR),

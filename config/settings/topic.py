@@ -4,12 +4,12 @@ from ..checks import OneOf, RangeOr, ThrottledReplicas, at_least, between
 from ..setting import ACTED_ON, LOW, MEDIUM, PER_TOPIC, Setting
 from ..values import BOOLEAN, DOUBLE, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import COMPACT_POLICY, COMPACTION, FORMAT_VERSION, PREALLOCATION, THROTTLES, TIERED_STORAGE
+from .parts import FORMAT_VERSION, PREALLOCATION, THROTTLES, TIERED_STORAGE
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
-    Setting("cleanup.policy", LIST, "delete", OneOf("compact", "delete"), MEDIUM, PER_TOPIC, COMPACT_POLICY,
+    Setting("cleanup.policy", LIST, "delete", OneOf("compact", "delete"), MEDIUM, PER_TOPIC, ACTED_ON,
             "What becomes of old segments: delete, compact, or both.", synonyms=("log.cleanup.policy",)),
     Setting("compression.gzip.level", INT, "-1", RangeOr(1, 9, -1), MEDIUM, PER_TOPIC, ACTED_ON,
             "Level of gzip where the broker compresses itself.", synonyms=("compression.gzip.level",)),
@@ -21,7 +21,7 @@ SETTINGS = (
             "Codec of stored batches; \"producer\" keeps what the producer chose.", synonyms=("compression.type",)),
     Setting("compression.zstd.level", INT, "3", between(-131072, 22), MEDIUM, PER_TOPIC, ACTED_ON,
             "Level of zstd where the broker compresses itself.", synonyms=("compression.zstd.level",)),
-    Setting("delete.retention.ms", LONG, "86400000", at_least(0), MEDIUM, PER_TOPIC, COMPACTION,
+    Setting("delete.retention.ms", LONG, "86400000", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
             "How long a tombstone or a transaction's marker outlives the compaction that met it.",
             synonyms=("log.cleaner.delete.retention.ms",)),
     Setting("file.delete.delay.ms", LONG, "60000", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
@@ -43,7 +43,7 @@ SETTINGS = (
     Setting("local.retention.ms", LONG, "-2", at_least(-2), MEDIUM, PER_TOPIC, TIERED_STORAGE,
             "Time for which segments stay on local disks; -2 for as long as retention.ms.",
             synonyms=("log.local.retention.ms",)),
-    Setting("max.compaction.lag.ms", LONG, "9223372036854775807", at_least(1), MEDIUM, PER_TOPIC, COMPACTION,
+    Setting("max.compaction.lag.ms", LONG, "9223372036854775807", at_least(1), MEDIUM, PER_TOPIC, ACTED_ON,
             "Longest time a record may stay uncompacted.", synonyms=("log.cleaner.max.compaction.lag.ms",)),
     Setting("max.message.bytes", INT, "1048588", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
             "Largest batch of records that is taken.", synonyms=("message.max.bytes",)),
@@ -66,10 +66,10 @@ SETTINGS = (
             ACTED_ON,
             "Whose clock stamps records: the producer's (CreateTime) or the broker's (LogAppendTime).",
             synonyms=("log.message.timestamp.type",)),
-    Setting("min.cleanable.dirty.ratio", DOUBLE, "0.5", between(0, 1), MEDIUM, PER_TOPIC, COMPACTION,
+    Setting("min.cleanable.dirty.ratio", DOUBLE, "0.5", between(0, 1), MEDIUM, PER_TOPIC, ACTED_ON,
             "Share of a log that must be uncompacted before it is worth a run.",
             synonyms=("log.cleaner.min.cleanable.ratio",)),
-    Setting("min.compaction.lag.ms", LONG, "0", at_least(0), MEDIUM, PER_TOPIC, COMPACTION,
+    Setting("min.compaction.lag.ms", LONG, "0", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
             "Time during which a record is safe from compaction.", synonyms=("log.cleaner.min.compaction.lag.ms",)),
     Setting("min.insync.replicas", INT, "1", at_least(1), MEDIUM, PER_TOPIC, ACTED_ON,
             "Replicas, the leader among them, that must hold a record before acks=all is answered.",

@@ -251,11 +251,14 @@ def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
     ("text", "words"),
     [
         (
-            "log.cleaner.threads=2",
-            "log.cleaner.threads (settings line 1) is not acted on yet: it needs the log",
+            "quota.window.num=2",
+            "quota.window.num (settings line 1) is not acted on yet: it needs quotas",
         ),
         ("num.network.threads=3", "num.network.threads (settings line 1) has no meaning here: one event loop"),
-        ("log.cleanup.policy=compact", "log.cleanup.policy (settings line 1) is acted on in part"),
+        (
+            "inter.broker.protocol.version=3.9",
+            "inter.broker.protocol.version (settings line 1) is acted on in part",
+        ),
         ("listener.name.plaintext.socket.request.max.bytes=5", "not acted on yet: socket.request.max.bytes holds for"),
         ("port=9093", "port (settings line 1) is ignored: Kafka took it away long ago: use listeners"),
         ("retention.ms=5", "it is a setting of topics; for topics without it the broker has log.retention.ms"),

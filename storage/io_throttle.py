@@ -1,0 +1,24 @@
+"""Keeps reads and writes below a number of bytes a second on average, by pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_SHORTEST_PAUSE_S = 0.01
+
+
+class IoThrottle:
+    """`now_s` is a monotonic clock; `pause` waits for so many seconds. What was not used in time is not saved up."""
+
+    def __init__(self, max_bytes_per_s: float, now_s: Callable[[], float], pause: Callable[[float], None]) -> None:
+        self._rate = max_bytes_per_s
+        self._now_s = now_s
+        self._pause = pause
+        self._free_at = now_s()
+
+    def spend(self, size_bytes: int) -> None:
+        """Account for bytes that were read or written; returns when the next ones may be."""
+        now = self._now_s()
+        self._free_at = max(self._free_at, now) + size_bytes / self._rate
+        if self._free_at - now >= _SHORTEST_PAUSE_S:
+            self._pause(self._free_at - now)

@@ -1,0 +1,318 @@
+"""What compaction leaves of a log, against a model that is a list of records."""
+
+import itertools
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pybroker.protocol.errors import CorruptRecordError
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.record import Record, build_batch
+from pybroker.storage.compaction_choice import Candidate, filthiest
+from pybroker.storage.compaction_job import CompactionSettings
+from pybroker.storage.compaction_plan import CompactionPlan
+from pybroker.storage.files import Files
+from pybroker.storage.io_throttle import IoThrottle
+from pybroker.storage.log import Log
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_host import LoneHost
+from pybroker.storage.offset_map import ENTRY_BYTES
+from pybroker.storage.segment_groups import SegmentSizes, group_segments
+from support.compaction import assessed, batches_of, compact_log, records_of, stored_batches
+from support.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
+
+CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=200, cleanup_policy=("compact",), delete_retention_ms=1000)
+
+
+class LaterHost(LoneHost):
+    """Deletes nothing yet, as in the minute of `file.delete.delay.ms`."""
+
+    def delete_later(self, paths: list[str], delay_ms: int) -> None:
+        assert paths
+
+
+def append(log: Log, *records: tuple[bytes | None, bytes | None], codec: Codec = Codec.NONE) -> None:
+    made = [Record(number, NOW_MS, key, value) for number, (key, value) in enumerate(records)]
+    log.append_as_leader(bytearray(build_batch(made, codec=codec)), 0, NOW_MS)
+
+
+def contents(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(record.offset, record.key, record.value) for record in records_of(log)]
+
+
+# --- the model -----------------------------------------------------------------------------------------------------
+
+RECORD = st.tuples(
+    st.sampled_from([b"a", b"b", b"c", b"d" * 40]), st.one_of(st.none(), st.sampled_from([b"", b"v", b"w" * 90]))
+)
+STEPS = st.lists(
+    st.one_of(
+        st.lists(RECORD, min_size=1, max_size=6),
+        st.sampled_from(["roll", "compact", "compact later", "reopen", "crash", "truncate"]),
+    ),
+    max_size=30,
+)
+
+
+def survivors(
+    model: list[Record], first_dirty: int, end: int, may_lose_tombstones: bool
+) -> tuple[list[Record], list[Record]]:
+    """Of the model's records those that must be there after a compaction up to `end`, and those that may."""
+    last = {record.key: record.offset for record in model if first_dirty <= record.offset < end}
+    must, may = [], []
+    for record in model:
+        if record.offset >= end or record.offset >= last.get(record.key, -1):
+            may.append(record)
+            if record.value is not None or record.offset >= first_dirty or not may_lose_tombstones:
+                must.append(record)
+    return must, may
+
+
+@settings(max_examples=60)
+@given(STEPS, st.sampled_from(list(Codec)), st.sampled_from([3, 1000]))
+def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, keys_in_map: int) -> None:
+    with TemporaryDirectory() as name:
+        log = open_log(Path(name), CONFIG)
+        model: list[Record] = []
+        checkpoint = 0
+        now_ms = NOW_MS
+        memory = CompactionSettings(map_bytes=keys_in_map * ENTRY_BYTES, load_factor=1.0)
+        for step in steps:
+            if isinstance(step, list):
+                offset = log.log_end_offset
+                append(log, *step, codec=codec)
+                model += [Record(offset + number, NOW_MS, key, value) for number, (key, value) in enumerate(step)]
+            elif step == "roll":
+                log.roll(NOW_MS)
+            elif step == "reopen":
+                log = open_log(Path(name), CONFIG, close_cleanly(log))
+            elif step == "crash":
+                log.close_files()
+                log = open_log(Path(name), CONFIG, CRASHED)
+            elif step == "truncate":
+                log.truncate_to((log.log_start_offset + 2 * log.log_end_offset) // 3, NOW_MS)
+                kept = records_of(log)  # whole batches go
+                assert kept == model[: len(kept)]
+                model = kept
+                checkpoint = min(checkpoint, log.log_end_offset)
+            elif assessed(log, checkpoint).cleanable_bytes:
+                now_ms += CONFIG.delete_retention_ms if step == "compact later" else 1
+                end = compact_log(log, checkpoint, now_ms=now_ms, settings=memory)
+                assert end > checkpoint, "even a small map gets on"
+                must, may = survivors(model, checkpoint, end, may_lose_tombstones=step == "compact later")
+                model = records_of(log)
+                assert [record for record in must if record not in model] == []
+                assert [record for record in model if record not in may] == []
+                checkpoint = end
+            assert records_of(log) == model
+            offsets = [record.offset for record in model]
+            assert offsets == sorted(set(offsets))
+        log.close_files()
+
+
+# --- tombstones ----------------------------------------------------------------------------------------------------
+
+
+def test_a_tombstone_stays_until_its_delete_horizon_is_over(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    append(log, (b"a", b"1"), (b"b", b"1"))
+    append(log, (b"a", None))
+    log.roll(NOW_MS)
+    first = compact_log(log, now_ms=NOW_MS)
+    assert contents(log) == [(1, b"b", b"1"), (2, b"a", None)]
+
+    def compact_again(now_ms: int) -> list[tuple[int, bytes | None, bytes | None]]:
+        nonlocal first
+        append(log, (b"c", b"%d" % now_ms))
+        log.roll(NOW_MS)
+        first = compact_log(log, first, now_ms=now_ms)
+        return contents(log)[:-1]
+
+    assert compact_again(NOW_MS + 999) == [(1, b"b", b"1"), (2, b"a", None)]
+    assert compact_again(NOW_MS + 1000) == [(1, b"b", b"1")]
+
+
+def test_the_first_compaction_never_removes_a_tombstone(tmp_path: Path) -> None:
+    log = open_log(tmp_path, LogConfig(segment_bytes=1200, cleanup_policy=("compact",), delete_retention_ms=0))
+    append(log, (b"a", b"1"))
+    append(log, (b"a", None))
+    log.roll(NOW_MS)
+    compact_log(log, now_ms=NOW_MS + (1 << 40))
+    assert contents(log) == [(1, b"a", None)]
+    (batch,) = stored_batches(Path(log.directory))
+    assert batch.base_timestamp == NOW_MS + (1 << 40), "the base timestamp is the delete horizon (KIP-534)"
+    assert batch.attributes & 0x40
+    assert batch.max_timestamp == NOW_MS
+
+
+# --- what stays as it is -------------------------------------------------------------------------------------------
+
+
+def test_a_batch_of_which_nothing_goes_is_not_touched(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    append(log, (b"a", b"1"), (b"b", b"1"), codec=Codec.GZIP)
+    append(log, (b"a", b"2"), (b"c", b"2"), codec=Codec.GZIP)
+    log.roll(NOW_MS)
+    before = log.read(2, 1000, 4, min_one_batch=True).region
+    assert before is not None
+    kept = bytes(batches_of(before.read())[-1].view())
+    compact_log(log)
+    after = log.read(2, 1000, 4, min_one_batch=True).region
+    assert after is not None
+    assert after.read() == kept
+
+
+def test_a_reader_that_began_before_goes_on_reading_what_it_had(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG, host=LaterHost(Files()))
+    for number in range(40):
+        append(log, (b"a", b"%d" % number))
+    log.roll(NOW_MS)
+    region = log.read(0, 1 << 20, 40, min_one_batch=True).region
+    assert region is not None
+    old_view = log.view
+    compact_log(log)
+    assert batches_of(region.read())[0].base_offset == 0
+    assert old_view.read(0, 100, 40, True, False).size_bytes > 0
+    assert contents(log) == [(39, b"a", b"39")]
+
+
+def test_the_active_segment_and_what_is_not_stable_stay(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    for number in range(60):
+        append(log, (b"a", b"%d" % number))
+    bases = [segment.base_offset for segment in log.segments]
+    assert assessed(log).first_uncleanable_offset == bases[-1]
+    assert assessed(log, high_watermark=bases[2] + 1).first_uncleanable_offset == bases[2]
+    log.append_as_leader(
+        batch_of("open", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
+    )
+    open_since = log.log_end_offset - 1
+    for number in range(60):
+        append(log, (b"a", b"%d" % number))
+    assert assessed(log).first_uncleanable_offset <= open_since
+
+
+@pytest.mark.parametrize(
+    ("position", "words"),
+    [(65, "behind byte 0: stored crc"), (0, "behind byte 0: offset .* where 0 is next"), (11, "behind byte 0")],
+)
+def test_a_damaged_batch_is_not_written_anew(position: int, words: str, tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    for number in range(40):
+        append(log, (b"a", b"%d" % number))
+    log.segments[0].log_ref.file().write_at(position, b"?")
+    before = log.segments
+    with pytest.raises(CorruptRecordError, match=words):
+        compact_log(log)
+    assert log.segments == before
+
+
+def test_a_log_that_has_changed_keeps_its_segments(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    for number in range(60):
+        append(log, (b"a", b"%d" % number))
+    log.roll(NOW_MS)
+
+    def truncate(plan: CompactionPlan) -> None:
+        log.truncate_to(plan.job.segments[1].base_offset + 1, NOW_MS)
+
+    with pytest.raises(AssertionError):  # of the helper: the swap was refused
+        compact_log(log, between=truncate)
+    assert len(contents(log)) == log.log_end_offset
+    log.discard_compaction()
+    assert not [path for path in Path(log.directory).iterdir() if path.suffix in (".cleaned", ".swap")]
+
+
+def test_a_compacted_log_opens_again_with_its_producers(tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    for sequence in range(50):
+        log.append_as_leader(
+            batch_of("v", key=b"a", producer_id=5, producer_epoch=0, base_sequence=sequence), 0, NOW_MS
+        )
+    append(log, (b"a", b"last"))
+    log.roll(NOW_MS)
+    compact_log(log)
+    assert contents(log) == [(50, b"a", b"last")]
+    assert [batch.last_offset for batch in stored_batches(Path(log.directory))] == [49, 50]
+    for path in Path(log.directory).glob("*.snapshot"):
+        path.unlink()
+    log.close_files()
+    log = open_log(tmp_path, CONFIG, CRASHED)
+    assert log.producer_state.producers[5].last_sequence == 49
+
+
+# --- choice, groups, pauses ----------------------------------------------------------------------------------------
+
+
+def candidate(clean: int, cleanable: int, overdue: int = 0) -> Candidate:
+    return Candidate(TP, 0, 100, clean, cleanable, overdue, 0.5)
+
+
+def test_the_filthiest_log_goes_first_and_only_if_it_is_filthy_enough() -> None:
+    assert filthiest([candidate(50, 50)]) is None
+    assert filthiest([candidate(49, 51), candidate(10, 90), candidate(0, 0)]) == candidate(10, 90)
+    assert filthiest([candidate(99, 1, overdue=1)]) == candidate(99, 1, overdue=1)
+    assert filthiest([candidate(99, 0, overdue=1)]) is None
+
+
+def test_a_record_that_waited_too_long_makes_a_log_due_and_a_young_one_protects_it(tmp_path: Path) -> None:
+    config = LogConfig(segment_bytes=1200, cleanup_policy=("compact",), max_compaction_lag_ms=5000)
+    log = open_log(tmp_path, config)
+    for number in range(60):
+        append(log, (b"a", b"%d" % number))
+    assert assessed(log, now_ms=NOW_MS + 5000).overdue_ms == 0
+    assert assessed(log, now_ms=NOW_MS + 5003).overdue_ms == 3
+    log.update_config(LogConfig(segment_bytes=1200, cleanup_policy=("compact",), min_compaction_lag_ms=1000))
+    assert assessed(log, now_ms=NOW_MS + 999).cleanable_bytes == 0
+    assert assessed(log, now_ms=NOW_MS + 1000).cleanable_bytes > 0
+
+
+@pytest.mark.parametrize("checkpoint", [-1, 61])
+def test_a_checkpoint_outside_of_the_log_counts_as_none(checkpoint: int, tmp_path: Path) -> None:
+    log = open_log(tmp_path, CONFIG)
+    for number in range(60):
+        append(log, (b"a", b"%d" % number))
+    assert assessed(log, checkpoint) == assessed(log, 0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(0, 50), st.integers(0, 20), st.integers(0, 20))),
+)
+def test_groups_keep_to_their_limits_and_are_no_smaller_than_need_be(
+    drawn: list[tuple[int, int, int, int]],
+) -> None:
+    bases = list(itertools.accumulate([0, *(step for step, *_ in drawn)]))
+    segments = [
+        SegmentSizes(base, end, *sizes)
+        for (base, end), (_, *sizes) in zip(itertools.pairwise(bases), drawn, strict=True)
+    ]
+
+    def fits(group: tuple[SegmentSizes, ...]) -> bool:
+        return (
+            sum(each.size_bytes for each in group) <= 100
+            and sum(each.offset_index_bytes for each in group) <= 30
+            and sum(each.time_index_bytes for each in group) <= 30
+            and all(not each.size_bytes or each.end_offset - 1 - group[0].base_offset < 1 << 31 for each in group)
+        )
+
+    groups = group_segments(segments, 100, 30)
+    assert [segment for group in groups for segment in group] == segments
+    assert all(fits(group) for group in groups if len(group) > 1)
+    for group, following in itertools.pairwise(groups):
+        assert not fits((*group, following[0]))
+
+
+def test_reads_and_writes_are_kept_to_a_rate() -> None:
+    now = 0.0
+
+    def pause(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    throttle = IoThrottle(1000.0, lambda: now, pause)
+    for _ in range(100):
+        throttle.spend(50)
+        now += 0.001
+    assert 4.9 <= now <= 5.1
