@@ -6,6 +6,7 @@ for files that Kafka's tool does not know, lines of the same kind. `json_lines.p
 
 from __future__ import annotations
 
+import codecs
 from typing import Protocol
 
 from ...protocol.errors import InvalidRecordError
@@ -195,7 +196,20 @@ def _shown(record: Record, decoded: DecodedRecord | None) -> tuple[str | None, s
 
 
 def _decoded_text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "replace")
+    return None if data is None else data.decode("utf-8", _JAVAS_REPLACEMENT)
+
+
+def _replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
+    """One sign for what is no UTF-8; the bytes of a surrogate are one such thing in Java, each its own in Python."""
+    assert isinstance(error, UnicodeDecodeError)
+    first, *following = error.object[error.start : error.start + 3]
+    if first == 0xED and following and 0xA0 <= following[0] <= 0xBF:
+        return "\ufffd", error.start + (3 if len(following) > 1 and 0x80 <= following[1] <= 0xBF else 2)
+    return "\ufffd", error.end
+
+
+_JAVAS_REPLACEMENT = "pybroker-java-replace"
+codecs.register_error(_JAVAS_REPLACEMENT, _replace_as_java_does)
 
 
 def _size(data: bytes | None) -> int:

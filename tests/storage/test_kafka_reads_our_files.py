@@ -4,13 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pybroker.protocol.records.compression import Codec
-from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_state import AppendOrigin
 from support.java import java_command
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.log_tool import fill_log
+from support.storage_logs import CRASHED, close_cleanly, open_log
 
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
 FAULTS = (
@@ -24,38 +21,6 @@ FAULTS = (
 )
 
 
-def marker(producer_id: int, *, commit: bool) -> bytearray:
-    return bytearray(
-        build_marker_batch(
-            EndTransactionMarker(commit, 0), producer_id=producer_id, producer_epoch=0, timestamp_ms=NOW_MS
-        )
-    )
-
-
-def fill(log: Log) -> None:
-    """Several segments: every codec, producers with sequences, transactions that end either way, one open."""
-    sequences = dict.fromkeys((7, 8), 0)
-    for number in range(240):
-        codec = Codec(number % 5)
-        now_ms = NOW_MS + number * 10
-        values = [f"value {number}.{index}" * (number % 13) for index in range(1 + number % 7)]
-        log.append_as_leader(batch_of(*values, timestamp_ms=now_ms, codec=codec), number // 100, now_ms)
-        producer = 7 if number % 2 else 8
-        data = batch_of(
-            "transactional",
-            producer_id=producer,
-            producer_epoch=0,
-            base_sequence=sequences[producer],
-            is_transactional=True,
-        )
-        sequences[producer] += 1
-        log.append_as_leader(data, number // 100, now_ms)
-        if number % 10 > 7:
-            log.append_as_leader(
-                marker(producer, commit=number % 3 == 0), number // 100, now_ms, AppendOrigin.COORDINATOR
-            )
-
-
 def dump(*arguments: str) -> str:
     command = java_command("kafka.tools.DumpLogSegments", *arguments)
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -67,7 +32,7 @@ def dump(*arguments: str) -> str:
 @pytest.mark.parametrize("stop", ["clean", "recovered"])
 def test_kafkas_dump_tool_finds_no_fault(stop: str, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
-    fill(log)
+    fill_log(log)
     assert len(log.segments) > 3
     end_offset = log.log_end_offset
     if stop == "recovered":
