@@ -8,7 +8,6 @@ from typing import NamedTuple
 from .files import Files
 
 _ENTRY = struct.Struct(">hqqqq")
-ENTRY_BYTES = _ENTRY.size
 _VERSION = 0
 
 

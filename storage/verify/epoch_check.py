@@ -51,9 +51,11 @@ class EpochCheck:
             self._found.add(path, f"{_text(entries[-1])}, beyond the end of the log at {log_end}")
         epochs = LeaderEpochs(entries)
         for run in self._runs:
+            if run.last_offset < log_start:
+                continue
             for offset in (max(run.first_offset, log_start), run.last_offset):
                 known = epochs.epoch_for_offset(offset)
-                if offset >= log_start and known != run.epoch:
+                if known != run.epoch:
                     says = "none" if known is None else f"leader epoch {known}"
                     self._found.add(path, f"has {says} for offset {offset}, its batch has {run.epoch}")
                     break
