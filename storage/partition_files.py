@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .files import Entry, Files
+from .meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from .segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from .segment_reader import base_offset_of
-from .topic_partition import DirectoryName, TopicPartition, parse_directory_name
+from .topic_partition import DELETE_SUFFIX, DirectoryName, TopicPartition, parse_directory_name
 
 _INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+
+class NoLogError(Exception):
+    """A directory holds neither a partition's files nor partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +103,16 @@ def partition_directories(files: Files, log_directory: str) -> list[str]:
         if entry.is_directory and (name := parse_directory_name(entry.name)) is not None
     ]
     return [os.path.join(log_directory, name) for _, name in sorted(found)]
+
+
+def live_partitions(files: Files, path: str) -> list[str]:
+    """The partition directories at `path`: itself, or those in it that are not being deleted.
+
+    Raises NoLogError, OSError.
+    """
+    if is_partition_directory(files.list_directory(path)):
+        return [path]
+    found = partition_directories(files, path)
+    if not found and not files.exists(os.path.join(path, META_PROPERTIES_FILE)):
+        raise NoLogError(f"{path} is neither a log directory nor one of a partition")
+    return [directory for directory in found if not directory.endswith(DELETE_SUFFIX)]

@@ -29,9 +29,16 @@ def _verify(arguments: Sequence[str]) -> int:
     return verify_command(arguments)
 
 
+def _stat(arguments: Sequence[str]) -> int:
+    from .stat_command import stat_command
+
+    return stat_command(arguments)
+
+
 _TOOLS: Mapping[str, _Tool] = {
     "dump": _Tool("print what stands in files and directories, as kafka-dump-log does or as JSON", _dump),
     "verify": _Tool("check that what stands there is sound", _verify),
+    "stat": _Tool("sum up sizes, segments, records, offsets and times of each partition", _stat),
 }
 
 

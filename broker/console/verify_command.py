@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from ...storage.files import Files
-from ...storage.partition_files import read_partition_files
+from ...storage.partition_files import NoLogError, live_partitions, read_partition_files
 from ...storage.verify.fault import Fault, Findings
-from ...storage.verify.log_directory_check import LogDirectoryCheck, NoLogError, Verified, partitions_to_verify
+from ...storage.verify.log_directory_check import LogDirectoryCheck, Verified
 from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .block_output import BlockOutput
 from .progress_bar import ProgressBar
@@ -68,7 +68,7 @@ def _verify(files: Files, directories: Sequence[str], *, with_records: bool) -> 
 def _size_of(files: Files, directory: str) -> int:
     """Bytes of `.log` files to be looked at. What a running broker deletes meanwhile counts for nothing."""
     size = 0
-    for partition in partitions_to_verify(files, directory):
+    for partition in live_partitions(files, directory):
         try:
             size += sum(segment.size_bytes for segment in read_partition_files(files, partition).segments)
         except FileNotFoundError:

@@ -17,10 +17,10 @@ from ..log_directory import (
 )
 from ..meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..meta_properties import MetaPropertiesError, read_meta_properties
-from ..partition_files import directory_name_of, is_partition_directory, partition_directories
+from ..partition_files import directory_name_of, live_partitions
 from ..partition_metadata import FILE_NAME as METADATA_FILE
 from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
-from ..topic_partition import DELETE_SUFFIX, TopicPartition
+from ..topic_partition import TopicPartition
 from .fault import Findings
 from .partition_check import LogEnds, PartitionCheck, Progress
 
@@ -39,23 +39,6 @@ class Verified(NamedTuple):
     record_bytes: int
 
 
-class NoLogError(Exception):
-    """A directory holds neither a partition's files nor partitions."""
-
-
-def partitions_to_verify(files: Files, path: str) -> list[str]:
-    """The partition directories at `path`: itself, or those in it that are not being deleted.
-
-    Raises NoLogError, OSError.
-    """
-    if is_partition_directory(files.list_directory(path)):
-        return [path]
-    found = partition_directories(files, path)
-    if not found and not files.exists(os.path.join(path, META_PROPERTIES_FILE)):
-        raise NoLogError(f"{path} is neither a log directory nor one of a partition")
-    return [directory for directory in found if not directory.endswith(DELETE_SUFFIX)]
-
-
 class LogDirectoryCheck:
     """The check of a log directory, or of one partition's directory in it. What `found` gets is wrong."""
 
@@ -67,7 +50,7 @@ class LogDirectoryCheck:
 
     def run(self, path: str) -> Verified:
         """Check what is at `path`. Raises NoLogError, OSError."""
-        partitions = partitions_to_verify(self._files, path)
+        partitions = live_partitions(self._files, path)
         is_whole = partitions != [path]
         log_directory = path if is_whole else os.path.dirname(os.path.abspath(path))
         was_stopped_cleanly = self._files.exists(os.path.join(log_directory, CLEAN_SHUTDOWN_FILE))

@@ -74,4 +74,5 @@ def test_answers_that_are_never_read_are_bounded_over_all_connections(open_arena
         field.good.is_served(1)
     field.until(lambda: len(field.complaints()) == 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
-    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16)
+    # The requests, of half a megabyte each, wait for their turns: queued.max.request.bytes bounds that.
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 160)

@@ -1,0 +1,84 @@
+"""Reading a `.log` without its broker: every batch, in whatever pieces it is read, and what lies behind the last."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pybroker.protocol.records.batch import iter_batches, valid_bytes
+from pybroker.storage import segment_reader
+from pybroker.storage.files import Files
+from pybroker.storage.segment_reader import SegmentReader
+from support.log_tool import fill_log
+from support.storage_logs import open_log
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a segment with batches of many sizes."""
+    log = open_log(tmp_path_factory.mktemp("data"))
+    fill_log(log, 40)
+    log.close()
+    return Path(log.segments[0].log_ref.path).read_bytes()
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_all_whole_batches_are_read_and_the_rest_is_the_tail(
+    data: st.DataObject, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piece = st.integers(61, 4000)
+    monkeypatch.setattr(segment_reader, "_CHUNK_BYTES", data.draw(piece, "chunk"))
+    monkeypatch.setattr(segment_reader, "_HEADER_PAGES_BYTES", data.draw(piece, "pages"))
+    monkeypatch.setattr(segment_reader, "_HEADER_PAGE_BYTES", data.draw(piece, "page"))
+    size = data.draw(st.integers(0, len(whole)), "size")
+    tail = data.draw(st.sampled_from([b"", b"\xff" * 80, bytes(900)]), "tail")
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(whole[:size] + tail)
+    end = valid_bytes(whole[:size])
+    expected = [(batch.position, batch.base_offset, batch.size_bytes) for batch in iter_batches(whole[:end])]
+    with SegmentReader(Files(), str(path)) as reader:
+        batches = [(stored.position, bytes(stored.batch.view())) for stored in reader.batches()]
+        told = reader.tail
+        headers = [(at, header.base_offset, header.size_bytes) for at, header in reader.headers()]
+        assert reader.tail == told
+    if end == size or not tail:  # else the tail continues a batch that was cut off
+        assert batches == [(at, whole[at : at + length]) for at, _, length in expected]
+        assert headers == expected
+        left = size - end + len(tail)
+        assert (told.position, told.size_bytes) == (end, left) if left and told is not None else told is None
+    assert headers == [(at, int.from_bytes(batch[:8], "big"), len(batch)) for at, batch in batches]
+
+
+@pytest.mark.parametrize(
+    ("tail", "is_unfinished"),
+    [(b"\0", True), (bytes(5000), True), (b"\xff" * 20, False), (bytes(8) + b"\0\0\0\x0d", False)],
+)
+def test_what_a_crash_leaves_is_told_from_garbage(
+    tail: bytes, is_unfinished: bool, whole: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(whole + tail)
+    with SegmentReader(Files(), str(path)) as reader:
+        assert len(list(reader.batches())) > 20
+        assert reader.tail is not None
+        assert reader.tail.is_unfinished is is_unfinished
+
+
+def test_what_is_appended_meanwhile_is_left_out(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(whole)
+    with SegmentReader(Files(), str(path)) as reader:
+        path.write_bytes(whole + whole[:100])
+        assert sum(batch.size_bytes for _, batch in reader.batches()) == len(whole)
+        assert reader.tail is None
+
+
+def test_a_file_that_may_not_be_written_is_read(whole: bytes, tmp_path: Path) -> None:
+    """Root may write anything, so it is asked with which flags the file was opened."""
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(whole)
+    file = Files().open_to_read(str(path))
+    assert fcntl.fcntl(file.fileno(), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
