@@ -35,6 +35,7 @@ _CLEANER = frozenset(
         "log.cleaner.threads",
     }
 )
+_MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _CONNECTION_LIMITS = frozenset(
     {
         "max.connection.creation.rate",
@@ -85,6 +86,7 @@ class LiveSettings:
         self.dynamic.when_changed(None, metadata.update_config)
         self.dynamic.when_changed(DEFAULTS_OF_TOPICS, topics.take_defaults)
         self.dynamic.when_changed(_CLEANER, logs.update_config)
+        self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
         self.changes = ConfigChanges(self._tree, {"topics": topics.take, _BROKERS: self._take_brokers}, clock_ms)
 

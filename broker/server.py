@@ -37,6 +37,7 @@ from ..replication.state_changes import Leadership, StateChanges
 from ..storage.files import DirectoryLockedError, raise_descriptor_limit
 from ..storage.log import Log
 from ..storage.log_directories import LogDirectoriesError, peek_meta_properties
+from ..storage.log_moves import threads_of
 from ..storage.log_store import LogStore
 from ..storage.meta_properties import MetaPropertiesError
 from ..storage.store_schedule import StoreSchedule
@@ -319,7 +320,9 @@ class BrokerServer:
         )
 
     def _schedule_storage(self) -> None:
-        self._store_schedule = StoreSchedule(self._logs, self._loop, self._background, self._high_watermark_of)
+        self._store_schedule = StoreSchedule(
+            self._logs, self._loop, self._background, self._high_watermark_of, self._start_movers
+        )
         self._replication_schedule = ReplicationSchedule(
             self._loop,
             self._partitions,
@@ -365,6 +368,9 @@ class BrokerServer:
             RegisteredEndpoint(each.listener_name, each.security_protocol, each.host or socket.gethostname(), each.port)
             for each in self.endpoints
         ]
+
+    def _start_movers(self) -> ClosablePool:
+        return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
 
     def _high_watermark_of(self, log: Log) -> int:
         hosted = self._partitions.get(log.topic_partition)

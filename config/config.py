@@ -15,7 +15,7 @@ from .listeners import Listener, parse_listeners, parse_protocol_map
 from .properties import parse_properties, read_properties
 from .refusals import check_refusals
 from .setting import Setting
-from .table import BROKER_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from .typed_values import TypedValues
 from .values import BadValueError, Value, format_value, split_list, trim
 
@@ -204,6 +204,11 @@ class Config(TypedValues):
         """The value that was set under a name, which may be for one listener only; None when nothing was."""
         setting = self.setting(name)
         return setting.parse(self._given[name].text) if setting is not None and name in self._given else None
+
+    def dynamic_int(self, name: str) -> int:
+        """A whole number that is set while the broker runs, never at the start, or its default."""
+        setting, text = DYNAMIC_ONLY_SETTINGS[name], self.dynamic.get(name)
+        return _whole(setting.default_value(self.uses_embedded_store) if text is None else setting.parse(text))
 
     def source(self, name: str) -> Source:
         """Where a known setting's value comes from."""

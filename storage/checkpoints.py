@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 
 from .files import is_passing
+from .log import Log
 from .log_directories import LogDirectories
 from .log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
 from .log_table import LogTable
@@ -32,7 +33,7 @@ class Checkpoints:
             self.write_recovery_points_of(directory)
 
     def write_recovery_points_of(self, directory: LogDirectory) -> None:
-        points = {log.topic_partition: log.recovery_point for log in self._table.logs_in(directory)}
+        points = {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
         self._write(directory, RECOVERY_POINT_FILE, points)
 
     def write_log_starts(self) -> None:
@@ -41,9 +42,18 @@ class Checkpoints:
             self.write_log_starts_of(directory)
 
     def write_log_starts_of(self, directory: LogDirectory) -> None:
-        views = [log.view for log in self._table.logs_in(directory)]
+        views = [log.view for log in self._logs_and_copies(directory)]
         starts = {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
         self._write(directory, LOG_START_FILE, starts)
+
+    def write_offsets_of(self, directory: LogDirectory) -> None:
+        """Recovery points and log starts, when logs came into a directory or left it."""
+        self.write_recovery_points_of(directory)
+        self.write_log_starts_of(directory)
+
+    def _logs_and_copies(self, directory: LogDirectory) -> list[Log]:
+        """Also the copies of logs that are moving into the directory: a partition is there once at most."""
+        return self._table.logs_in(directory) + [move.future for move in self._table.moves_to(directory)]
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """The high watermarks, each into the directory its log is in."""

@@ -118,6 +118,11 @@ class Log:
         return self._files.is_full
 
     @property
+    def truncation_count(self) -> int:
+        """How often the log became shorter, or changed its files: what was planned before is void."""
+        return self._truncation_count
+
+    @property
     def unflushed_messages(self) -> int:
         return self.view.log_end_offset - self.recovery_point
 
@@ -581,6 +586,36 @@ class Log:
     def rename_directory(self, directory: str) -> None:
         """Move the log to another name in the same log directory (`topic-0.<id>-delete`)."""
         self._files.rename_directory(directory, self.view.segments)
+
+    # --- moving to another log directory (`LogMove`) ------------------------------------------------------------
+
+    def skip_to(self, offset: int, now_ms: int) -> None:
+        """Give the next record `offset`: the log that this is a copy of has lost what was before it."""
+        self.roll(now_ms, offset)
+        self.producer_state.end_offset = offset
+        self.view = self._view_of(self.view.segments, self.view.log_start_offset, offset)
+
+    def inherit(self, original: Log) -> None:
+        """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
+        files = self._files
+        files.write_epochs(original.leader_epochs.entries)
+        files.guard("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))
+
+    def adopt(self, copy: Log) -> None:
+        """Go on in the files of `copy`, which is as long and no more than a copy from now on."""
+        invariant(
+            copy.view.log_end_offset == self.view.log_end_offset, f"{self.topic_partition}: its copy is of other length"
+        )
+        former = self.view.segments
+        self._truncation_count += 1
+        self.recovery_point = copy.recovery_point
+        self._host = copy._host
+        self._files = copy._files
+        self.view = self._view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
+        for segment in former:
+            segment.close_files()
+
+    # --- the end ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Snapshot the producers and close the files; nothing changes the log any more. The caller has flushed."""

@@ -155,6 +155,8 @@ class LogCleaner:
 
     def _may_compact(self, log: Log) -> bool:
         tp = log.topic_partition
+        if self._table.move(tp) is not None:  # what is copied is not to change; it is compacted when it has moved
+            return False
         return not log.is_offline and tp not in self._runs and self._uncleanable.get(tp) is not log
 
     def _choose(self, found: Sequence[tuple[Log, int]]) -> None:

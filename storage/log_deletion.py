@@ -15,8 +15,9 @@ from .files import Files
 from .log import Log
 from .log_directories import LogDirectories
 from .log_directory import LogDirectory
+from .log_move import LogMove
 from .log_table import LogTable
-from .topic_partition import TopicPartition, deleted_directory_name
+from .topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +56,8 @@ class LogDeletion:
         when the log may be in an offline directory. A partition without a log is fine.
         """
         with self._table.lock:
-            log, strand = self._table.get(tp), self._table.strand(tp)
-            directory = self._table.directory_of(tp)
-            if log is None or strand is None or directory is None:
+            log, strand, move = self._table.get(tp), self._table.strand(tp), self._table.move(tp)
+            if log is None or strand is None:
                 offline = self._directories.offline_paths()
                 if offline:
                     raise KafkaStorageError(f"{tp}: it may be in the offline log directories {', '.join(offline)}")
@@ -65,32 +65,54 @@ class LogDeletion:
                     renamed(None)
                 return
             self._table.remove(tp)
+            if move is not None:
+                self._table.end_move(move)
         if self.on_deletion is not None:
             self.on_deletion(tp)
-        new_path = os.path.join(directory.path, deleted_directory_name(tp, self._new_uuid()))
+        name = deleted_directory_name(tp, self.new_uuid())
         delay_ms = log.config.file_delete_delay_ms
 
         def rename(log: Log) -> None:
             if self._renames.get(tp) is not rename_now:
                 return  # who wants the name again was faster
+            directory = self._directories.holding(log.directory)  # it may just have moved there
+            new_path = os.path.join(directory.path, name)
             try:
                 # First the checkpoints: a later log of the same name must not find this one's offsets there.
-                self._checkpoints.write_recovery_points_of(directory)
-                self._checkpoints.write_log_starts_of(directory)
+                self._checkpoints.write_offsets_of(directory)
                 self._checkpoints.forget_compacted(directory, tp)
                 log.rename_directory(new_path)
                 log.mark_offline()  # what is still queued must not touch the name
                 log.close_files()
+                if move is not None:
+                    self._delete_copy(move)
             finally:
                 self._renames.pop(tp, None)
             logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
-            self._later(delay_ms, lambda: self._delete_tree(directory, new_path))
+            self.delete_directory_later(directory, new_path, delay_ms)
 
         def rename_now() -> None:
             strand.run_now(rename)
 
         self._renames[tp] = rename_now
         strand.submit(rename, renamed)
+
+    def _delete_copy(self, move: LogMove) -> None:
+        """The copy of a log that was to move to another directory goes with it."""
+        with move.lock:
+            if move.is_done:  # just before: then it is the log
+                return
+            move.future.mark_offline()
+            move.future.close_files()
+        self.delete_directory(move.destination, move.future.directory)
+
+    def delete_directory(self, directory: LogDirectory, path: str) -> None:
+        """Delete a log's directory that nobody reads from. Blocks."""
+        self._delete_tree(directory, path)
+
+    def delete_directory_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
+        """Delete a log's directory when readers have had time to finish."""
+        self._later(delay_ms, lambda: self._delete_tree(directory, path))
 
     def free_name(self, tp: TopicPartition) -> None:
         """Have a log of `tp` that is being deleted out of the way, so that a new one can be made. Blocks."""
@@ -115,6 +137,14 @@ class LogDeletion:
         """A `-delete` directory that was found at start."""
         self._leftovers.append((directory, path))
 
+    def has_leftover(self, tp: TopicPartition, unique: str) -> bool:
+        """Whether a log of `tp` was found that was renamed to `-delete` under that id."""
+        for _, path in self._leftovers:
+            parsed = parse_directory_name(os.path.basename(path))
+            if parsed is not None and parsed.topic_partition == tp and parsed.unique == unique:
+                return True
+        return False
+
     def delete_leftovers(self) -> None:
         """Delete the `-delete` directories that the last stop left behind. Blocks."""
         leftovers, self._leftovers = self._leftovers, []
@@ -136,5 +166,6 @@ class LogDeletion:
         else:
             self.run_later(delay_ms, step)
 
-    def _new_uuid(self) -> uuid.UUID:
+    def new_uuid(self) -> uuid.UUID:
+        """What makes a directory's name the only one of its kind."""
         return uuid.UUID(int=self._random.getrandbits(128), version=4)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ..config.config import Config
 from .files import Files
+from .log import Log
 from .log_directory import LogDirectory
 from .log_table import LogTable
 from .meta_properties import (
@@ -100,6 +101,7 @@ class LogDirectories:
             directory.is_online = False
             is_last = not self.online()
             logs = self._table.logs_in(directory)
+            self._end_moves(directory, logs)
         logger.error("log directory %s is offline with %d logs: %s: %s", directory.path, len(logs), what, error)
         for log in logs:
             log.mark_offline()
@@ -111,6 +113,14 @@ class LogDirectories:
                 LogDirectoriesError(f"no log directory is online any more: {directory.path}: {what}: {error}"),
             )
 
+    def _end_moves(self, directory: LogDirectory, logs: list[Log]) -> None:
+        """Moves to a lost directory end, and those of `logs` out of it: their copies wait for another start."""
+        for move in self._table.all_moves():
+            if move.destination is directory or move.log in logs:
+                self._table.end_move(move)
+                move.future.mark_offline()
+                move.future.close_files()
+
     def _tell_of_failure(self, path: str, partitions: list[TopicPartition]) -> None:
         if self.on_failure is not None:
             self.on_failure(path, partitions)
@@ -118,6 +128,11 @@ class LogDirectories:
     def _tell_of_the_end(self, error: LogDirectoriesError) -> None:
         if self.on_last_failure is not None:
             self.on_last_failure(error)
+
+    def holding(self, path: str) -> LogDirectory:
+        """The one in which a log's directory lies."""
+        parent = os.path.dirname(path)
+        return next(directory for directory in self.all if directory.path == parent)
 
     def release(self) -> None:
         """Let go of the locks."""

@@ -29,13 +29,15 @@ from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
 from .log_directory import LOG_START_FILE, LogDirectory
 from .log_loader import load_log
+from .log_move import LogMove
+from .log_moves import FoundCopy, LogMoves
 from .log_recovery import StartingPoint
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
 from .no_space import NoDescriptorsError, NoSpaceError
 from .partition_metadata import CorruptPartitionMetadataError
 from .strand import Strand
-from .topic_partition import DELETE_SUFFIX, STRAY_SUFFIX, TopicPartition, parse_directory_name
+from .topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
 from .worker_pool import Pool
 
 if TYPE_CHECKING:
@@ -72,6 +74,19 @@ class LogStore:
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
+        self.moves = LogMoves(
+            config,
+            pool,
+            clock,
+            self._table,
+            self.directories,
+            self.checkpoints,
+            self.deletion,
+            self._open_copy,
+            self.deletion.new_uuid,
+        )
+        self._copies_found: list[FoundCopy] = []
+        self._preferred: dict[TopicPartition, str] = {}
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -123,6 +138,7 @@ class LogStore:
                 self.directories.failed_at_start(directory, "cannot be read", error)
                 self._forget_logs_in(directory)
         self.directories.require_one_online()
+        self._load_copies()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
 
     def _load_directory(self, directory: LogDirectory) -> None:
@@ -161,12 +177,54 @@ class LogStore:
                 logger.warning("%s: %s is no partition's directory; it is left alone", directory.path, name)
             elif parsed.suffix == DELETE_SUFFIX:
                 self.deletion.note_leftover(directory, os.path.join(directory.path, name))
+            elif parsed.suffix == FUTURE_SUFFIX:
+                self._copies_found.append(FoundCopy(directory, name, parsed.topic_partition, parsed.unique or ""))
             elif parsed.suffix is not None:
-                kind = "stray" if parsed.suffix == STRAY_SUFFIX else "an unfinished move between log directories"
-                logger.warning("%s: %s is %s; it is left alone", directory.path, name, kind)
+                logger.warning("%s: %s is stray; it is left alone", directory.path, name)
             else:
                 found.append((name, parsed.topic_partition))
         return found
+
+    def _load_copies(self) -> None:
+        """Go on with the moves between log directories that the last stop left unfinished."""
+        found, self._copies_found = self._copies_found, []
+        for copy in found:
+            directory = copy.directory
+            if not directory.is_online:
+                continue
+            try:
+                if self._table.get(copy.topic_partition) is None and self.deletion.has_leftover(
+                    copy.topic_partition, copy.unique
+                ):
+                    self._finish_move(copy)
+                else:
+                    self.moves.resume(copy)
+            except OSError as error:
+                self.directories.failed_at_start(directory, "cannot be read", error)
+                self._forget_logs_in(directory)
+        self.directories.require_one_online()
+
+    def _finish_move(self, copy: FoundCopy) -> None:
+        """The stop came when the log had lost its name to the copy, and before the copy had it."""
+        directory, tp = copy.directory, copy.topic_partition
+        logger.info("%s: finishing its move to %s", tp, directory.path)
+        self.files.rename(os.path.join(directory.path, copy.name), os.path.join(directory.path, str(tp)))
+        self.files.sync_directory(directory.path)
+        self._add(directory, self._load(directory, str(tp), tp, self._starting_point(directory, tp)))
+
+    def _starting_point(self, directory: LogDirectory, tp: TopicPartition) -> StartingPoint:
+        """What the checkpoints said at the start."""
+        return StartingPoint(
+            directory.read_checkpoint(LOG_START_FILE).get(tp, 0),
+            (directory.read_recovery_points() or {}).get(tp, 0),
+            clean_stop=directory.had_clean_stop,
+        )
+
+    def _open_copy(self, directory: LogDirectory, name: str, tp: TopicPartition) -> Log:
+        """The copy of a log that is moving into `directory`, made when it is not there."""
+        is_new = not self.files.exists(os.path.join(directory.path, name))
+        start = StartingPoint(clean_stop=True) if is_new else self._starting_point(directory, tp)
+        return self._load(directory, name, tp, start)
 
     def _load(self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint) -> Log:
         path = os.path.join(directory.path, name)
@@ -199,6 +257,10 @@ class LogStore:
         for log in self._table.logs_in(directory):
             log.close_files()
             self._table.remove(log.topic_partition)
+        for move in self._table.all_moves():
+            if move.destination is directory or move.source is directory:
+                self._table.end_move(move)
+                move.future.close_files()
 
     # --- looking up ---------------------------------------------------------------------------------------------
 
@@ -214,6 +276,10 @@ class LogStore:
 
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         return self._table.logs_in(directory)
+
+    def moves_to(self, directory: LogDirectory) -> list[LogMove]:
+        """The moves whose copies lie in that directory."""
+        return self._table.moves_to(directory)
 
     def directory_of(self, tp: TopicPartition) -> str | None:
         directory = self._table.directory_of(tp)
@@ -248,7 +314,7 @@ class LogStore:
                 f"{tp}: not made anew, it may be in the offline log directories {', '.join(offline)}"
             )
         full: list[LogDirectory] = []
-        while (directory := self._choose_directory(full)) is not None:
+        while (directory := self._choose_directory(tp, full)) is not None:
             try:
                 log = self._create_in(directory, tp)
             except NoDescriptorsError:
@@ -260,6 +326,7 @@ class LogStore:
                 with self._table.lock:
                     directory.logs_in_making -= 1
             if log is not None:
+                self._preferred.pop(tp, None)
                 logger.debug("%s: made a log in %s", tp, directory.path)
                 return log
         if full:
@@ -267,10 +334,20 @@ class LogStore:
             raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {places}")
         raise KafkaStorageError(f"{tp}: no log directory is online")
 
-    def _choose_directory(self, full: Sequence[LogDirectory]) -> LogDirectory | None:
-        """The online one with the fewest partitions, those counted that are being made; the caller makes one more."""
+    def prefer_directory(self, tp: TopicPartition, path: str) -> None:
+        """Have the log of `tp` made in the log directory `path`, when it is made."""
+        self._preferred[tp] = path
+
+    def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:
+        """The one that is preferred for `tp`, or the online one with the fewest partitions, those counted that are
+        being made; the caller makes one more."""
+        preferred = self._preferred.get(tp)
         with self._table.lock:
-            candidates = [directory for directory in self.directories.online() if directory not in full]
+            candidates = [
+                directory
+                for directory in self.directories.online()
+                if directory not in full and preferred in (None, directory.path)
+            ]
             if not candidates:
                 return None
             chosen = min(candidates, key=lambda directory: directory.partition_count + directory.logs_in_making)
@@ -326,6 +403,7 @@ class LogStore:
         self.cleaner = cleaner
         self.upkeep.is_compacting = cleaner.is_compacting
         self.deletion.on_deletion = cleaner.abort
+        self.moves.on_begin = cleaner.abort
         cleaner.start()
 
     def stop_cleaner(self) -> None:
@@ -348,6 +426,7 @@ class LogStore:
     def update_config(self, config: Config) -> None:
         """The broker's own (dynamic) settings have changed."""
         self.config = config
+        self.moves.update_config(config)
         for log in self.all_logs():
             self._apply_config(log)
         if self.cleaner is not None:
@@ -366,10 +445,11 @@ class LogStore:
 
         What is still queued on a strand then fails. Blocks.
         """
+        self.moves.stop()
+        self.moves.close()
         for directory in self.directories.online():
             clean = self._close_logs(self.logs_in(directory))
-            self.checkpoints.write_recovery_points_of(directory)
-            self.checkpoints.write_log_starts_of(directory)
+            self.checkpoints.write_offsets_of(directory)
             if clean and directory.is_online:
                 try:
                     directory.write_clean_stop_marker(broker_epoch)
@@ -395,6 +475,8 @@ class LogStore:
 
     def release(self) -> None:
         """Let go of the directories without writing anything, as after a crash."""
+        self.moves.stop()
+        self.moves.release()
         for log in self.all_logs():
             log.close_files()
         self.directories.release()

@@ -1,4 +1,4 @@
-"""Which logs there are: each with its strand, and the log directory it lies in."""
+"""Which logs there are: each with its strand, the log directory it lies in, and its move to another one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 
 from .log import Log
 from .log_directory import LogDirectory
+from .log_move import LogMove
 from .strand import Strand
 from .topic_partition import TopicPartition
 
@@ -22,6 +23,7 @@ class LogTable:
         self._logs: dict[TopicPartition, Log] = {}
         self._strands: dict[TopicPartition, Strand] = {}
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
+        self._moves: dict[TopicPartition, LogMove] = {}
 
     def __len__(self) -> int:
         return len(self._logs)
@@ -66,3 +68,54 @@ class LogTable:
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         with self.lock:
             return [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]
+
+    # --- moves to another log directory -------------------------------------------------------------------------
+
+    def move(self, tp: TopicPartition) -> LogMove | None:
+        return self._moves.get(tp)
+
+    def all_moves(self) -> list[LogMove]:
+        with self.lock:
+            return list(self._moves.values())
+
+    def moves_to(self, directory: LogDirectory) -> list[LogMove]:
+        """Those whose copies lie in that directory."""
+        return [move for move in self.all_moves() if move.destination is directory]
+
+    def add_move(self, move: LogMove) -> bool:
+        """False: there is another one, or the log or one of the directories was lost meanwhile."""
+        tp = move.topic_partition
+        with self.lock:
+            if (
+                tp in self._moves
+                or self._logs.get(tp) is not move.log
+                or self._directory_of[tp] is not move.source
+                or not move.destination.is_online
+            ):
+                return False
+            self._moves[tp] = move
+            move.destination.partition_count += 1
+            return True
+
+    def end_move(self, move: LogMove) -> bool:
+        """Nothing comes of it: the copy counts no more. False when it had ended before."""
+        tp = move.topic_partition
+        with self.lock:
+            if self._moves.get(tp) is not move:
+                return False
+            del self._moves[tp]
+            move.is_ended = True
+            move.destination.partition_count -= 1
+            return True
+
+    def finish_move(self, move: LogMove) -> None:
+        """The log lies where its copy lay, also when the move was given up too late."""
+        tp = move.topic_partition
+        with self.lock:
+            self.end_move(move)
+            move.is_done = True
+            if self._logs.get(tp) is move.log:
+                move.source.partition_count -= 1
+                move.destination.partition_count += 1
+                self._directory_of[tp] = move.destination
+                self._strands[tp].use_budget(move.destination.budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from ..protocol.errors import KafkaError
 from .files import Files, is_out_of_descriptors
@@ -65,18 +66,26 @@ class LogUpkeep:
         """Sync a log while it takes appends: only the plan and the new recovery point go through the strand."""
         strand = self._table.strand(log.topic_partition)
         run = self.in_background
+        directory = self._table.directory_of(log.topic_partition)  # the log may move to another one meanwhile
         if strand is None or strand.log is not log or run is None:
             return
+
+        def failed(plan: FlushPlan, error: OSError) -> None:
+            if is_out_of_descriptors(error):
+                logger.warning("%s: not synced, to be tried again: %s", log.topic_partition, error)
+            elif directory is not None and not log.is_offline and plan.truncation_count == log.truncation_count:
+                self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
 
         def sync(plan: FlushPlan) -> None:
             try:
                 plan.run(self._files)
+            except FileNotFoundError as error:
+                # Behind what may just be renaming the directory, to delete the log or to have it elsewhere.
+                step = partial(_ignoring_log, partial(failed, plan, error))
+                self._pool.post(strand.submit, step)
+                return
             except OSError as error:
-                directory = self._table.directory_of(log.topic_partition)
-                if is_out_of_descriptors(error):
-                    logger.warning("%s: not synced, to be tried again: %s", log.topic_partition, error)
-                elif directory is not None and not log.is_offline:
-                    self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
+                failed(plan, error)
                 return
             now_ms = self._clock()
             self._pool.post(strand.submit, lambda log: log.mark_flushed(plan, now_ms))
@@ -86,6 +95,10 @@ class LogUpkeep:
                 run(lambda: sync(plan))
 
         strand.submit(lambda log: log.plan_flush(with_active=with_active), planned)
+
+
+def _ignoring_log(step: Callable[[], None], log: Log) -> None:
+    step()
 
 
 def _retention_step(now_ms: int, high_watermark: int) -> Callable[[Log], list[int]]:

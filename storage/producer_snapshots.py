@@ -102,6 +102,13 @@ class ProducerSnapshots:
         self.last_offset = offset
         return path
 
+    def retake(self, state: ProducerState) -> None:
+        """Write one at the state's end offset, durably, also in place of one that is there."""
+        offset = state.end_offset
+        self.delete(offset)
+        self.last_offset = self.offsets[-1] if self.offsets else 0
+        self.take(state, sync=True)
+
     def load_latest(self, state: ProducerState, log_start_offset: int, now_ms: int) -> None:
         """Load the latest readable one into `state`, an empty state at log start without any; unreadable ones go."""
         while self.offsets:

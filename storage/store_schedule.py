@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from .log import Log
 from .log_store import LogStore
@@ -13,11 +14,19 @@ from .worker_pool import Pool
 logger = logging.getLogger(__name__)
 
 
+class KillablePool(Pool, Protocol):
+    """Threads of a pool of one's own."""
+
+    def kill(self) -> None:
+        """Drop what is queued, wait for the steps that run just now."""
+
+
 class StoreSchedule:
     """Retention, flush, checkpoints, late deletions, expiry of producers, compaction. Made and used on the loop.
 
     `background` is the small pool for what blocks, its own so that a slow fsync holds up no fetch. `high_watermark_of`
-    tells up to where retention may go.
+    tells up to where retention may go. `start_movers` makes the threads that copy logs into other directories, once one
+    is to be moved: syncs may keep the background busy for long.
     """
 
     def __init__(
@@ -26,19 +35,23 @@ class StoreSchedule:
         loop: asyncio.AbstractEventLoop,
         background: Pool,
         high_watermark_of: Callable[[Log], int],
+        start_movers: Callable[[], KillablePool],
     ) -> None:
         self._store = store
         self._loop = loop
         self._background = background
         self._high_watermark_of = high_watermark_of
+        self._start_movers = start_movers
+        self._movers: KillablePool | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._deletions: set[asyncio.TimerHandle] = set()
+        self._delayed: set[asyncio.TimerHandle] = set()
         self._stopped = False
 
     def start(self) -> None:
         config, store = self._store.config, self._store
         store.deletion.run_later = self._run_later
         store.upkeep.in_background = self._background.submit
+        store.moves.start(self)
         blocking = self._background.submit
         blocking(store.deletion.delete_leftovers)
         initial_ms = config.int("log.initial.task.delay.ms")
@@ -70,12 +83,38 @@ class StoreSchedule:
         """Nothing more is started; files whose deletion is pending go at the next start."""
         self._stopped = True
         self._store.stop_cleaner()
-        for timer in (*self._timers.values(), *self._deletions):
+        for timer in (*self._timers.values(), *self._delayed):
             timer.cancel()
         self._timers.clear()
-        self._deletions.clear()
+        self._delayed.clear()
         self._store.deletion.run_later = _drop
         self._store.upkeep.in_background = None
+        self._store.moves.stop()
+        if self._movers is not None:
+            self._movers.kill()
+
+    # --- where moves between log directories run ----------------------------------------------------------------
+
+    def submit(self, step: Callable[[], None]) -> None:
+        """On a thread of its own kind."""
+        if self._stopped:
+            return
+        if self._movers is None:
+            self._movers = self._start_movers()
+        self._movers.submit(step)
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        """On the loop, in so many ms."""
+
+        def run() -> None:
+            self._delayed.discard(timer)
+            if not self._stopped:
+                callback()
+
+        timer = self._loop.call_later(delay_ms / 1000, run)
+        self._delayed.add(timer)
+
+    # --- timers ---------------------------------------------------------------------------------------------------
 
     def _repeat(self, name: str, delay_ms: int, interval_ms: int, step: Callable[[], None]) -> None:
         def run() -> None:
@@ -93,13 +132,7 @@ class StoreSchedule:
         self._background.post(self._start_timer, delay_ms, step)
 
     def _start_timer(self, delay_ms: int, step: Callable[[], None]) -> None:
-        def run() -> None:
-            self._deletions.discard(timer)
-            if not self._stopped:
-                self._background.submit(step)
-
-        timer = self._loop.call_later(delay_ms / 1000, run)
-        self._deletions.add(timer)
+        self.later(delay_ms, lambda: self._background.submit(step))
 
 
 _NEVER_MS = 1 << 50

@@ -46,6 +46,10 @@ class Strand:
     def is_idle(self) -> bool:
         return not self._busy
 
+    def use_budget(self, budget: InlineBudget) -> None:
+        """The log lies in another directory now. From any thread."""
+        self._budget = budget
+
     def append(self, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
         """Append; `callback` gets what became of it, or the error (a KafkaError, or another one, which is a bug)."""
         if not self._busy and is_little_work(append, self.log.config):

@@ -25,25 +25,35 @@ class TopicPartition(NamedTuple):
 
 
 class DirectoryName(NamedTuple):
-    """What a partition directory's name says: whose it is and, by `suffix`, what is being done with it."""
+    """What a partition directory's name says: whose it is and, by `suffix`, what is being done with it.
+
+    `unique` is what makes a name with a suffix the only one of its kind.
+    """
 
     topic_partition: TopicPartition
     suffix: str | None
+    unique: str | None = None
 
 
 def parse_directory_name(name: str) -> DirectoryName | None:
     """`topic-0`, `topic-0.<id>-delete`, `-future` or `-stray`; None when `name` is none of these."""
     suffix: str | None = None
+    unique: str | None = None
     if name.endswith((DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX)):
         match = _SUFFIXED.match(name)
         if match is not None:
             name = f"{match.group(1)}-{match.group(2)}"
-            suffix = match.group(4)
+            unique, suffix = match.group(3), match.group(4)
         # A topic may itself be called "x-delete": then "x-delete" is no partition, but "x-delete-0" is one.
     topic, dash, partition = name.rpartition("-")
     if not dash or not topic or not (partition.isascii() and partition.isdigit()):
         return None
-    return DirectoryName(TopicPartition(topic, int(partition)), suffix)
+    return DirectoryName(TopicPartition(topic, int(partition)), suffix, unique)
+
+
+def future_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:
+    """The name of the copy that is to take a partition's place in another log directory; not cut: check its length."""
+    return f"{topic_partition}.{unique.hex}{FUTURE_SUFFIX}"
 
 
 def deleted_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:

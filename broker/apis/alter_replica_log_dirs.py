@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs: move a replica to another log directory of this broker (KIP-113).
 
-Moving is not built: where Kafka would begin to move, the answer is UNSUPPORTED_VERSION. A partition that is where it is
-wanted is fine, and what Kafka refuses is refused with its codes. Nor is a directory remembered for a partition that is
-yet to come; Kafka does so, and answers with an error all the same.
+The answer comes when the move has begun (`storage/log_moves.py`); DescribeLogDirs shows how far it is. For a partition
+that is not here yet the directory is remembered, and its log is then made there; the answer is an error all the same,
+as in Kafka.
 
 v1 throttling happens after the response (KIP-219) · v2 flexible.
 """
@@ -16,7 +16,6 @@ from ...protocol.errors import (
     KafkaStorageError,
     LogDirNotFoundError,
     NotLeaderOrFollowerError,
-    UnsupportedVersionError,
 )
 from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -24,6 +23,7 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
 from ...storage.log_store import LogStore
 from ...storage.topic_partition import TopicPartition
@@ -42,19 +42,21 @@ _FUTURE_SUFFIX_LENGTH = len(".00000000000000000000000000000000-future")
 class AlterReplicaLogDirs:
     """Handler."""
 
-    def __init__(self, logs: LogStore, partitions: PartitionSet) -> None:
+    def __init__(self, logs: LogStore, partitions: PartitionSet, offload: Offload) -> None:
         self._logs = logs
         self._partitions = partitions
+        self._offload = offload
 
-    def __call__(self, context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-        """At once."""
+    async def __call__(
+        self, context: RequestContext, request: AlterReplicaLogDirsRequest
+    ) -> AlterReplicaLogDirsResponse:
         wanted = {
             TopicPartition(topic.name, index): directory.path
             for directory in request.dirs
             for topic in directory.topics
             for index in topic.partitions
         }
-        codes = {partition: self._code(partition, path) for partition, path in wanted.items()}
+        codes = {partition: await self._code(partition, path) for partition, path in wanted.items()}
         return AlterReplicaLogDirsResponse(
             results=[
                 AlterReplicaLogDirTopicResult(
@@ -68,9 +70,10 @@ class AlterReplicaLogDirs:
             ]
         )
 
-    def _code(self, partition: TopicPartition, path: str) -> ErrorCode:
+    async def _code(self, partition: TopicPartition, path: str) -> ErrorCode:
         try:
             self._check(partition, path)
+            await self._offload(lambda: self._logs.moves.begin(partition, path))
         except NotLeaderOrFollowerError:
             return ErrorCode.REPLICA_NOT_AVAILABLE
         except KafkaError as error:
@@ -79,7 +82,7 @@ class AlterReplicaLogDirs:
         return ErrorCode.NONE
 
     def _check(self, partition: TopicPartition, path: str) -> None:
-        """Raise unless the partition is in the log directory ``path``, which must be named as the broker names it."""
+        """Raise unless the partition is here and may move to ``path``, which must be named as the broker names it."""
         if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
             raise InvalidTopicError("The topic name is too long.")
         directory = next((each for each in self._logs.directories.all if each.path == path), None)
@@ -87,6 +90,6 @@ class AlterReplicaLogDirs:
             raise LogDirNotFoundError(f"Log directory {path} is not one of this broker's")
         if not directory.is_online:
             raise KafkaStorageError(f"Log directory {path} is offline")
+        if self._partitions.get(partition) is None and not self._partitions.is_offline(partition):
+            self._logs.prefer_directory(partition, path)
         self._partitions.require(partition)
-        if self._logs.directory_of(partition) != path:
-            raise UnsupportedVersionError("Moving replicas between log directories is not supported by this broker.")

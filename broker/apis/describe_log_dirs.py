@@ -67,6 +67,14 @@ class DescribeLogDirs:
             for log in self._logs.logs_in(directory)
             if wanted is None or log.topic_partition in wanted
         }
+        for move in self._logs.moves_to(directory):
+            if wanted is None or move.topic_partition in wanted:
+                logs[move.topic_partition] = DescribeLogDirsPartition(
+                    partition_index=move.topic_partition.partition,
+                    partition_size=move.future.size_bytes,
+                    offset_lag=move.lag,
+                    is_future_key=True,
+                )
         return [
             DescribeLogDirsTopic(name=topic, partitions=[described for _, described in partitions])
             for topic, partitions in partitions_by_topic(logs).items()

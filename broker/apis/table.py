@@ -153,7 +153,7 @@ def handlers(
             metadata.identity.broker_id, metadata.tree, dynamic, cache.has_topic, settings.loggers
         ),
         ApiKey.ALTER_CONFIGS: AlterConfigs(altered_config),
-        ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(logs, partitions),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(logs, partitions, offload),
         ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirs(logs, partitions, offload),
         ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
         ApiKey.CREATE_PARTITIONS: CreatePartitions(metadata.growth, metadata.controller, cache, waiters),

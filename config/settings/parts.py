@@ -8,7 +8,6 @@ from ..setting import no_meaning, not_yet, other_mode, partly, refused
 
 # Not built yet: settings are read and checked, and one line at the start says that nothing comes of them.
 CLIENT_TELEMETRY = not_yet("client telemetry")
-DIRECTORY_MOVES = not_yet("moving replicas between log directories")
 ENCODED_PASSWORDS = not_yet("encrypted passwords in dynamic configs")
 LOGIN_FAILURES = not_yet("authentication")
 METRICS = not_yet("metrics")
@@ -30,6 +29,7 @@ COMMIT_ACKS = no_meaning("commits always wait for all in-sync replicas, which is
 FORMAT_VERSION = no_meaning("as in Kafka from protocol version 3.0 on, records are always written in format 2")
 COORDINATOR_LOADING = no_meaning("a coordinator reads its partition in pieces of storage's choice")
 JMX = no_meaning("JMX and reporters that are Java classes need a JVM")
+MOVE_WINDOWS = no_meaning("moves between log directories are throttled without windows")
 KRAFT = no_meaning("it belongs to KRaft, a mode of Kafka that pybroker does not have")
 NETWORK_THREADS = no_meaning("one event loop serves all connections")
 NEW_GROUPS = no_meaning("Kafka 3.9 serves the newer group protocols in KRaft mode only")

@@ -1,16 +1,16 @@
 """Settings of quotas."""
 
 from ..checks import at_least
-from ..setting import CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
+from ..setting import ACTED_ON, CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import CLASS, INT, LONG
-from .parts import DIRECTORY_MOVES, QUOTAS, THROTTLES
+from .parts import MOVE_WINDOWS, QUOTAS, THROTTLES
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
-    Setting("alter.log.dirs.replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("alter.log.dirs.replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, MOVE_WINDOWS,
             "Windows of time kept for measuring moves between log directories."),
-    Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, MOVE_WINDOWS,
             "Length of a window for measuring moves between log directories."),
     Setting("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, QUOTAS,
             "Java class that decides clients' quotas."),
@@ -36,7 +36,7 @@ DYNAMIC_ONLY = (
             THROTTLES,
             "Bytes a second that this broker sends to throttled replicas of what it leads."),
     Setting("replica.alter.log.dirs.io.max.bytes.per.second", LONG, "9223372036854775807", at_least(0), MEDIUM,
-            CLUSTER_WIDE, DIRECTORY_MOVES,
+            CLUSTER_WIDE, ACTED_ON,
             "Bytes a second that moves between log directories of this broker take."),
 )
 # fmt: on

@@ -4,7 +4,7 @@ from ..checks import OneOf, RangeOr, at_least, between
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, LOW, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import DIRECTORY_MOVES, FORMAT_VERSION, PREALLOCATION
+from .parts import FORMAT_VERSION, PREALLOCATION
 
 LOG_DIR = OwnDefault(
     "./pybroker-data",
@@ -93,7 +93,7 @@ SETTINGS = (
             "Largest batch of records that is taken."),
     Setting("num.recovery.threads.per.data.dir", INT, "1", at_least(1), HIGH, CLUSTER_WIDE, ACTED_ON,
             "Threads for each log directory that load and recover logs at the start and flush them at the stop."),
-    Setting("num.replica.alter.log.dirs.threads", INT, None, None, HIGH, READ_ONLY, DIRECTORY_MOVES,
-            "Threads that move replicas between log directories."),
+    Setting("num.replica.alter.log.dirs.threads", INT, None, None, HIGH, READ_ONLY, ACTED_ON,
+            "Threads that move replicas between log directories, one replica each; unset, one for each directory."),
 )
 # fmt: on

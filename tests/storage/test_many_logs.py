@@ -121,7 +121,8 @@ def test_an_opened_log_holds_no_descriptor_for_its_indexes(is_clean: bool, tmp_p
         (tmp_path / ".kafka_cleanshutdown").unlink()
         (tmp_path / "recovery-point-offset-checkpoint").unlink()
     store = open_store(tmp_path)
-    opened = [Path(file.path).suffix for file in psutil.Process().open_files() if str(TP) in file.path]
+    here = str(tmp_path / str(TP))
+    opened = [Path(file.path).suffix for file in psutil.Process().open_files() if file.path.startswith(here)]
     assert opened == [".log"]
     store.release()
 

@@ -1,6 +1,6 @@
 """DescribeLogDirs and AlterReplicaLogDirs over real directories."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from pybroker.protocol.messages.describe_log_dirs import (
 from pybroker.storage.files import DiskSpace, Files
 from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
-from support.replicas import TOPIC, TP, Replicas, batch_of
+from support.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in
 
 OTHER = TopicPartition("other", 0)
 ELSEWHERE = TopicPartition("elsewhere", 0)
@@ -117,7 +117,7 @@ async def move(
 ) -> dict[TopicPartition, ErrorCode]:
     topics = [AlterReplicaLogDirTopic(name=topic, partitions=[index]) for topic, index in partitions]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(path), topics=topics)])
-    response = await call(AlterReplicaLogDirs(replicas.logs, replicas.partitions), version, request)
+    response = await call(AlterReplicaLogDirs(replicas.logs, replicas.partitions, replicas.offload), version, request)
     return {
         TopicPartition(topic.topic_name, partition.partition_index): ErrorCode(partition.error_code)
         for topic in response.results
@@ -130,12 +130,47 @@ async def test_a_partition_that_is_there_is_there(replicas: Replicas, tmp_path: 
     assert await move(replicas, tmp_path / "a", TP, version=version) == {TP: ErrorCode.NONE}
 
 
-async def test_a_real_move_is_refused_for_good(replicas: Replicas, tmp_path: Path) -> None:
-    assert await move(replicas, tmp_path / "b", TP, OTHER) == {
-        TP: ErrorCode.UNSUPPORTED_VERSION,
-        OTHER: ErrorCode.NONE,
-    }
-    assert replicas.logs.directory_of(TP) == str(tmp_path / "a")
+async def test_a_partition_is_moved_with_all_that_is_in_it(replicas: Replicas, tmp_path: Path) -> None:
+    replicas.append(batch_of(b"some", b"values"))
+    assert await move(replicas, tmp_path / "b", TP, OTHER) == dict.fromkeys((TP, OTHER), ErrorCode.NONE)
+    assert replicas.logs.directory_of(TP) == str(tmp_path / "b")
+    replicas.append(batch_of(b"more"))
+    results, _ = replicas.fetch(fetch_from(0))
+    assert results is not None
+    assert values_in(results[0][1].records) == [b"some", b"values", b"more"]
+
+
+class NeverRuns:
+    """Moves are begun and wait."""
+
+    def submit(self, step: Callable[[], None]) -> None:
+        pass
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        pass
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_LOG_DIRS))
+async def test_a_copy_under_way_is_told_with_what_it_lacks(replicas: Replicas, tmp_path: Path, version: int) -> None:
+    records = batch_of(b"some", b"values")
+    replicas.append(records)
+    replicas.logs.moves.start(NeverRuns())
+    assert await move(replicas, tmp_path / "b", TP) == {TP: ErrorCode.NONE}
+    first, second = await describe(replicas, {TOPIC: [0]}, version)
+    assert (contents(first), contents(second)) == ([(TOPIC, 0, len(records), 0)], [(TOPIC, 0, 0, 2)])
+    assert [result.topics[0].partitions[0].is_future_key for result in (first, second)] == [False, True]
+
+
+async def test_a_directory_is_remembered_for_a_partition_that_is_yet_to_come(
+    replicas: Replicas, tmp_path: Path
+) -> None:
+    new = TopicPartition("new", 0)
+    for path in ("b", "a"):  # the last word counts; the directories are equally full
+        assert await move(replicas, tmp_path / path, new) == {new: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    replicas.logs.get_or_create(TopicPartition("filler", 0), is_new=True)
+    assert replicas.logs.directory_of(TopicPartition("filler", 0)) == str(tmp_path / "a")
+    await replicas.order(new, topic_id=None)
+    assert replicas.logs.directory_of(new) == str(tmp_path / "a")
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "", "a", "{directory}/a/"])

@@ -1,0 +1,593 @@
+"""Moving a log into another log directory while it is read and written."""
+
+import asyncio
+import errno
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pybroker.config.config import Config
+from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.files import Buffer, Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.move_throttle import MoveThrottle
+from pybroker.storage.no_space import NoSpaceError
+from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.store_schedule import StoreSchedule
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool, WorkerPool
+from support.storage_faults import FaultyFiles
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+TP = TopicPartition("topic", 0)
+TOPIC_ID = uuid.UUID(int=5)
+RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+class HeldRunner:
+    """Steps of moves wait until they are let go, one by one; what is due later waits with them."""
+
+    def __init__(self) -> None:
+        self.steps: list[Callable[[], None]] = []
+        self.now_ms = NOW_MS
+
+    def submit(self, step: Callable[[], None]) -> None:
+        self.steps.append(step)
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        self.steps.append(callback)
+
+    def run_one(self) -> None:
+        self.now_ms += 1 << 30  # so the throttle has waited long enough
+        self.steps.pop(0)()
+
+    def run(self) -> None:
+        while self.steps:
+            self.run_one()
+
+
+class Disks:
+    """A store over three directories, whose moves copy one batch, then wait for the throttle."""
+
+    def __init__(self, root: Path, files: Files | None = None, **overrides: str) -> None:
+        self.paths = [str(root / name) for name in "abc"]
+        self.runner = HeldRunner()
+        given = {name.replace("_", "."): value for name, value in overrides.items()}
+        base = Config.load(f"log.dirs={','.join(self.paths)}\nfile.delete.delay.ms=0\n", given)
+        self.store = LogStore.open(
+            base.with_dynamic(DynamicLayers({RATE: "1"})),
+            files or Files(),
+            InlinePool(),
+            lambda: self.runner.now_ms,
+            broker_id=1,
+            cluster_id="cluster",
+        )
+        self.store.moves.start(self.runner)
+
+    def make(self, records: int = 0) -> Log:
+        log = self.store.get_or_create(TP, is_new=True, topic_id=TOPIC_ID)
+        log.assign_epoch_start(0)
+        for number in range(records):
+            log.append_as_leader(batch_of(str(number)), 0, NOW_MS)
+        return log
+
+    def log(self) -> Log:
+        log = self.store.get(TP)
+        assert log is not None
+        return log
+
+    def directories(self) -> dict[str, list[str]]:
+        """What kinds of partition directories there are in each log directory."""
+        return {
+            path[-1]: sorted(name.rpartition("-")[2] for name in os.listdir(path) if name.startswith("topic-0"))
+            for path in self.paths
+        }
+
+    def kill(self) -> None:
+        self.store.release()
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Disks:
+    return Disks(tmp_path)
+
+
+ALL_AT_A = {"a": ["0"], "b": [], "c": []}
+ALL_AT_B = {"a": [], "b": ["0"], "c": []}
+UNDER_WAY = {"a": ["0"], "b": ["future"], "c": []}
+
+
+def values(count: int) -> list[tuple[int, bytes | None]]:
+    return [(number, str(number).encode()) for number in range(count)]
+
+
+def lead(log: Log, value: str) -> None:
+    log.append_as_leader(batch_of(value), log.latest_epoch or 0, NOW_MS)
+
+
+def test_a_log_lies_in_the_other_directory_then_and_nowhere_else(disks: Disks) -> None:
+    log = disks.make(10)
+    disks.store.moves.begin(TP, disks.paths[1])
+    assert disks.directories() == UNDER_WAY
+    disks.runner.run()
+    assert disks.directories() == ALL_AT_B
+    assert disks.store.get(TP) is log
+    assert (log.directory, disks.store.directory_of(TP)) == (f"{disks.paths[1]}/topic-0", disks.paths[1])
+    assert [directory.partition_count for directory in disks.store.directories.all] == [0, 1, 0]
+    assert records_from(log) == values(10)
+    lead(log, "10")
+    disks.store.close()
+    again = Disks(Path(disks.paths[0]).parent)
+    assert (records_from(again.log()), again.log().topic_id) == (values(11), TOPIC_ID)
+    assert again.directories() == ALL_AT_B
+    again.kill()
+
+
+def test_what_is_written_meanwhile_is_there_too(disks: Disks) -> None:
+    log = disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    (move,) = disks.store.moves_to(disks.store.directories.all[1])
+    for number in range(5, 8):
+        disks.runner.run_one()
+        disks.runner.run_one()
+        lead(log, str(number))
+    assert (move.future.log_end_offset, move.lag) == (3, 5)
+    disks.runner.run()
+    assert (move.lag, disks.directories()) == (0, ALL_AT_B)
+    assert records_from(log) == values(8)
+    disks.kill()
+
+
+def test_readers_that_found_their_records_before_read_on(disks: Disks) -> None:
+    log = disks.make(5)
+    view, region = log.view, log.read(0, 1 << 20, 5, True).region
+    assert region is not None
+    data = region.read()
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    assert region.read() == data
+    assert view.log_end_offset == log.log_end_offset
+    disks.kill()
+
+
+def test_producers_epochs_and_transactions_move_too(disks: Disks) -> None:
+    log = disks.make()
+    log.append_as_leader(batch_of("a", producer_id=1, producer_epoch=0, base_sequence=0), 0, NOW_MS)
+    log.append_as_leader(
+        batch_of("b", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
+    )
+    log.append_as_leader(marker(2, 0, commit=False), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    log.assign_epoch_start(4)
+    log.append_as_leader(
+        batch_of("c", producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True), 4, NOW_MS
+    )
+    log.increment_log_start_offset(1)  # the copy never sees producer 1
+    aborted, epochs = log.aborted_transactions(0, 10), log.leader_epochs.entries
+    known = dict(log.producer_state.producers)
+    assert (len(aborted), set(known)) == (1, {1, 2, 3})
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    for log in (disks.log(), reopened(disks)):
+        assert log.directory.startswith(disks.paths[1])
+        assert (log.aborted_transactions(0, 10), log.leader_epochs.entries) == (aborted, epochs)
+        assert set(log.producer_state.producers) == set(known)
+        assert log.last_stable_offset(4) == 3
+
+
+def marker(producer_id: int, producer_epoch: int, *, commit: bool) -> bytearray:
+    return bytearray(
+        build_marker_batch(
+            EndTransactionMarker(commit, 0), timestamp_ms=NOW_MS, producer_id=producer_id, producer_epoch=producer_epoch
+        )
+    )
+
+
+def reopened(disks: Disks) -> Log:
+    disks.store.close()
+    again = Disks(Path(disks.paths[0]).parent)
+    log = again.log()
+    again.kill()
+    return log
+
+
+@pytest.mark.parametrize("stop", [Disks.kill, lambda disks: disks.store.close()], ids=["kill", "clean stop"])
+@pytest.mark.parametrize("steps", [0, 1, 4, 9, 13])
+def test_a_move_goes_on_at_the_next_start(steps: int, stop: Callable[[Disks], None], tmp_path: Path) -> None:
+    disks = Disks(tmp_path)
+    disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    for _ in range(steps):
+        if disks.runner.steps:
+            disks.runner.run_one()
+    stop(disks)
+    again = Disks(tmp_path)
+    again.runner.run()
+    again.store.deletion.delete_leftovers()
+    assert again.directories() == ALL_AT_B
+    assert records_from(again.log()) == values(5)
+    again.kill()
+
+
+class CrashError(BaseException):
+    """The process is gone."""
+
+
+class CrashingFiles(Files):
+    """Dies before the rename number `crash_at` of a partition's directory."""
+
+    crash_at = -1
+
+    def rename(self, old_path: str, new_path: str) -> None:
+        if os.path.isdir(old_path):
+            self.crash_at -= 1
+            if self.crash_at < 0:
+                raise CrashError
+        super().rename(old_path, new_path)
+
+
+@pytest.mark.parametrize(("renames", "left"), [(0, UNDER_WAY), (1, {"a": ["delete"], "b": ["future"], "c": []})])
+def test_a_crash_between_the_renames_loses_nothing(renames: int, left: object, tmp_path: Path) -> None:
+    files = CrashingFiles()
+    files.crash_at = renames
+    disks = Disks(tmp_path, files)
+    disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    with pytest.raises(CrashError):
+        disks.runner.run()
+    disks.kill()
+    assert disks.directories() == left
+    again = Disks(tmp_path)
+    assert records_from(again.log()) == values(5)
+    again.runner.run()
+    again.store.deletion.delete_leftovers()
+    assert again.directories() == ALL_AT_B
+    assert records_from(again.log()) == values(5)
+    again.kill()
+
+
+def test_a_copy_without_a_log_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copy = tmp_path / "b" / f"topic-0.{uuid.UUID(int=1).hex}-future"
+    copy.mkdir(parents=True)
+    disks = Disks(tmp_path)
+    assert disks.directories() == {"a": [], "b": ["future"], "c": []}
+    assert "there is no log that it is a copy of" in caplog.text
+    disks.kill()
+
+
+def test_a_copy_of_another_topic_of_the_name_goes(tmp_path: Path) -> None:
+    disks = Disks(tmp_path)
+    disks.make(3)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run_one()
+    disks.store.close()
+    (tmp_path / "a" / "topic-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAACQ")
+    again = Disks(tmp_path)
+    again.runner.run()
+    assert again.directories() == ALL_AT_A
+    again.kill()
+
+
+class TestEnds:
+    def test_wanting_it_where_it_is_ends_a_move(self, disks: Disks) -> None:
+        log = disks.make(5)
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run_one()
+        disks.store.moves.begin(TP, disks.paths[0])
+        disks.runner.run()
+        assert (disks.directories(), records_from(log)) == (ALL_AT_A, values(5))
+        assert [directory.partition_count for directory in disks.store.directories.all] == [1, 0, 0]
+        disks.kill()
+
+    def test_wanting_it_elsewhere_begins_anew(self, disks: Disks) -> None:
+        log = disks.make(5)
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run_one()
+        disks.store.moves.begin(TP, disks.paths[2])
+        disks.store.moves.begin(TP, disks.paths[2])  # it is on its way there
+        disks.runner.run()
+        assert (disks.directories(), records_from(log)) == ({"a": [], "b": [], "c": ["0"]}, values(5))
+        disks.kill()
+
+    @pytest.mark.parametrize("steps", [0, 1, 3, 6, 11])
+    def test_a_log_that_is_deleted_meanwhile_leaves_nothing(self, steps: int, disks: Disks) -> None:
+        disks.make(4)
+        disks.store.moves.begin(TP, disks.paths[1])
+        for _ in range(steps):
+            if disks.runner.steps:
+                disks.runner.run_one()
+        disks.store.deletion.delete_log(TP)
+        disks.runner.run()
+        assert disks.directories() == {"a": [], "b": [], "c": []}
+        assert [directory.partition_count for directory in disks.store.directories.all] == [0, 0, 0]
+        disks.store.close()
+
+
+class TestFailures:
+    def test_of_the_destination_leave_the_log_where_it_is(self, disks: Disks) -> None:
+        log = disks.make(5)
+        told: list[Any] = []
+        disks.store.directories.on_failure = lambda path, partitions: told.append((path, partitions))
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run_one()
+        disks.store.directories.failed(disks.store.directories.all[1], "cannot write", OSError(errno.EIO, "broken"))
+        disks.runner.run()
+        lead(log, "5")
+        assert records_from(log) == values(6)
+        assert (told, log.is_offline) == ([(disks.paths[1], [])], False)
+        disks.kill()
+
+    @pytest.mark.parametrize("operation", ["write", "sync", "create"])
+    def test_of_a_copys_file_too(self, operation: str, tmp_path: Path) -> None:
+        files = FaultyFiles()
+        disks = Disks(tmp_path, files)
+        log = disks.make(5)
+        if operation == "create":
+            files.fault, files.operations = errno.EIO, (operation,)
+            with pytest.raises(KafkaStorageError):
+                disks.store.moves.begin(TP, disks.paths[1])
+        else:
+            disks.store.moves.begin(TP, disks.paths[1])
+            files.fault, files.operations = errno.EIO, (operation,)
+            disks.runner.run()
+        files.fault = None
+        assert disks.store.directories.offline_paths() == [disks.paths[1]]
+        lead(log, "5")
+        assert records_from(log) == values(6)
+        disks.kill()
+
+    def test_of_the_last_rename_give_the_log_its_name_back(self, tmp_path: Path) -> None:
+        class NoWayBack(Files):
+            def rename(self, old_path: str, new_path: str) -> None:
+                if old_path.endswith("-future"):
+                    raise OSError(errno.EIO, "broken")
+                super().rename(old_path, new_path)
+
+        disks = Disks(tmp_path, NoWayBack())
+        log = disks.make(5)
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run()
+        assert disks.store.directories.offline_paths() == [disks.paths[1]]
+        assert disks.directories() == UNDER_WAY
+        lead(log, "5")
+        assert records_from(log) == values(6)
+        disks.kill()
+
+    def test_of_the_source_take_the_log_offline_and_the_copy_waits(self, disks: Disks) -> None:
+        log = disks.make(5)
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run_one()
+        disks.store.directories.failed(disks.store.directories.all[0], "cannot write", OSError(errno.EIO, "broken"))
+        disks.runner.run()
+        assert (log.is_offline, disks.directories()) == (True, UNDER_WAY)
+        disks.kill()
+        again = Disks(Path(disks.paths[0]).parent)
+        again.runner.run()
+        assert (records_from(again.log()), again.directories()["b"]) == (values(5), ["0"])
+        again.kill()
+
+    def test_nothing_moves_while_another_copy_may_lie_in_a_directory_that_is_offline(self, disks: Disks) -> None:
+        disks.make(1)
+        disks.store.directories.failed(disks.store.directories.all[2], "cannot write", OSError(errno.EIO, "broken"))
+        with pytest.raises(KafkaStorageError, match="offline"):
+            disks.store.moves.begin(TP, disks.paths[1])
+        disks.kill()
+
+    def test_a_full_disk_is_waited_for(self, tmp_path: Path) -> None:
+        files = FaultyFiles()
+        disks = Disks(tmp_path, files)
+        log = disks.make(5)
+        files.fault = errno.ENOSPC
+        with pytest.raises(NoSpaceError):
+            disks.store.moves.begin(TP, disks.paths[1])
+        assert disks.directories() == ALL_AT_A
+        files.fault = None
+        disks.store.moves.begin(TP, disks.paths[1])
+        files.fault = errno.ENOSPC
+        for _ in range(10):
+            disks.runner.run_one()
+        assert (disks.directories(), disks.store.directories.offline_paths()) == (UNDER_WAY, [])
+        files.fault = None
+        disks.runner.run()
+        assert (disks.directories(), records_from(log)) == (ALL_AT_B, values(5))
+        disks.kill()
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_a_log_that_starts_inside_a_batch_starts_there_afterwards(codec: Codec, disks: Disks) -> None:
+    log = disks.make()
+    for number in range(3):
+        log.append_as_leader(batch_of(*(f"{number}{each}" for each in "abcd"), codec=codec), 0, NOW_MS)
+    log.increment_log_start_offset(6)
+    before = records_from(log)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    assert disks.directories() == ALL_AT_B
+    assert (log.log_start_offset, records_from(log)) == (6, before)
+    assert (Path(disks.paths[1]) / "log-start-offset-checkpoint").read_text() == "0\n1\ntopic 0 6\n"
+    assert (Path(disks.paths[0]) / "log-start-offset-checkpoint").read_text() == "0\n0\n"
+    disks.kill()
+    again = Disks(Path(disks.paths[0]).parent)
+    assert (again.log().log_start_offset, records_from(again.log())) == (6, before)
+    again.kill()
+
+
+def test_an_empty_log_whose_offsets_go_on_keeps_them(disks: Disks) -> None:
+    log = disks.make(3)
+    log.increment_log_start_offset(3)
+    log.roll(NOW_MS)
+    log.apply_retention(NOW_MS, 3)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    assert (log.log_start_offset, log.log_end_offset, disks.directories()) == (3, 3, ALL_AT_B)
+    disks.kill()
+
+
+def test_offsets_without_records_at_the_end_are_not_given_again(disks: Disks) -> None:
+    log = disks.make(3)
+    log.skip_to(7, NOW_MS)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    lead(log, "7")
+    assert (disks.directories(), records_from(log)) == (ALL_AT_B, [*values(3), (7, b"7")])
+    disks.kill()
+
+
+class UnsyncedFiles(Files):
+    """What is promised to survive a power cut is not what is looked at: syncs take most of the time."""
+
+    def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
+        super().write_bytes(path, data, sync=False)
+
+    def sync_directory(self, path: str) -> None:
+        pass
+
+
+ACTS = st.lists(
+    st.sampled_from(["append", "append", "copy", "copy", "roll", "truncate", "start", "elect", "retention"]),
+    max_size=25,
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(acts=ACTS, before=st.integers(0, 6))
+def test_whatever_happens_meanwhile_the_copy_is_the_log(
+    acts: list[str], before: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    disks = Disks(tmp_path_factory.mktemp("disks"), UnsyncedFiles())
+    log = disks.make(before)
+    disks.store.moves.begin(TP, disks.paths[1])
+    epoch = 0
+    for number, act in enumerate(acts):
+        if act == "append":
+            log.append_as_leader(batch_of(f"v{number}", f"w{number}"), epoch, NOW_MS)
+        elif act == "copy" and disks.runner.steps:
+            disks.runner.run_one()
+        elif act == "roll":
+            log.roll(NOW_MS)
+        elif act == "truncate":  # by an election: what comes next has another leader epoch
+            log.truncate_to(max(log.log_start_offset, log.log_end_offset - 3), NOW_MS)
+            epoch += 1
+            log.assign_epoch_start(epoch)
+        elif act == "elect":
+            epoch += 1
+            log.assign_epoch_start(epoch)
+        elif act == "start":
+            log.increment_log_start_offset(min(log.log_start_offset + 3, log.log_end_offset))
+        elif act == "retention":
+            log.apply_retention(NOW_MS, log.log_end_offset)
+    expected = (log.log_start_offset, log.log_end_offset, records_from(log), log.leader_epochs.entries)
+    disks.runner.run()
+    assert disks.directories() == ALL_AT_B
+    assert (log.log_start_offset, log.log_end_offset, records_from(log), log.leader_epochs.entries) == expected
+    disks.store.checkpoints.write_log_starts()
+    disks.kill()
+    again = Disks(Path(disks.paths[0]).parent, UnsyncedFiles())
+    log = again.log()
+    assert (log.log_start_offset, log.log_end_offset, records_from(log)) == expected[:3]
+    again.kill()
+
+
+def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: Disks) -> None:
+    disks.store.prefer_directory(TP, disks.paths[2])
+    disks.make(1)
+    assert disks.directories() == {"a": [], "b": [], "c": ["0"]}
+    disks.store.deletion.delete_log(TP)
+    disks.make(1)  # it was asked for once
+    assert disks.directories() == ALL_AT_A
+    disks.kill()
+
+
+def test_as_many_move_at_once_as_are_allowed(tmp_path: Path) -> None:
+    disks = Disks(tmp_path, num_replica_alter_log_dirs_threads="2")
+    partitions = [TopicPartition("topic", number) for number in range(5)]
+    for tp in partitions:
+        lead(disks.store.get_or_create(tp, is_new=True), "x")
+    for tp in partitions:
+        disks.store.moves.begin(tp, disks.paths[0])
+    moving = [tp for tp in partitions if disks.store.directory_of(tp) != disks.paths[0]]
+    assert (len(moving), len(disks.runner.steps)) == (3, 2)
+    disks.runner.run()
+    assert {disks.store.directory_of(tp) for tp in partitions} == {disks.paths[0]}
+    disks.kill()
+
+
+class TestThrottle:
+    def test_on_average_no_more_is_copied_than_the_rate_allows(self) -> None:
+        throttle = MoveThrottle(1000)
+        now_ms = copied = 0
+        while copied < 100_000:
+            now_ms += throttle.wait_ms(now_ms)
+            if throttle.wait_ms(now_ms) == 0:
+                throttle.spent(throttle.chunk_bytes, now_ms)
+                copied += throttle.chunk_bytes
+        assert 99_000 <= now_ms <= 101_000
+
+    def test_without_a_limit_nothing_waits(self) -> None:
+        throttle = MoveThrottle((1 << 63) - 1)
+        throttle.spent(1 << 30, 0)
+        assert (throttle.wait_ms(0), throttle.chunk_bytes) == (0, 1 << 20)
+
+    def test_a_new_rate_holds_within_a_second(self) -> None:
+        throttle = MoveThrottle(1)
+        throttle.spent(1 << 20, 0)
+        assert throttle.wait_ms(0) == 1000
+        throttle.set_rate(0)
+        assert throttle.wait_ms(1 << 40) == 1000
+        throttle.set_rate(1 << 20)
+        assert throttle.wait_ms(1000) == 0
+
+
+async def test_appends_on_the_loop_and_a_move_in_the_background_lose_nothing(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    pool, background = WorkerPool(loop, 2), WorkerPool(loop, 2, "background")
+    config = Config.load(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\nlog.segment.bytes=100000\n")
+    store = LogStore.open(config, Files(), pool, lambda: NOW_MS)
+    log = store.get_or_create(TP, is_new=True)
+    schedule = StoreSchedule(store, loop, background, lambda log: log.log_end_offset, lambda: WorkerPool(loop, 1))
+    schedule.start()
+    strand = store.strand(TP)
+    assert strand is not None
+    results: list[LogAppendInfo | Exception] = []
+    homes = {str(tmp_path / "a"), str(tmp_path / "b")}
+    expected = 0
+    for _ in range(4):
+        (other,) = homes - {store.directory_of(TP)}
+        store.moves.begin(TP, other)
+        while store.directory_of(TP) != other:
+            if len(results) == expected:
+                for _ in range(20):
+                    strand.append(LeaderAppend(batch_of(str(expected) * 100), 0, NOW_MS), results.append)
+                    expected += 1
+            await asyncio.sleep(0)
+    while len(results) < expected:  # noqa: ASYNC110  (the pool's callbacks need turns of the loop, no event)
+        await asyncio.sleep(0)
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert records_from(log) == [(number, (str(number) * 100).encode()) for number in range(expected)]
+    schedule.stop()
+    await asyncio.to_thread(background.close)
+    await asyncio.to_thread(store.close)
+    await asyncio.to_thread(pool.close)
+
+
+def test_what_was_compacted_is_known_in_the_new_place(disks: Disks) -> None:
+    disks.make(3)
+    disks.store.checkpoints.note_compacted(TP, 2)
+    told: list[TopicPartition] = []
+    disks.store.moves.on_begin = told.append
+    disks.store.moves.begin(TP, disks.paths[1])
+    assert told == [TP]
+    disks.runner.run()
+    assert disks.store.checkpoints.compacted_up_to(TP) == 2
+    texts = [(Path(path) / "cleaner-offset-checkpoint").read_text() for path in disks.paths[:2]]
+    assert texts == ["0\n0\n", "0\n1\ntopic 0 2\n"]
+    disks.kill()
