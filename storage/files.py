@@ -335,7 +335,8 @@ class Files:
             found = []
             for entry in entries:
                 is_directory = entry.is_dir()
-                found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
+                with contextlib.suppress(FileNotFoundError):  # gone since the directory was read
+                    found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
         return sorted(found)
 
     def make_directory(self, path: str) -> None:

@@ -37,8 +37,8 @@ class EpochCheck:
             self._found.add(path, what, position)
         self._runs.append(_Run(epoch, first_offset, last_offset))
 
-    def compare(self, path: str, entries: Sequence[EpochEntry] | None, log_start: int, log_end: int | None) -> None:
-        """With the checkpoint at `path`, None when there is none. `log_end` None: that is not known."""
+    def compare(self, path: str, entries: Sequence[EpochEntry] | None, log_start: int) -> None:
+        """With the checkpoint at `path`, None when there is none."""
         if entries is None:
             if any(run.last_offset >= log_start for run in self._runs):
                 self._found.add(path, "is missing, and the batches have leader epochs")
@@ -47,8 +47,6 @@ class EpochCheck:
             if entry.epoch <= before.epoch or entry.start_offset <= before.start_offset:
                 self._found.add(path, f"{_text(entry)} stands behind {_text(before)}")
                 return
-        if entries and log_end is not None and entries[-1].start_offset > log_end:
-            self._found.add(path, f"{_text(entries[-1])}, beyond the end of the log at {log_end}")
         epochs = LeaderEpochs(entries)
         for run in self._runs:
             if run.last_offset < log_start:

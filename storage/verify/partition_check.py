@@ -74,20 +74,30 @@ class PartitionCheck:
     def run(self, path: str) -> LogEnds:
         """Check all in the directory. Raises OSError."""
         partition = read_partition_files(self._files, path)
-        for stray in partition.stray_indexes:
-            self._found.add(stray, "belongs to no segment")
         if not partition.segments:
             self._found.add(path, "there is no segment")
+            self._check_strays(partition)
             return LogEnds(0, None, 0)
         first_offset = self._next_offset = partition.segments[0].base_offset
+        try:
+            epochs_before = self._read_epochs(path)
+        except CorruptCheckpointError:  # told below
+            epochs_before = None
         producers = ProducerCheck(self._files, partition.snapshots, self._found)
         for segment, following in zip(partition.segments, (*partition.segments[1:], None), strict=True):
             self._check_segment(segment, following, producers)
         end_offset = self._next_offset if self._end_is_known else None
         producers.end(end_offset)
-        self._check_epochs(path, max(self._log_start_offset, first_offset), end_offset)
+        self._check_epochs(path, epochs_before, max(self._log_start_offset, first_offset), end_offset)
         self._check_metadata(path)
+        self._check_strays(partition)
         return LogEnds(first_offset, end_offset, _size_of(partition))
+
+    def _check_strays(self, partition: PartitionFiles) -> None:
+        """Last, since a running broker that deletes a segment begins with its .log."""
+        for stray in partition.stray_indexes:
+            if self._files.exists(stray):
+                self._found.add(stray, "belongs to no segment")
 
     # --- one segment --------------------------------------------------------------------------------------------
 
@@ -116,7 +126,7 @@ class PartitionCheck:
                 for check in (offset_index, time_index):
                     if check is not None:
                         check.end()
-        self._check_transaction_index(segment, last_allowed, producers)
+        self._check_transaction_index(segment, last_allowed, producers, may_be_unfinished)
 
     def _check_batch(
         self,
@@ -164,32 +174,36 @@ class PartitionCheck:
     def _index_checks(
         self, segment: SegmentFiles, may_be_unfinished: bool
     ) -> tuple[OffsetIndexCheck | None, TimeIndexCheck | None]:
-        """None for what is missing. Kafka makes indexes when something is appended: an empty segment has none."""
+        """None for what is missing."""
         offset_index = time_index = None
-        if segment.index_path is not None:
-            reader = self._open_index(segment.index_path, segment.base_offset)
-            if reader is not None:
-                offset_index = OffsetIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
-        elif segment.size_bytes:
-            self._found.add(_beside(segment, INDEX_SUFFIX), "is missing")
-        if segment.time_index_path is not None:
-            reader = self._open_index(segment.time_index_path, segment.base_offset)
-            if reader is not None:
-                time_index = TimeIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
-        elif segment.size_bytes:
-            self._found.add(_beside(segment, TIME_INDEX_SUFFIX), "is missing")
+        reader = self._open_index(segment, INDEX_SUFFIX)
+        if reader is not None:
+            offset_index = OffsetIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
+        reader = self._open_index(segment, TIME_INDEX_SUFFIX)
+        if reader is not None:
+            time_index = TimeIndexCheck(reader, self._found, may_be_unfinished=may_be_unfinished)
         return offset_index, time_index
 
-    def _open_index(self, path: str, base_offset: int) -> IndexReader | None:
+    def _open_index(self, segment: SegmentFiles, suffix: str) -> IndexReader | None:
+        """Kafka makes indexes when something is appended: an empty segment may have none."""
+        path = _beside(segment, suffix)
         try:
-            return IndexReader(self._files, path, base_offset)
-        except FileNotFoundError:  # a running broker deleted it
+            return IndexReader(self._files, path, segment.base_offset)
+        except FileNotFoundError:
+            # A running broker that deletes a segment begins with its .log.
+            if segment.size_bytes and self._files.exists(segment.log_path):
+                self._found.add(path, "is missing")
             return None
 
-    def _check_transaction_index(self, segment: SegmentFiles, last_allowed: int, producers: ProducerCheck) -> None:
-        path = segment.transaction_index_path
-        if path is None:
-            producers.end_segment(_beside(segment, TRANSACTION_INDEX_SUFFIX), None)
+    def _check_transaction_index(
+        self, segment: SegmentFiles, last_allowed: int, producers: ProducerCheck, may_be_unfinished: bool
+    ) -> None:
+        path = _beside(segment, TRANSACTION_INDEX_SUFFIX)
+        if not self._files.exists(path):
+            if self._files.exists(segment.log_path):
+                producers.end_segment(path, None, may_be_unfinished=may_be_unfinished)
+            else:  # a running broker deleted both
+                producers.pass_over_index()
             return
         try:
             entries: Iterable[AbortedTransaction] = TransactionIndex(self._files, path, exists=True).entries()
@@ -205,23 +219,33 @@ class PartitionCheck:
                 self._found.add(path, f"offset {entry.last_offset} is none of the segment's")
                 producers.pass_over_index()
                 return
-        producers.end_segment(path, list(entries))
+        producers.end_segment(path, list(entries), may_be_unfinished=may_be_unfinished)
 
     # --- the partition's own files ------------------------------------------------------------------------------
 
-    def _check_epochs(self, directory: str, log_start: int, log_end: int | None) -> None:
+    def _read_epochs(self, directory: str) -> list[EpochEntry] | None:
+        """None when there is no checkpoint. Raises CorruptCheckpointError."""
         path = os.path.join(directory, LEADER_EPOCH_FILE)
-        entries: list[EpochEntry] | None = None
-        if self._files.exists(path):
-            try:
-                entries = read_epochs(self._files, path)
-            except CorruptCheckpointError as error:
-                self._found.add(path, str(error).removeprefix(f"{path} "))
-                return
+        return read_epochs(self._files, path) if self._files.exists(path) else None
+
+    def _check_epochs(
+        self, directory: str, before: list[EpochEntry] | None, log_start: int, log_end: int | None
+    ) -> None:
+        """A running broker adds epochs: those of before must lie inside the log, and the batches in those of now."""
+        path = os.path.join(directory, LEADER_EPOCH_FILE)
+        try:
+            entries = self._read_epochs(directory)
+        except CorruptCheckpointError as error:
+            self._found.add(path, str(error).removeprefix(f"{path} "))
+            return
         if entries and not self._was_stopped_cleanly:
             # A log start that was raised is in this file at once, and in its checkpoint a minute later.
             log_start = max(log_start, entries[0].start_offset)
-        self._epochs.compare(path, entries, log_start, log_end)
+        self._epochs.compare(path, entries, log_start)
+        if before and log_end is not None and before[-1].start_offset > log_end:
+            epoch, start_offset = before[-1]
+            what = f"leader epoch {epoch} begins at offset {start_offset}, beyond the end of the log at {log_end}"
+            self._found.add(path, what)
 
     def _check_metadata(self, directory: str) -> None:
         path = os.path.join(directory, METADATA_FILE)

@@ -70,11 +70,11 @@ class ProducerCheck:
         if update.is_transactional and seen.open_since < 0:
             seen.open_since = update.first_offset
 
-    def end_segment(self, path: str, entries: Sequence[AbortedTransaction] | None) -> None:
-        """With the segment's transaction index at `path`, None when there is none."""
+    def end_segment(self, path: str, entries: Sequence[AbortedTransaction] | None, *, may_be_unfinished: bool) -> None:
+        """With the segment's transaction index at `path`, None when there is none; it may lack the last ones yet."""
         aborted, self._aborted = self._aborted, []
         if entries is None:
-            if aborted:
+            if aborted and not may_be_unfinished:
                 self._found.add(path, f"is missing, and producer {aborted[0].producer_id} aborted a transaction")
             return
         last = -1
@@ -83,6 +83,8 @@ class ProducerCheck:
                 self._found.add(path, f"entries are out of order: {_text(entry)} behind {last}")
                 return
             last = entry.last_offset
+        if may_be_unfinished:
+            aborted = [transaction for transaction in aborted if transaction.last_offset <= last]
         by_marker = {entry.last_offset: entry for entry in entries}
         for transaction in aborted:
             known = by_marker.pop(transaction.last_offset, None)

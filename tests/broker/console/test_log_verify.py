@@ -3,6 +3,7 @@
 import re
 import shutil
 import struct
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.producer_snapshots import decode_snapshot, encode_snapshot
 from pybroker.storage.producer_state import BatchMetadata, ProducerEntry
+from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.verify.fault import Fault, Findings
 from pybroker.storage.worker_pool import InlinePool
 from support.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
@@ -78,6 +80,45 @@ class TestSound:
             store = open_store()
         ran = log_tool("verify", data)
         assert ran.exit_code == 0, ran.lines
+        store.release()
+
+    def test_a_broker_that_appends_rolls_and_deletes_meanwhile(self, tmp_path: Path, log_tool: LogTool) -> None:
+        """Whatever moment the tool sees: no fault, in any of the three tools."""
+        write_broker_directory(tmp_path)
+        overrides = {"log.segment.bytes": "15000", "log.index.interval.bytes": "500", "log.retention.bytes": "60000"}
+        config = Config.load(f"log.dirs={tmp_path}\n", overrides)
+        store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
+        log = store.get(TopicPartition("topic", 0))
+        assert log is not None
+        appends = 0
+        is_over = threading.Event()
+
+        def write() -> None:
+            nonlocal appends
+            while not is_over.is_set():
+                appends += 1
+                batch = batch_of(*"abcdefgh", timestamp_ms=NOW_MS + 5000 + appends)
+                log.append_as_leader(batch, 3 + appends // 500, NOW_MS + 5000 + appends)
+                if appends % 50 == 0:
+                    log.apply_retention(NOW_MS, log.log_end_offset)
+                    store.checkpoints.write_recovery_points()
+                    store.checkpoints.write_log_starts()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            before = 0
+            for _ in range(12):
+                for tool in ("verify", "stat", "dump"):
+                    ran = log_tool(tool, tmp_path)
+                    assert (ran.exit_code, ran.errors) == (0, []), ran.lines
+                while appends == before:
+                    assert writer.is_alive()
+                before = appends
+        finally:
+            is_over.set()
+            writer.join()
+        assert log.log_start_offset > 100
         store.release()
 
     def test_a_log_start_that_its_checkpoint_does_not_have_yet(self, tmp_path: Path, log_tool: LogTool) -> None:
