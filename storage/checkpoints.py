@@ -32,9 +32,10 @@ class Checkpoints:
         for directory in self._directories.online():
             self.write_recovery_points_of(directory)
 
-    def write_recovery_points_of(self, directory: LogDirectory) -> None:
+    def write_recovery_points_of(self, directory: LogDirectory) -> bool:
+        """Whether they are on disk now."""
         points = {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
-        self._write(directory, RECOVERY_POINT_FILE, points)
+        return self._write(directory, RECOVERY_POINT_FILE, points)
 
     def write_log_starts(self) -> None:
         """The log start offsets that the segments alone do not tell."""
@@ -114,11 +115,13 @@ class Checkpoints:
         directory.compacted = offsets
         self._write(directory, CLEANER_FILE, offsets)
 
-    def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
         try:
             directory.write_checkpoint(name, offsets)
+            return True
         except OSError as error:
             if is_passing(error):
                 logger.error("%s: cannot write %s, the old one stays: %s", directory.path, name, error.strerror)
             else:
                 self._directories.failed(directory, f"cannot write {name}", error)
+            return False

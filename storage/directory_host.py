@@ -43,8 +43,10 @@ class DirectoryHost:
     def rolled(self, topic_partition: TopicPartition) -> None:
         self._pool.post(self._upkeep.flush_closed_segments, topic_partition)
 
+    def truncating(self, topic_partition: TopicPartition) -> bool:
+        return self._checkpoints.write_recovery_points_of(self._directory)
+
     def truncated(self, topic_partition: TopicPartition) -> None:
-        self._checkpoints.write_recovery_points_of(self._directory)
         self._checkpoints.cut_compacted(topic_partition)
 
     def roll_jitter_ms(self, bound_ms: int) -> int:

@@ -25,6 +25,19 @@ def closed_segment_fault(segment: Segment) -> str | None:
     return None
 
 
+def unclosed_segment_fault(segment: Segment) -> str | None:
+    """Why the indexes were not synced since the segment was closed, or None. Raises OSError.
+
+    All of its records had been synced before the roll wrote the last time index entry, so no flush came back to it.
+    """
+    try:
+        if segment.find_max_timestamp().timestamp > segment.time_index.last().timestamp:
+            return "the time index has not the greatest timestamp"
+    except CorruptRecordError as error:
+        return f"no batch where the indexes point: {error}"
+    return None
+
+
 def _first_timestamp(segment: Segment) -> int:
     try:
         return segment.first_timestamp

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollowerError, RecordBatchTooLargeError
@@ -32,6 +33,7 @@ from .log_config import LogConfig
 from .log_files import LogFiles
 from .log_host import LogHost
 from .log_view import LogReadResult, LogView
+from .no_space import NoSpaceError
 from .offset_index import MAX_RELATIVE_OFFSET
 from .prepared_append import PreparedAppend
 from .producer_recovery import rebuild_producer_state
@@ -308,9 +310,12 @@ class Log:
                 break
         active = self.view.segments[-1]
         if active.should_roll(self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms):
-            expected = prepared.first_offset
-            if expected < 0:  # magic 0 and 1 do not tell: the lowest that the last offset can be relative to
-                expected = prepared.last_offset - MAX_RELATIVE_OFFSET
+            # At the log's end, not at the first batch as in Kafka, unless the offsets are too far apart for that: to a
+            # recovery, offsets that are missing between two segments mean that the end of one is lost.
+            expected = 0
+            if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
+                # magic 0 and 1 do not tell the first: the lowest that the last offset can be relative to
+                expected = max(prepared.first_offset, prepared.last_offset - MAX_RELATIVE_OFFSET)
             self.roll(now_ms, expected)
 
     def _note_epochs(self, prepared: PreparedAppend) -> None:
@@ -342,12 +347,18 @@ class Log:
         invariant(
             base_offset > active.base_offset, f"{self.topic_partition}: a segment at {base_offset} is there already"
         )
-        self._files.guard("cannot write the indexes of a segment", active.deactivate)
+        end_before = self.producer_state.end_offset
+        try:
+            self._files.guard("cannot write the indexes of a segment", active.deactivate)
+            self.producer_state.end_offset = base_offset
+            self._files.take_snapshot(self.producer_state, sync=False)
+            segment = self._files.create_segment(base_offset, self.config, now_ms)
+        except NoSpaceError:  # what comes next may still fit into the old one
+            self.producer_state.end_offset = end_before
+            self._files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
+            raise
         if active.recent is not None:
             active.recent.end(view.log_end_offset, active.size_bytes)
-        self.producer_state.end_offset = base_offset
-        self._files.take_snapshot(self.producer_state, sync=False)
-        segment = self._files.create_segment(base_offset, self.config, now_ms)
         if len(view.segments) > 1:
             view.segments[-2].recent = None  # readers that lag this far find their way by the index
         self.view = self._view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
@@ -396,7 +407,7 @@ class Log:
         view = self.view
         if offset >= view.log_end_offset:
             # This broker may have noted an epoch as leader and then appended nothing under it.
-            self._epochs_changed(self.leader_epochs.truncate_from_end(view.log_end_offset))
+            self._epochs_cut(self.leader_epochs.truncate_from_end(view.log_end_offset))
             return False
         if view.base_offsets[0] > offset:
             self.truncate_fully_and_start_at(offset, now_ms)
@@ -412,18 +423,20 @@ class Log:
         end_offset = files.guard("cannot truncate", lambda: _cut(kept[-1], offset, now_ms))
         end_offset = max(end_offset, min(offset, view.log_start_offset))
         self.recovery_point = min(self.recovery_point, end_offset)
-        self._delete_segments(removed)
-        self._epochs_changed(self.leader_epochs.truncate_from_end(end_offset))
         log_start_offset = min(end_offset, view.log_start_offset)
+        self.view = self._view_of(kept, log_start_offset, end_offset)
+        self._delete_segments(removed)
+        self._epochs_cut(self.leader_epochs.truncate_from_end(end_offset))
         files.guard(
             "cannot rebuild the producer state",
             lambda: rebuild_producer_state(
                 self.producer_state, files.snapshots, kept, log_start_offset, end_offset, now_ms
             ),
         )
+        self.view = self._view_of(kept, log_start_offset, end_offset)  # with the transactions that are open now
         if removed:
             files.sync_directory()
-        self.view = self._view_of(kept, log_start_offset, end_offset)
+        self._host.truncated(self.topic_partition)
         return True
 
     def _lower_recovery_point(self, offset: int) -> None:
@@ -431,7 +444,10 @@ class Log:
         self._truncation_count += 1
         if offset < self.recovery_point:
             self.recovery_point = offset
-            self._host.truncated(self.topic_partition)
+            is_written = self._host.truncating(self.topic_partition)
+            self._files.check_online()
+            if not is_written:
+                raise NoSpaceError(f"{self.topic_partition}: not truncated, the recovery point cannot be written")
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove everything; the next record gets `offset`."""
@@ -439,15 +455,21 @@ class Log:
         start = offset if log_start_offset is None else log_start_offset
         view = self.view
         logger.info("%s: emptying the log, it starts at offset %d", self.topic_partition, offset)
-        self._lower_recovery_point(offset)
-        self._delete_segments(view.segments)
-        segment = self._files.create_segment(offset, self.config, now_ms)
-        self._epochs_changed(self.leader_epochs.clear())
-        self._files.guard("cannot delete the producer snapshots", self._files.snapshots.delete_all)
+        # Not only to `offset`: when this breaks off, the next start must look at all that is still there.
+        self._lower_recovery_point(min(offset, view.base_offsets[0]))
+        segment = next((segment for segment in view.segments if segment.base_offset == offset), None)
+        if segment is None:
+            segment = self._files.create_segment(offset, self.config, now_ms)
+        else:
+            existing = segment
+            self._files.guard("cannot truncate", lambda: _cut(existing, offset, now_ms))
         self.producer_state.clear(offset)
-        self._files.take_snapshot(self.producer_state, sync=True)
-        self._files.sync_directory()
         self.view = self._view_of((segment,), start, offset)
+        self._delete_segments([other for other in view.segments if other is not segment])
+        self._epochs_cut(self.leader_epochs.clear())
+        self._files.guard("cannot delete the producer snapshots", self._files.snapshots.delete_all)
+        self._files.sync_directory()
+        self._host.truncated(self.topic_partition)
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Records before `offset` are no longer there (their segments go with retention); return whether that is new.
@@ -461,7 +483,7 @@ class Log:
         invariant(
             offset <= view.log_end_offset, f"{self.topic_partition}: log start {offset} behind {view.log_end_offset}"
         )
-        self._epochs_changed(self.leader_epochs.truncate_from_start(offset))
+        self._epochs_cut(self.leader_epochs.truncate_from_start(offset))
         state = self.producer_state
         state.forget_replicated(offset)
         state.end_offset = max(state.end_offset, offset)
@@ -562,6 +584,11 @@ class Log:
     def _epochs_changed(self, changed: bool) -> None:
         if changed:
             self._files.write_epochs(self.leader_epochs.entries)
+
+    def _epochs_cut(self, changed: bool) -> None:
+        """Some are gone. A start drops them again, so that a full disk keeps nobody from making room."""
+        with suppress(NoSpaceError):
+            self._epochs_changed(changed)
 
     def assign_topic_id(self, topic_id: uuid.UUID) -> None:
         """Write the topic id; a log keeps the one it has. Raises ValueError when that is another."""

@@ -23,8 +23,14 @@ class LogHost(Protocol):
     def rolled(self, topic_partition: TopicPartition) -> None:
         """The log has a new active segment: what is before it can be flushed in the background."""
 
+    def truncating(self, topic_partition: TopicPartition) -> bool:
+        """The log is about to become shorter: write its lowered recovery point into the checkpoint before.
+
+        False when that is not written, for want of space or because the directory is offline.
+        """
+
     def truncated(self, topic_partition: TopicPartition) -> None:
-        """The log is about to become shorter: the checkpoint must have its lowered recovery point before it is."""
+        """The log is shorter now."""
 
     def roll_jitter_ms(self, bound_ms: int) -> int:
         """A random number of ms from 0 up to, not including, `bound_ms` (0 for 0)."""
@@ -45,6 +51,9 @@ class LoneHost:
 
     def rolled(self, topic_partition: TopicPartition) -> None:
         pass
+
+    def truncating(self, topic_partition: TopicPartition) -> bool:
+        return True
 
     def truncated(self, topic_partition: TopicPartition) -> None:
         pass

@@ -15,7 +15,7 @@ from . import partition_metadata
 from .batch_span import read_batches
 from .epoch_recovery import complete_epochs, read_leader_epochs
 from .files import Entry, Files
-from .index_check import active_segment_fault, closed_segment_fault, transaction_index_fault
+from .index_check import active_segment_fault, closed_segment_fault, transaction_index_fault, unclosed_segment_fault
 from .leader_epochs import LeaderEpochs
 from .log import Log
 from .log_config import LogConfig
@@ -225,6 +225,9 @@ class _Loader:
             fault = self._index_fault(segment, entries)
             if fault is None and base_offset != bases[-1]:
                 fault = closed_segment_fault(segment)
+                segment.close_files()
+                if fault is None and number + 1 == unflushed and bases[unflushed] == self.start.recovery_point:
+                    fault = unclosed_segment_fault(segment)
             elif fault is None:
                 fault = active_segment_fault(segment, self.start.recovery_point)
             if fault is not None:

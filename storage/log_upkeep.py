@@ -77,6 +77,8 @@ class LogUpkeep:
                 self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
 
         def sync(plan: FlushPlan) -> None:
+            if log.is_offline:
+                return
             try:
                 plan.run(self._files)
             except FileNotFoundError as error:

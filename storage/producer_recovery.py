@@ -51,7 +51,7 @@ def rebuild_producer_state(
     if after_clean_stop and not snapshots.offsets:
         for offset in (*(segment.base_offset for segment in segments[-2:]), end_offset):
             state.end_offset = offset
-            snapshots.take(state, sync=True)
+            snapshots.take_if_there_is_room(state)
         return
     was_empty = state.is_empty and state.end_offset >= end_offset
     snapshots.delete_outside(log_start_offset, end_offset)
@@ -60,7 +60,7 @@ def rebuild_producer_state(
         if state.end_offset < end_offset and not was_empty:
             read_producers(state, snapshots, segments, log_start_offset, end_offset)
     state.end_offset = end_offset
-    snapshots.take(state, sync=True)
+    snapshots.take_if_there_is_room(state)
 
 
 def recall_last_batches(state: ProducerState, segments: Sequence[Segment]) -> None:
@@ -121,7 +121,7 @@ def read_producers(
         start = max(segment.base_offset, state.end_offset, log_start_offset)
         state.end_offset = start
         if snapshots is not None and segment.base_offset in worth_a_snapshot and start == segment.base_offset:
-            snapshots.take(state, sync=True)
+            snapshots.take_if_there_is_room(state)
         end_position = segment.position_of(end_offset, segment.size_bytes)
         position = segment.position_of(start, segment.size_bytes)
         for _, batch in read_batches(segment.log_ref.file(), position, end_position):

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from ..protocol.records.batch import NO_SEQUENCE
 from ..protocol.records.crc import crc32c
-from .files import Files
+from .files import Files, is_passing
 from .producer_state import NO_OFFSET, BatchMetadata, ProducerEntry, ProducerState
 from .segment import DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_name
 
@@ -95,7 +95,12 @@ class ProducerSnapshots:
         if offset <= self.last_offset:
             return None
         path = self.path(offset)
-        self.files.write_bytes(path, encode_snapshot(state.producers.values()), sync=sync)
+        try:
+            self.files.write_bytes(path, encode_snapshot(state.producers.values()), sync=sync)
+        except OSError as error:
+            if is_passing(error):
+                self.files.delete(path)
+            raise
         if offset not in self.offsets:
             self.offsets.append(offset)
             self.offsets.sort()
@@ -108,6 +113,14 @@ class ProducerSnapshots:
         self.delete(offset)
         self.last_offset = self.offsets[-1] if self.offsets else 0
         self.take(state, sync=True)
+
+    def take_if_there_is_room(self, state: ProducerState) -> None:
+        """`take`, where it only saves a later start some reading."""
+        try:
+            self.take(state, sync=True)
+        except OSError as error:
+            if not is_passing(error):
+                raise
 
     def load_latest(self, state: ProducerState, log_start_offset: int, now_ms: int) -> None:
         """Load the latest readable one into `state`, an empty state at log start without any; unreadable ones go."""

@@ -109,9 +109,15 @@ class Segment:
     ) -> Segment:
         """Make the files of a new, active segment; older ones of that name are emptied."""
         segment = cls(files, directory, base_offset, config, created_ms=now_ms, name_suffix=name_suffix)
-        files.create_empty(segment.log_ref.path)
-        segment.offset_index.create()
-        segment.time_index.create()
+        try:
+            files.create_empty(segment.log_ref.path)
+            segment.offset_index.create()
+            segment.time_index.create()
+        except OSError as error:
+            if is_passing(error):  # the log goes on without it; a start must not find a segment that holds nothing
+                for ref in (segment.offset_index.ref, segment.time_index.ref, segment.log_ref):
+                    files.delete(ref.path)
+            raise
         files.delete(segment.transaction_index.path)
         segment.recent = RecentBatches()
         segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
@@ -287,10 +293,10 @@ class Segment:
         if position == 0:
             self._first_timestamp = None
         self._bytes_since_index_entry = 0
-        self._max_timestamp = self._find_max_timestamp()
+        self._max_timestamp = self.find_max_timestamp()
         return removed
 
-    def _find_max_timestamp(self) -> TimestampOffset:
+    def find_max_timestamp(self) -> TimestampOffset:
         """By the time index and what lies behind its last entry."""
         largest = self.time_index.last()
         start = self.offset_index.lookup(largest.offset).position
@@ -301,7 +307,7 @@ class Segment:
 
     def restore_max_timestamp(self) -> None:
         """After a start: look behind the time index's last entry too (Kafka writes one when it closes a segment)."""
-        self._max_timestamp = self._find_max_timestamp()
+        self._max_timestamp = self.find_max_timestamp()
 
     def set_max_timestamp(self, largest: TimestampOffset) -> None:
         """What a scan of all batches has found."""

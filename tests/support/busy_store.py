@@ -132,19 +132,30 @@ class BusyStore:
         return self.told.setdefault((tp, generation), Told())
 
     @contextmanager
-    def _step(self) -> Iterator[None]:
-        """A refusal is noted, and the rest of the step left out; what is promised then is what the logs say."""
+    def _step(
+        self, tp: TopicPartition | None = None, undecided: Callable[[Promise], Promise] | None = None
+    ) -> Iterator[None]:
+        """A refusal is noted, and the rest of the step left out: how much of it was done is `undecided` then."""
         try:
             yield
         except KafkaStorageError as error:
             self.refused.append(error)
-        for tp, promise in self._now.items():
-            log = self.store.get(tp) if self.store is not None else None
+            if tp in self._now and undecided is not None:
+                self._now[tp] = undecided(self._now[tp])
+        for known, promise in self._now.items():
+            log = self.store.get(known) if self.store is not None else None
             if log is not None and not log.is_offline:
                 start, end = log.log_start_offset, log.log_end_offset
                 records = {offset: value for offset, value in promise.records.items() if start <= offset < end}
-                self._now[tp] = replace(promise, start=start, synced_end=min(log.recovery_point, end), records=records)
+                synced_end = min(log.recovery_point, end)
+                self._now[known] = replace(promise, start=start, synced_end=synced_end, records=records)
         self.notes.append((len(self.history), dict(self._now)))
+
+    def acknowledged(self) -> dict[TopicPartition, Promise]:
+        """What must be there when the machine goes on and only the process dies: all that was not refused."""
+        return {
+            tp: replace(promise, synced_end=max(promise.records, default=-1) + 1) for tp, promise in self._now.items()
+        }
 
     def log(self, tp: TopicPartition) -> Log:
         log = None if self.store is None else self.store.get(tp)
@@ -217,9 +228,12 @@ class BusyStore:
             self._now[tp] = Promise(generation, exists=True, may_be_missing=False)
 
     def delete(self, tp: TopicPartition) -> None:
-        with self._step():
+        with self._step(tp, lambda promise: replace(promise, may_be_missing=True)):
             assert self.store is not None
-            self.store.deletion.delete_log(tp)
+            outcomes: list[object] = []
+            self.store.deletion.delete_log(tp, outcomes.append)
+            if isinstance(outcomes[0], KafkaStorageError):
+                raise outcomes[0]
             self._now[tp] = Promise(self._now[tp].generation)
             self._sequences = {key: value for key, value in self._sequences.items() if key[0] != tp}
 
@@ -263,6 +277,8 @@ class BusyStore:
         told = self.told_of(tp, self._now[tp].generation)
         end = log.log_end_offset
         before = self._now[tp].records.get(end - 1)
+        if before is None and end > log.log_start_offset:  # it was refused after it had been written
+            before = next(value for value, offset in reversed(told.offsets.items()) if offset == end - 1)
         for number, value in enumerate(values):
             told.offsets[value] = end + number
             told.timestamps[value] = timestamp + number
@@ -288,19 +304,24 @@ class BusyStore:
             self.log(tp).assign_epoch_start(epoch)
 
     def truncate(self, tp: TopicPartition, offset: int) -> None:
-        with self._step():
+        with self._step(tp, lambda promise: _without(promise, lambda known: known >= offset)):
             self.log(tp).truncate_to(offset, NOW_MS)
 
     def start_anew(self, tp: TopicPartition, offset: int) -> None:
-        with self._step():
+        with self._step(tp, lambda promise: _without(promise, lambda known: True)):
             self.log(tp).truncate_fully_and_start_at(offset, NOW_MS)
-            # The start is not on disk before the checkpoint says so, the segment's name does.
 
     def delete_records(self, tp: TopicPartition, offset: int) -> None:
         with self._step():
-            self.log(tp).increment_log_start_offset(offset)
+            log = self.log(tp)
+            log.increment_log_start_offset(min(offset, log.log_end_offset))
 
     def retain(self, tp: TopicPartition) -> None:
-        with self._step():
+        with self._step(tp, lambda promise: _without(promise, lambda known: known < max(promise.records) - 5)):
             log = self.log(tp)
             log.apply_retention(NOW_MS, log.log_end_offset)
+
+
+def _without(promise: Promise, may_be_gone: Callable[[int], bool]) -> Promise:
+    records = {offset: value for offset, value in promise.records.items() if not may_be_gone(offset)}
+    return replace(promise, records=records, start=min(records, default=promise.start), may_be_missing=not records)

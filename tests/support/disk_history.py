@@ -6,7 +6,6 @@ The calls are noted where they leave Python, so that nothing `Files` does can pa
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -91,6 +90,13 @@ class DiskHistory:
                 if found == node:
                     return name if directory == ROOT else f"{self.path_of(directory)}/{name}"
         return f"<{node}>"
+
+    def disk_of(self, operation: Operation) -> str:
+        """The first part of the path that an operation is about: the log directory."""
+        node = operation.directory if isinstance(operation, Create | Delete | Rename) else operation.node
+        if node == ROOT:
+            return "" if isinstance(operation, Sync | Write | Cut) else operation.name
+        return self.path_of(node).split("/")[0]
 
     def directories(self) -> set[int]:
         """The nodes that are or were directories."""
@@ -281,17 +287,3 @@ def nothing_synced() -> Iterator[None]:
         patch.setattr(files_module, "_synchronize_data", lambda descriptor: None)
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
-
-
-def nth_fails(number: int, failure: int = errno.EIO, *, until: Callable[[], bool] | None = None) -> Fault:
-    """The operation of that number (from 0) fails; with `until` all later ones too, for as long as it says False."""
-    seen = -1
-
-    def fault(operation: Operation) -> int | None:
-        nonlocal seen
-        seen += 1
-        if seen == number or (until is not None and seen > number and not until()):
-            return failure
-        return None
-
-    return fault

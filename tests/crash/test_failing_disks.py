@@ -1,0 +1,190 @@
+"""A disk fails, or is full, at any operation of a busy run: nothing that was acknowledged is lost.
+
+A failing one takes its log directory offline, with the logs in it, and nothing is asked of it any more; the other one
+serves. A full one refuses what needs room, serves reads, keeps its old checkpoints, and goes on when there is room.
+"""
+
+import errno
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.topic_partition import TopicPartition
+from support.busy_store import BusyStore, open_store
+from support.disk_history import Create, DiskHistory, Operation, Write, recorded_history
+from support.log_promises import check_promises
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
+
+
+def start(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(ONE)
+    busy.create(OTHER)
+
+
+def work(busy: BusyStore) -> None:
+    for number in range(7):
+        busy.append(ONE, 1 + number % 3, producer_id=7)
+        busy.append(OTHER, 2)
+    busy.end_transaction(ONE, 7, commit=False)
+    busy.run_background()
+    busy.checkpoint()
+    busy.flush(ONE)
+    busy.lead(ONE, 2)
+    for _ in range(4):
+        busy.append(ONE, 2, epoch=2)
+    busy.truncate(ONE, 9)
+    busy.lead(ONE, 3)
+    busy.append(ONE, 2, epoch=3)
+    busy.roll(ONE)
+    busy.append(ONE, 2, epoch=3)
+    busy.delete_records(ONE, 3)
+    busy.retain(ONE)
+    busy.run_later()
+    busy.run_background()
+    busy.checkpoint()
+
+
+class FailingDisk:
+    """From the operation of a number on (counted from when it is armed), a disk fails; `whose` is known then."""
+
+    def __init__(self, history: DiskHistory, number: int, *, for_good: bool) -> None:
+        self._history = history
+        self._number = number
+        self._for_good = for_good
+        self.whose: str | None = None
+        self.asked_afterwards: list[Operation] = []
+
+    def __call__(self, operation: Operation) -> int | None:
+        self._number -= 1
+        disk = self._history.disk_of(operation)
+        if self._number == -1:
+            self.whose = disk
+            return errno.EIO
+        if self.whose == disk:
+            self.asked_afterwards.append(operation)
+            return errno.EIO if self._for_good else None
+        return None
+
+
+class FullDisk:
+    """From the operation of a number on there is no room, on any disk, until it is lifted."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.is_lifted = False
+        self.hits = 0
+
+    def __call__(self, operation: Operation) -> int | None:
+        if not isinstance(operation, Write | Create):
+            return None
+        self._number -= 1
+        if self._number < 0 and not self.is_lifted:
+            self.hits += 1
+            return errno.ENOSPC
+        return None
+
+
+def count_operations(tmp_path: Path, kinds: type | tuple[type, ...] = object) -> int:
+    root = tmp_path / "count"
+    root.mkdir()
+    with recorded_history(str(root)) as history:
+        busy = BusyStore(root, history)
+        start(busy)
+        before = len(history)
+        work(busy)
+        busy.crash()
+    assert busy.refused == []
+    return sum(isinstance(operation, kinds) for operation in history.operations[before:])
+
+
+def check_after_restart(root: Path, busy: BusyStore) -> None:
+    store = open_store(root)
+    try:
+        check_promises(store, busy, busy.acknowledged())
+    finally:
+        store.release()
+
+
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+def test_a_disk_that_fails_goes_offline_alone_and_nothing_acknowledged_is_lost(for_good: bool, tmp_path: Path) -> None:
+    count = count_operations(tmp_path)
+    for number in range(count):
+        root = tmp_path / str(number)
+        root.mkdir()
+        with recorded_history(str(root)) as history:
+            busy = BusyStore(root, history)
+            start(busy)
+            history.fault = fault = FailingDisk(history, number, for_good=for_good)
+            try:
+                work(busy)
+                assert fault.whose is not None
+                check_one_is_offline(busy, root / fault.whose)
+                assert fault.asked_afterwards == []
+                history.fault = None
+                busy.crash()
+                check_after_restart(root, busy)
+            except Exception as failure:
+                failure.add_note(f"operation {number} of {count}, see {root}")
+                raise
+    print(f"{count} operations, each failed in its turn")
+
+
+def check_one_is_offline(busy: BusyStore, lost: Path) -> None:
+    store = busy.store
+    assert store is not None
+    assert store.directories.offline_paths() == [str(lost)]
+    for tp in (ONE, OTHER):
+        log = store.get(tp)
+        if log is None or store.directory_of(tp) == str(lost):
+            assert log is None or not store.is_online(tp)
+            if log is not None:
+                with pytest.raises(KafkaStorageError):
+                    log.append_as_leader(batch_of("lost"), 3, NOW_MS)
+                with pytest.raises(KafkaStorageError):
+                    log.read(log.log_start_offset, 100, log.log_end_offset, min_one_batch=True)
+        else:
+            before = log.log_end_offset
+            busy.append(tp, 1, epoch=3)
+            assert log.log_end_offset == before + 1
+            assert records_from(log)
+
+
+def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    count = count_operations(tmp_path, (Write, Create))
+    for number in range(count):
+        root = tmp_path / str(number)
+        root.mkdir()
+        with recorded_history(str(root)) as history:
+            busy = BusyStore(root, history)
+            start(busy)
+            history.fault = fault = FullDisk(number)
+            try:
+                work(busy)
+                assert fault.hits
+                check_all_are_served(busy)
+                fault.is_lifted = True
+                refused = len(busy.refused)
+                work(busy)
+                assert len(busy.refused) == refused, busy.refused[-1]
+                check_all_are_served(busy)
+                history.fault = None
+                busy.crash()
+                check_after_restart(root, busy)
+            except Exception as failure:
+                failure.add_note(f"from operation {number} of {count} on, see {root}")
+                raise
+    print(f"{count} operations, the disk full from each on in its turn")
+
+
+def check_all_are_served(busy: BusyStore) -> None:
+    assert busy.store is not None
+    assert busy.store.directories.offline_paths() == []
+    for tp, promise in busy.acknowledged().items():
+        found = dict(records_from(busy.log(tp)))
+        told = busy.told_of(tp, promise.generation)
+        assert promise.records.items() <= found.items()
+        # With `flush.messages`, a record may be written and then refused because the flush found no room.
+        assert all(told.offsets.get(value or b"") == offset for offset, value in found.items())
