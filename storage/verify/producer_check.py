@@ -40,7 +40,9 @@ class ProducerCheck:
         self._producers: dict[int, _Seen] = {}
         self._has_gaps = False
         self._aborted: list[AbortedTransaction] = []
-        """Those whose marker stands in the segment under way."""
+        """Those whose marker stands in the segment under way, and some of their records in the log."""
+        self._abort_markers: dict[int, int] = {}
+        """Of the segment under way, offset to producer. Compaction takes the records, and leaves the marker a while."""
 
     def see_gap(self) -> None:
         """Offsets are missing: the log was compacted."""
@@ -62,6 +64,8 @@ class ProducerCheck:
             open_since = NO_OFFSET if seen is None else seen.open_since
             seen = self._producers[batch.producer_id] = _Seen(update.producer_epoch, open_since=open_since)
         if isinstance(update, EndMarker):
+            if update.is_abort:
+                self._abort_markers[update.offset] = update.producer_id
             if update.is_abort and seen.open_since >= 0:
                 self._aborted.append(AbortedTransaction(update.producer_id, seen.open_since, update.offset, -1))
             seen.open_since = NO_OFFSET
@@ -73,6 +77,7 @@ class ProducerCheck:
     def end_segment(self, path: str, entries: Sequence[AbortedTransaction] | None, *, may_be_unfinished: bool) -> None:
         """With the segment's transaction index at `path`, None when there is none; it may lack the last ones yet."""
         aborted, self._aborted = self._aborted, []
+        markers, self._abort_markers = self._abort_markers, {}
         if entries is None:
             if aborted and not may_be_unfinished:
                 self._found.add(path, f"is missing, and producer {aborted[0].producer_id} aborted a transaction")
@@ -93,11 +98,13 @@ class ProducerCheck:
             elif known.first_offset > transaction.first_offset:
                 self._found.add(path, f"has the {_text(known)}, it begins at {transaction.first_offset}")
         for known in by_marker.values():
-            self._found.add(path, f"has the {_text(known)}, which is not in the log")
+            if markers.get(known.last_offset) != known.producer_id:
+                self._found.add(path, f"has the {_text(known)}, which is not in the log")
 
     def pass_over_index(self) -> None:
         """The segment's transaction index cannot be compared: that was told already."""
         self._aborted.clear()
+        self._abort_markers.clear()
 
     def end(self, log_end: int | None) -> None:
         """All segments were seen; `log_end` None: where the log ends is not known."""

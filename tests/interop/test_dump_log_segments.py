@@ -14,6 +14,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
+from support.compaction import compact_log
 from support.golden import read_lines
 from support.java import java_command
 from support.log_tool import LogTool, fill_log, write_broker_directory
@@ -107,6 +108,15 @@ def up_converted(tmp_path: Path) -> Path:
     return Path(log.directory)
 
 
+def compacted(tmp_path: Path) -> Path:
+    """Gaps, empty batches, delete horizons, a transaction index that lost some of its transactions."""
+    log = open_log(tmp_path, LogConfig(segment_bytes=15_000, index_interval_bytes=500, delete_retention_ms=10_000))
+    fill_log(log)
+    compact_log(log)
+    close_cleanly(log)
+    return Path(log.directory)
+
+
 def old_formats(tmp_path: Path) -> Path:
     """Messages of magic 0 and 1, plain and in wrappers, with the producer's times and the broker's."""
     directory = tmp_path / "old-0"
@@ -122,7 +132,14 @@ def old_formats(tmp_path: Path) -> Path:
     return directory
 
 
-DIRECTORIES: list[Callable[[Path], Path]] = [transactions, recovered, strange_records, up_converted, old_formats]
+DIRECTORIES: list[Callable[[Path], Path]] = [
+    transactions,
+    recovered,
+    strange_records,
+    up_converted,
+    compacted,
+    old_formats,
+]
 
 
 def known_files(directory: Path) -> list[Path]:
@@ -142,7 +159,9 @@ def test_both_print_the_same(
     ran = log_tool("dump", *options, "--files", files)
     # Kafka's tool takes its text decoders for asked for, whatever the options: with any of them it prints the data.
     assert ran.lines == expected
-    assert (ran.exit_code, complaints) == (0, "")
+    assert ran.exit_code == 0
+    # Kafka's tool complains of what compaction leaves; ours leaves it to `verify` to know better.
+    assert complaints == "" or (make is compacted and complaints.startswith("Non-consecutive offsets"))
 
 
 def test_both_print_keys_and_values_alone(tmp_path: Path, log_tool: LogTool) -> None:
@@ -167,7 +186,7 @@ def test_both_tell_of_a_torn_tail(tmp_path: Path, log_tool: LogTool) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [transactions, recovered, strange_records, up_converted], ids=lambda make: make.__name__
+    "make", [transactions, recovered, strange_records, up_converted, compacted], ids=lambda make: make.__name__
 )
 def test_kafkas_tool_finds_no_fault_in_our_indexes(
     make: Callable[[Path], Path], tmp_path: Path, log_tool: LogTool

@@ -21,10 +21,12 @@ from pybroker.storage.producer_state import BatchMetadata, ProducerEntry
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.verify.fault import Fault, Findings
 from pybroker.storage.worker_pool import InlinePool
+from support.compaction import compact_log
 from support.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
 from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
 LogFiles = list[Path]
+FAR_MS = 1_900_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,27 @@ class TestSound:
         ran = log_tool("verify", data)
         assert ran.exit_code == 0, ran.lines
         store.release()
+
+    @pytest.mark.parametrize("round_count", [1, 2])
+    @pytest.mark.parametrize("name", ["ours", *(path.name for path in REFERENCE.glob("*/data/golden1-*"))])
+    def test_a_compacted_log(self, name: str, round_count: int, tmp_path: Path, log_tool: LogTool) -> None:
+        """The second round finds the delete horizons of the first one over: markers and empty batches go."""
+        config = LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_ms=-1, delete_retention_ms=0)
+        topic_partition = TopicPartition("topic", 0)
+        if name != "ours":
+            (found,) = REFERENCE.glob(f"*/data/{name}")
+            shutil.copytree(found, tmp_path / name)
+            topic_partition = TopicPartition(name.removesuffix("-0"), 0)
+        log = open_log(tmp_path, config, topic_partition=topic_partition, now_ms=FAR_MS)
+        if name == "ours":
+            fill_log(log)
+        for number in range(round_count):
+            log.append_as_leader(batch_of("x" * 14_000, key=b"k%d" % number, timestamp_ms=FAR_MS), 99, FAR_MS)
+            compact_log(log, now_ms=FAR_MS + number * 1000)
+        close_cleanly(log, FAR_MS)
+        (tmp_path / ".kafka_cleanshutdown").touch()
+        ran = log_tool("verify", log.directory)
+        assert ran.exit_code == 0, "\n".join(ran.lines)
 
     def test_a_broker_that_appends_rolls_and_deletes_meanwhile(self, tmp_path: Path, log_tool: LogTool) -> None:
         """Whatever moment the tool sees: no fault, in any of the three tools."""
