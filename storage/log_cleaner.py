@@ -77,6 +77,8 @@ class LogCleaner:
         self._is_stopped = False
         self._idle_workers: list[CompactionWorker] = []
         self._runs: dict[TopicPartition, _Run] = {}
+        self._put_off: set[TopicPartition] = set()
+        """Broken off: they wait for a backoff, whatever others do meanwhile."""
         self._crashes: dict[TopicPartition, int] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
 
@@ -129,7 +131,11 @@ class LogCleaner:
             self._timer.cancel()
         delay_ms = self._config().int("log.cleaner.backoff.ms")
         if not self._is_stopped and delay_ms < _UNBOUNDED_MS:
-            self._timer = self._call_later(max(delay_ms, 1) / 1000, self.look)
+            self._timer = self._call_later(max(delay_ms, 1) / 1000, self._look_after_backoff)
+
+    def _look_after_backoff(self) -> None:
+        self._put_off.clear()
+        self.look()
 
     # --- choosing -----------------------------------------------------------------------------------------------
 
@@ -157,7 +163,8 @@ class LogCleaner:
         tp = log.topic_partition
         if self._table.move(tp) is not None:  # what is copied is not to change; it is compacted when it has moved
             return False
-        return not log.is_offline and tp not in self._runs and self._uncleanable.get(tp) is not log
+        is_waiting = tp in self._runs or tp in self._put_off
+        return not is_waiting and not log.is_offline and self._uncleanable.get(tp) is not log
 
     def _choose(self, found: Sequence[tuple[Log, int]]) -> None:
         """In the background: timestamps may have to be read from files."""
@@ -337,6 +344,7 @@ class LogCleaner:
     def _break_off(self, run: _Run) -> None:
         """Stop its worker and delete what it has made; only then its log may be compacted again, after a backoff."""
         run.is_over = True
+        self._put_off.add(run.tp)
 
         def over(_: object) -> None:
             self._runs.pop(run.tp, None)

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -42,9 +42,11 @@ def start_pybroker(directory: Path) -> tuple[Running, Callable[[], object]]:
     return broker, broker.stop
 
 
-def kafka_as_shipped(directory: Path, zookeeper: ZooKeeperProcess) -> KafkaProcess:
+def kafka_as_shipped(
+    directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str] | None = None
+) -> KafkaProcess:
     """Kafka with the heap, the collector and the compiler that its start script chooses, not those of the tests."""
-    return KafkaProcess(directory, zookeeper, heap="1g", jvm_options=_KAFKA_JVM)
+    return KafkaProcess(directory, zookeeper, settings, heap="1g", jvm_options=_KAFKA_JVM)
 
 
 def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:

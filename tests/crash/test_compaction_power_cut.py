@@ -1,0 +1,83 @@
+"""The power goes, or the broker dies, at any moment of a compaction: no key loses its last value, and the log opens."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from pybroker.protocol.records.record import Record
+from pybroker.storage.compaction_job import CompactionSettings
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_recovery import StartingPoint
+from pybroker.storage.offset_map import ENTRY_BYTES
+from support.compaction import compact_log, records_of
+from support.disk_history import Operation, Sync, nothing_synced, recorded_history
+from support.power_cut import PowerCut, lay_out
+from support.storage_logs import NOW_MS, batch_of, open_log
+
+CONFIG = LogConfig(
+    segment_bytes=700, index_interval_bytes=100, cleanup_policy=("compact",), delete_retention_ms=1 << 40
+)
+MEMORY = "/dev/shm"
+KEYS = [b"a", b"b", b"c", b"d"]
+
+
+def last_values(records: list[Record]) -> dict[bytes | None, tuple[int, bytes | None]]:
+    return {record.key: (record.offset, record.value) for record in records}
+
+
+def before_syncs(point: int, operation: Operation) -> bool:
+    return isinstance(operation, Sync)
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A directory in memory where there is one: hundreds of states are laid out."""
+    with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("names_in_order", [True, False])
+def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
+    names_in_order: bool, tmp_path: Path, memory: Path
+) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    with recorded_history(str(root)) as history:
+        log = open_log(root, CONFIG)
+        for number in range(60):
+            fields = {"producer_id": 5, "producer_epoch": 0, "base_sequence": number} if number < 40 else {}
+            log.append_as_leader(batch_of(f"v{number}", key=KEYS[number * number % 4], **fields), 0, NOW_MS)
+        log.flush(NOW_MS)
+        original, synced = records_of(log), len(history)
+        # So small a map that the passes end inside segments, and a last one that compacts all there is again.
+        checkpoint = compact_log(log, settings=CompactionSettings(ENTRY_BYTES, 1.0))
+        checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(2 * ENTRY_BYTES, 1.0))
+        compact_log(log, checkpoint)
+        compacted = records_of(log)
+        log.close_files()
+    assert len(compacted) < 25
+    states = 0
+    cut = PowerCut(history, seed=1, samples=1, singles=before_syncs, names_in_order=names_in_order)
+    for operations, remains in cut.states():
+        if operations < synced:
+            continue
+        states += 1
+        copy = memory / str(states)
+        copy.mkdir()
+        lay_out(remains.tree, str(copy))
+        with nothing_synced():
+            opened = open_log(copy, CONFIG, StartingPoint(0, 60, clean_stop=False))
+            found = records_of(opened)
+            where = f"{operations} operations, {remains.what}"
+            assert opened.log_end_offset == 60, where
+            assert last_values(found) == last_values(original), where
+            assert [record for record in found if record not in original] == [], where
+            offsets = [record.offset for record in found]
+            assert offsets == sorted(set(offsets)), where
+            assert opened.producer_state.producers[5].last_sequence == 39, where
+            opened.close_files()
+        shutil.rmtree(copy)
+    assert states > 200
