@@ -34,6 +34,7 @@ _SPARE_DESCRIPTORS = 256
 _NO_LIMIT = 1 << 20
 _synchronize_data = getattr(os, "fdatasync", os.fsync)
 _write_vector = getattr(os, "pwritev", None)
+_allocate = getattr(os, "posix_fallocate", None)
 
 
 class Entry(NamedTuple):
@@ -303,6 +304,17 @@ class Files:
     def create_empty(self, path: str) -> None:
         """Create `path`, empty whether it was there or not."""
         os.close(self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+
+    def preallocate(self, path: str, size_bytes: int) -> None:
+        """Have room for `size_bytes` in a file: it is as large at once, with zeros where nothing is written."""
+        file = self.open(path)
+        try:
+            if _allocate is None:
+                file.truncate(size_bytes)
+            else:
+                _allocate(file.fileno(), 0, size_bytes)
+        finally:
+            file.close()
 
     def truncate(self, path: str, size_bytes: int) -> None:
         os.truncate(path, size_bytes)

@@ -83,6 +83,7 @@ class Log:
         self._fence_epoch = -1
         self._high_watermark_hint = 0
         self._truncation_count = 0
+        self._pinned_base_offset = -1
         files.draw_roll_jitter(segments[-1], config)
         self.view = self._view_of(tuple(segments), log_start_offset, log_end_offset)
 
@@ -506,7 +507,23 @@ class Log:
             deleted += self._delete_leading(count, f"retention.bytes={config.retention_bytes}", now_ms)
             count = retention.beyond_time(self._facts(), high_watermark, config.retention_ms, now_ms)
             deleted += self._delete_leading(count, f"retention.ms={config.retention_ms}", now_ms)
+            if config.retention_ms >= 0:
+                self._warn_of_future(retention.pinned_by_future(self._facts(), now_ms))
         return deleted
+
+    def _warn_of_future(self, pinned: retention.SegmentFacts | None) -> None:
+        """Once for each segment, not at every look."""
+        if pinned is None or pinned.base_offset == self._pinned_base_offset:
+            return
+        self._pinned_base_offset = pinned.base_offset
+        logger.warning(
+            "%s: the segment at offset %d has a record of %s, in the future: by retention.ms=%d neither it nor what "
+            "follows is deleted before then (message.timestamp.after.max.ms refuses such records)",
+            self.topic_partition,
+            pinned.base_offset,
+            retention.date_of(pinned.largest_timestamp),
+            self.config.retention_ms,
+        )
 
     def _facts(self) -> list[retention.SegmentFacts]:
         view = self.view

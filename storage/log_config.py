@@ -17,6 +17,7 @@ class LogConfig:
     """Kafka's topic settings that storage acts on, with Kafka's defaults. Times in ms, sizes in bytes."""
 
     segment_bytes: int = 1 << 30
+    preallocate: bool = False
     segment_ms: int = 7 * _DAY_MS
     segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 << 20
@@ -49,6 +50,7 @@ class LogConfig:
         """Of a topic's settings, and of the broker's settings that act on every log (None: their defaults)."""
         return cls(
             segment_bytes=topic.int("segment.bytes"),
+            preallocate=topic.boolean("preallocate"),
             segment_ms=topic.int("segment.ms"),
             segment_jitter_ms=topic.int("segment.jitter.ms"),
             segment_index_bytes=topic.int("segment.index.bytes"),

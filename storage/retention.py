@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
+
+_CLOCK_SKEW_MS = 3_600_000
 
 
 class SegmentFacts(NamedTuple):
@@ -55,3 +58,20 @@ def beyond_time(segments: Sequence[SegmentFacts], high_watermark: int, retention
     if retention_ms < 0:
         return 0
     return _leading(segments, high_watermark, lambda segment: now_ms - segment.largest_timestamp > retention_ms)
+
+
+def date_of(timestamp_ms: int) -> str:
+    """A timestamp for people, in UTC; one beyond the calendar as it is."""
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"timestamp {timestamp_ms}"
+
+
+def pinned_by_future(segments: Sequence[SegmentFacts], now_ms: int) -> SegmentFacts | None:
+    """The first segment, when a timestamp from the future keeps it, and all behind it, from being deleted by time.
+
+    Clocks that go a little ahead are no reason to say so.
+    """
+    first = segments[0] if segments else None
+    return first if first is not None and first.largest_timestamp > now_ms + _CLOCK_SKEW_MS else None

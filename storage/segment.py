@@ -50,6 +50,7 @@ class Segment:
         "_bytes_since_index_entry",
         "_files",
         "_first_timestamp",
+        "_is_preallocated",
         "_max_timestamp",
         "base_offset",
         "created_ms",
@@ -96,6 +97,7 @@ class Segment:
         self._max_timestamp: TimestampOffset | None = None
         self._first_timestamp: int | None = None
         self._bytes_since_index_entry = 0
+        self._is_preallocated = False
 
     @classmethod
     def create(
@@ -111,6 +113,9 @@ class Segment:
         segment = cls(files, directory, base_offset, config, created_ms=now_ms, name_suffix=name_suffix)
         try:
             files.create_empty(segment.log_ref.path)
+            if config.preallocate:
+                files.preallocate(segment.log_ref.path, config.segment_bytes)
+                segment._is_preallocated = True
             segment.offset_index.create()
             segment.time_index.create()
         except OSError as error:
@@ -187,7 +192,10 @@ class Segment:
         return max_timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def deactivate(self) -> None:
-        """Become a closed segment: the last time index entry is written, the indexes are cut to their entries."""
+        """Become a closed segment: the last time index entry is written, the files are cut to what is in them."""
+        if self._is_preallocated:
+            self.log_ref.file().truncate(self.size_bytes)
+            self._is_preallocated = False
         self._close_time_index()
         self.offset_index.deactivate()
         self.time_index.deactivate()

@@ -4,7 +4,8 @@
                                    └─► later: a ParkedRequest holds its place in the order
 
 Back-pressure is not reading. Reading is held for any of the reasons in ``Hold``; frames that had come by then wait in
-``_frames`` (no more than one read's worth), and when the last reason is gone they go first.
+``_frames`` (no more than one read's worth), and when the last reason is gone they go first. Want of memory alone keeps
+none of them waiting: it is their being handled that makes room.
 
 One read is one pass: all requests in it are started, the answers that are ready leave in one write.
 """
@@ -147,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         self._resources.idle.touch(self)
 
     def get_buffer(self, sizehint: int) -> bytearray | memoryview:
-        return self._reader.get_buffer()
+        return self._reader.get_buffer(self._resources.memory.is_over)
 
     def buffer_updated(self, nbytes: int) -> None:
         resources = self._resources
@@ -158,20 +159,22 @@ class Connection(asyncio.BufferedProtocol):
             stranger = error
             frames = error.frames
         resources.idle.touch(self)
+        if self._reader.held_bytes != self._half_frame_bytes:
+            self._count_half_frame()
         if frames:
             self._received_ms = resources.clock_ms()
             for frame in frames:
-                if self._held:
+                if self._held and self._held != _MEMORY:
                     self._frames.append(frame)
                 else:
                     self._start(frame)
             self._writer.flush()
         if stranger is not None:
             self._refuse_frame(stranger)
-        if self._reader.held_bytes != self._half_frame_bytes:
-            self._count_half_frame()
         if self._counted_bytes:
             self._watch_memory()
+        elif resources.memory.turn is self:
+            resources.memory.end_turn(self)
         if self._held:
             self._transport.pause_reading()
 
@@ -190,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._held |= _CLOSING
-        self._frames.clear()
+        self._drop_frames()
         self._parked.clear()
         self._writer.close()
         if self._throttle is not None:
@@ -203,8 +206,6 @@ class Connection(asyncio.BufferedProtocol):
         resources.memory.forget(self)
         resources.unsent.forget(self)
         resources.absent.forget(self)
-        resources.heavy.forget(self)
-        self._forget_heavy()
         self._reader.abandon()
         self._owner.disconnected(self)
 
@@ -223,9 +224,12 @@ class Connection(asyncio.BufferedProtocol):
         return self._sent_bytes_seen != sent_before or any(not parked.is_ready for parked in self._parked)
 
     @property
-    def is_inside_frame(self) -> bool:
-        """It holds memory for a frame that is not complete."""
-        return self._reader.held_bytes > 0
+    def frame_bytes(self) -> int:
+        return self._reader.filled_bytes
+
+    @property
+    def could_finish_frame(self) -> bool:
+        return self._reader.held_bytes > 0 and not self._held & ~_MEMORY
 
     @property
     def peer_has_hung_up(self) -> bool:
@@ -252,18 +256,25 @@ class Connection(asyncio.BufferedProtocol):
         self._let_go(_MEMORY)
 
     def heavy_turn_has_come(self) -> None:
-        self._forget_heavy()
         self._let_go(_HEAVY)
 
-    def _hold_heavy(self, size_bytes: int) -> None:
-        self._waiting_bytes = size_bytes
-        self.count_memory(size_bytes, 0)
+    def _hold_heavy(self, frame: bytearray) -> None:
+        """It goes on to count until it is started: when its turn has come, something else may hold it up."""
+        self._frames.appendleft(frame)
+        if not self._waiting_bytes:
+            self._waiting_bytes = len(frame)
+            self.count_memory(len(frame), 0)
         self._hold(_HEAVY)
 
     def _forget_heavy(self) -> None:
         if self._waiting_bytes:
             self.count_memory(-self._waiting_bytes, 0)
             self._waiting_bytes = 0
+
+    def _drop_frames(self) -> None:
+        self._frames.clear()
+        self._resources.heavy.forget(self)
+        self._forget_heavy()
 
     def throttle(self, duration_s: float) -> None:
         """Read nothing more for so long; what is under way goes on."""
@@ -284,7 +295,7 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_for_memory(self) -> None:
-        self._warn(Offence.SILENCE, "silent in the middle of a request while queued.max.request.bytes is reached")
+        self._warn(Offence.SILENCE, "it does not go on with a request while queued.max.request.bytes is reached")
         self.abort()
 
     def close_as_slow(self) -> None:
@@ -293,13 +304,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def finish(self) -> None:
         """Take no further request, answer those under way, close."""
-        self._frames.clear()
+        self._drop_frames()
         self._hold(_CLOSING)
         self._maybe_close()
 
     def abort(self) -> None:
         """Close now, whatever is under way."""
-        self._frames.clear()
+        self._drop_frames()
         self._hold(_CLOSING)
         self._transport.abort()
 
@@ -328,10 +339,11 @@ class Connection(asyncio.BufferedProtocol):
             self._client_id_bytes = client_id
             self._client_id = None if client_id is None else client_id.decode("utf-8", "replace")
         is_heavy = len(frame) > HEAVY_BYTES and api_key != _PRODUCE
-        if is_heavy and not resources.heavy.may_start(self):
-            self._frames.appendleft(frame)
-            self._hold_heavy(len(frame))
-            return
+        if is_heavy:
+            if not resources.heavy.may_start(self):
+                self._hold_heavy(frame)
+                return
+            self._forget_heavy()
         self._requests_started += 1
         request = Request(
             api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
@@ -408,6 +420,8 @@ class Connection(asyncio.BufferedProtocol):
             self._send_ready()
         if self._writer.transport_is_full():
             self._count_unsent()
+        if kept is not None and not self._counted_bytes:
+            self._needs_no_memory()
 
     def _drop_behind(self, parked: ParkedRequest) -> None:
         """What was asked after a request that ends the connection gets no answer."""
@@ -442,6 +456,8 @@ class Connection(asyncio.BufferedProtocol):
     def _hold(self, reason: int) -> None:
         if not self._held:
             self._transport.pause_reading()
+            if self._half_frame_bytes:
+                self._resources.memory.end_turn(self)  # before the frame is complete
         self._held |= reason
         if reason & _UNREAD_FOR_LONG:
             self._resources.absent.watch(self)
@@ -453,16 +469,19 @@ class Connection(asyncio.BufferedProtocol):
         self._held = held & ~reasons
         if reasons & _UNREAD_FOR_LONG and not self._held & _UNREAD_FOR_LONG:
             self._resources.absent.forget(self)
-        if not self._held:
+        if not self._held & ~_MEMORY:
             self._read_on()
 
     def _read_on(self) -> None:
         frames = self._frames
-        while frames and not self._held:
+        while frames and not self._held & ~_MEMORY:
             self._start(frames.popleft())
         self._writer.flush()
         if self._counted_bytes:
             self._watch_memory()
+        elif self._held & _MEMORY:
+            self._needs_no_memory()
+            return
         if not self._held:
             self._transport.resume_reading()
 
@@ -470,13 +489,18 @@ class Connection(asyncio.BufferedProtocol):
         half = self._reader.held_bytes
         self.count_memory(half - self._half_frame_bytes, 0)
         self._half_frame_bytes = half
-        if not half:
-            self._resources.memory.end_turn(self)
 
     def _watch_memory(self) -> None:
         memory = self._resources.memory
-        if memory.is_over and not self._held & _MEMORY and not memory.may_read_on(self):
+        if self._held & _MEMORY:
+            memory.could_read(self)
+        elif memory.is_over and not memory.may_read_on(self):
             self._hold(_MEMORY)
+
+    def _needs_no_memory(self) -> None:
+        """It waits no more, and the others need not wait for it."""
+        self._resources.memory.forget(self)
+        self._let_go(_MEMORY)
 
     # --- endings
 

@@ -61,7 +61,18 @@ class FrameReader:
     complete now.
     """
 
-    __slots__ = ("_filled", "_frame", "_max_size", "_prefix", "_shared", "_short_read", "_size", "_spent", "held_bytes")
+    __slots__ = (
+        "_filled",
+        "_frame",
+        "_is_scarce",
+        "_max_size",
+        "_prefix",
+        "_shared",
+        "_short_read",
+        "_size",
+        "_spent",
+        "held_bytes",
+    )
 
     def __init__(self, shared_buffer: bytearray, max_frame_size: int, spent: SpentFrames) -> None:
         self._shared = shared_buffer
@@ -72,21 +83,29 @@ class FrameReader:
         self._size = 0
         self._filled = 0
         self._short_read = False
+        self._is_scarce = False
         self.held_bytes = 0
         """Memory that the half frame takes."""
 
-    def get_buffer(self) -> bytearray | memoryview:
+    @property
+    def filled_bytes(self) -> int:
+        """Received of the half frame."""
+        return 0 if self._frame is None else self._filled
+
+    def get_buffer(self, is_scarce: bool = False) -> bytearray | memoryview:
+        """``is_scarce``: take little memory for a frame that begins now."""
         frame = self._frame
         if frame is not None:
             if self._filled == len(frame):
                 frame += _ZEROS[: min(self._filled, self._size - self._filled)]
                 self.held_bytes = len(frame)
             return memoryview(frame)[self._filled :]
+        self._is_scarce = is_scarce
         prefix = self._prefix
         if prefix:
             self._shared[: len(prefix)] = prefix
-            return memoryview(self._shared)[len(prefix) :]
-        if self._short_read:
+            return memoryview(self._shared)[len(prefix) : _SHORT_READ if is_scarce else None]
+        if self._short_read or is_scarce:
             return memoryview(self._shared)[:_SHORT_READ]
         return self._shared
 
@@ -138,7 +157,7 @@ class FrameReader:
         self._filled = end - start
         frame = self._spent.take(size) if size >= _BIG_FRAME else None
         if frame is None or len(frame) < self._filled:
-            frame = bytearray(min(size, FIRST_ALLOCATION))
+            frame = bytearray(min(size, _SHORT_READ if self._is_scarce else FIRST_ALLOCATION))
         frame[: end - start] = memoryview(self._shared)[start:end]
         self._frame = frame
         self.held_bytes = len(frame)

@@ -6,7 +6,6 @@ the loop, and everybody else the rest.
 """
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -37,7 +36,7 @@ class HeavyRequests:
         self._call_later = call_later
         self._now_s = now_s
         self._paused_until = float("-inf")
-        self._waiting: deque[HeavyUser] = deque()
+        self._waiting: dict[HeavyUser, None] = {}  # in the order they came
         self._turn: HeavyUser | None = None
         self._watching = False
 
@@ -48,7 +47,7 @@ class HeavyRequests:
             return True
         if not self._waiting and self._turn is None and self._now_s() >= self._paused_until:
             return True
-        self._waiting.append(user)
+        self._waiting[user] = None
         self._watch()
         return False
 
@@ -66,8 +65,7 @@ class HeavyRequests:
         """The connection is gone."""
         if self._turn is user:
             self._turn = None
-        if user in self._waiting:
-            self._waiting.remove(user)
+        self._waiting.pop(user, None)
 
     def _watch(self) -> None:
         if not self._watching and self._waiting:
@@ -77,7 +75,8 @@ class HeavyRequests:
     def _give_turn(self) -> None:
         self._watching = False
         if self._now_s() >= self._paused_until and self._waiting:
-            self._turn = self._waiting.popleft()
-            self._turn.heavy_turn_has_come()
+            self._turn = user = next(iter(self._waiting))
+            del self._waiting[user]
+            user.heavy_turn_has_come()
             self._turn = None  # it had its chance: it may be held for another reason, and asks again then
         self._watch()

@@ -1,37 +1,44 @@
 """How much of requests is in memory over all connections (``queued.max.request.bytes``, ``queued.max.requests``).
 
 Counted are the halves of frames that are still arriving, and the frames of requests that their handlers still work
-with. Over a limit, a connection that holds some of it is not read any more. One that holds nothing is: its next request
-may be the very fetch of a follower that the others wait for, and costs no more than one small read.
+with. Over a limit, a connection that holds some of it is not read any more. One that holds nothing (any more) is: its
+next request may be the very fetch of a follower that the others wait for, and costs no more than one small read.
 
 Half frames alone could fill the memory, and then nobody could finish one. So the connections with half frames take
-turns: one at a time reads on. One that has the turn and stays silent for ``SILENCE_S`` is closed.
+turns: one at a time reads on, until its frame is complete and what that took is given back (or for ``TURN_S``, for
+who knows when it is answered). One that has the turn must use it: bring ``LEAST_BYTES`` in ``TURN_S`` or finish its
+frame, or it is closed. One that cannot be read for another reason has no turn.
+
+What is complete never waits here: frames are started whatever the memory says, for that is what makes room. So, as long
+as handlers answer, it goes on: over a limit with somebody inside a frame who could read, somebody has the turn.
 """
 
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["SILENCE_S", "MemoryUser", "RequestMemory"]
+__all__ = ["LEAST_BYTES", "TURN_S", "MemoryUser", "RequestMemory"]
 
-SILENCE_S = 10.0
-"""How long whoever has the turn may send nothing while others wait."""
+TURN_S = 10.0
+LEAST_BYTES = 1024 * 1024
+"""In each ``TURN_S`` whoever has the turn brings so much, unless it is done earlier: others wait."""
 
 
 class MemoryUser(Protocol):
     """A connection, as the memory sees it."""
 
     @property
-    def is_inside_frame(self) -> bool: ...
+    def frame_bytes(self) -> int:
+        """Received of the frame that is not complete."""
 
     @property
-    def last_active_s(self) -> float: ...
+    def could_finish_frame(self) -> bool:
+        """It is inside a frame, and nothing but the memory keeps it from reading."""
 
     def memory_is_free(self) -> None:
         """Read on (after ``may_read_on`` said no)."""
 
     def close_for_memory(self) -> None:
-        """It had the turn and sent nothing: go away, and let others finish."""
+        """It had the turn and sent hardly anything: go away, and let others finish."""
 
 
 class RequestMemory:
@@ -49,17 +56,17 @@ class RequestMemory:
         self.max_requests = max_requests
         self.used_bytes = 0
         self.requests = 0
+        self.is_over = False
         self._call_later = call_later
         self._call_soon = call_soon
         self._now_s = now_s
-        self._waiting: deque[MemoryUser] = deque()
+        self._waiting: dict[MemoryUser, None] = {}  # in the order they came
         self._waking = False
-        self._turn: MemoryUser | None = None
+        self.turn: MemoryUser | None = None
+        """Who may read on though a limit is reached; to look at only."""
+        self._turn_began_s = 0.0
+        self._turn_began_bytes = 0
         self._watching = False
-
-    @property
-    def is_over(self) -> bool:
-        return self.used_bytes > self.max_bytes or self.requests > self.max_requests
 
     @property
     def waiting_count(self) -> int:
@@ -69,6 +76,7 @@ class RequestMemory:
         """Take (or, with negative numbers, give back)."""
         self.used_bytes += size_bytes
         self.requests += requests
+        self.is_over = self.used_bytes > self.max_bytes or self.requests > self.max_requests
         if self._waiting and not self._waking and not self.is_over:
             self._waking = True
             self._call_soon(self._wake_one)
@@ -77,9 +85,9 @@ class RequestMemory:
         """Asked by a connection that holds memory. No: it stops reading until ``memory_is_free``."""
         if not self.is_over:
             return True
-        if self._turn is user:
+        if self.turn is user and user.could_finish_frame:
             return True
-        self._waiting.append(user)
+        self._waiting[user] = None
         chosen = self._give_turn()
         if chosen is user:
             return True
@@ -87,56 +95,74 @@ class RequestMemory:
             chosen.memory_is_free()
         return False
 
+    def could_read(self, user: MemoryUser) -> None:
+        """Of one that waits: nothing else keeps it from reading any more."""
+        if self.turn is None and user.could_finish_frame:
+            self._offer_turn()
+
     def end_turn(self, user: MemoryUser) -> None:
-        """Its frame is complete. If it had the turn, the next one gets it."""
-        if self._turn is user:
-            self._pass_turn()
+        """It holds nothing any more, or something else keeps it from reading: the next one gets the turn it had."""
+        if self.turn is user:
+            self.turn = None
+            self._offer_turn()
 
     def forget(self, user: MemoryUser) -> None:
-        """The connection is gone."""
-        if user in self._waiting:
-            self._waiting.remove(user)
+        """It is gone, or holds nothing any more."""
+        self._waiting.pop(user, None)
         self.end_turn(user)
 
-    def _pass_turn(self) -> None:
-        self._turn = None
+    def _offer_turn(self) -> None:
         if self.is_over and (chosen := self._give_turn()) is not None:
             chosen.memory_is_free()
 
     def _wake_one(self) -> None:
         # One a turn of the loop: what it reads counts before the next one is let on.
         self._waking = False
-        if not self._waiting or self.is_over:
+        if self.is_over:
+            self._offer_turn()
             return
-        self._waking = len(self._waiting) > 1
-        if self._waking:
+        if not self._waiting:
+            return
+        user = next(iter(self._waiting))
+        del self._waiting[user]
+        if self._waiting:
+            self._waking = True
             self._call_soon(self._wake_one)
-        self._waiting.popleft().memory_is_free()
+        user.memory_is_free()
 
     def _give_turn(self) -> MemoryUser | None:
-        """The first of those waiting inside a frame, unless somebody has the turn already."""
-        if self._turn is not None:
+        """To the first of those waiting who can use it, unless somebody has it already."""
+        if self.turn is not None:
             return None
-        chosen = next((user for user in self._waiting if user.is_inside_frame), None)
+        chosen = next((user for user in self._waiting if user.could_finish_frame), None)
         if chosen is None:
             return None
-        self._waiting.remove(chosen)
-        self._turn = chosen
-        self._watch(SILENCE_S)
+        del self._waiting[chosen]
+        self.turn = chosen
+        self._begin_period(chosen)
         return chosen
+
+    def _begin_period(self, user: MemoryUser) -> None:
+        self._turn_began_s = self._now_s()
+        self._turn_began_bytes = user.frame_bytes
+        self._watch(TURN_S)
 
     def _watch_turn(self) -> None:
         self._watching = False
-        user = self._turn
+        user = self.turn
         if user is None or not self.is_over:
-            self._turn = None
+            self.turn = None
             return
-        silent_s = self._now_s() - user.last_active_s
-        if silent_s >= SILENCE_S:
-            user.close_for_memory()
-            self._pass_turn()
+        left_s = self._turn_began_s + TURN_S - self._now_s()
+        if left_s > 0:
+            self._watch(left_s)
+        elif not user.could_finish_frame:
+            self.end_turn(user)
+        elif user.frame_bytes - self._turn_began_bytes >= LEAST_BYTES:
+            self._begin_period(user)
         else:
-            self._watch(SILENCE_S - silent_s)
+            user.close_for_memory()
+            self.end_turn(user)
 
     def _watch(self, delay_s: float) -> None:
         if not self._watching:

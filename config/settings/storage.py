@@ -4,7 +4,7 @@ from ..checks import OneOf, RangeOr, at_least, between
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, LOW, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import FORMAT_VERSION, PREALLOCATION
+from .parts import FORMAT_VERSION
 
 LOG_DIR = OwnDefault(
     "./pybroker-data",
@@ -64,7 +64,7 @@ SETTINGS = (
     Setting("log.message.timestamp.type", STRING,
             "CreateTime", OneOf("CreateTime", "LogAppendTime"), MEDIUM, CLUSTER_WIDE, ACTED_ON,
             "Whose clock stamps records: the producer's (CreateTime) or the broker's (LogAppendTime)."),
-    Setting("log.preallocate", BOOLEAN, "false", None, MEDIUM, CLUSTER_WIDE, PREALLOCATION,
+    Setting("log.preallocate", BOOLEAN, "false", None, MEDIUM, CLUSTER_WIDE, ACTED_ON,
             "Reserve a new segment's full size on disk at once."),
     Setting("log.retention.bytes", LONG, "-1", None, HIGH, CLUSTER_WIDE, ACTED_ON,
             "Size of a partition above which its oldest segments go; -1 for no bound."),

@@ -4,7 +4,7 @@ from ..checks import OneOf, RangeOr, ThrottledReplicas, at_least, between
 from ..setting import ACTED_ON, LOW, MEDIUM, PER_TOPIC, Setting
 from ..values import BOOLEAN, DOUBLE, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import FORMAT_VERSION, PREALLOCATION, THROTTLES, TIERED_STORAGE
+from .parts import FORMAT_VERSION, THROTTLES, TIERED_STORAGE
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
@@ -74,7 +74,7 @@ SETTINGS = (
     Setting("min.insync.replicas", INT, "1", at_least(1), MEDIUM, PER_TOPIC, ACTED_ON,
             "Replicas, the leader among them, that must hold a record before acks=all is answered.",
             synonyms=("min.insync.replicas",)),
-    Setting("preallocate", BOOLEAN, "false", None, MEDIUM, PER_TOPIC, PREALLOCATION,
+    Setting("preallocate", BOOLEAN, "false", None, MEDIUM, PER_TOPIC, ACTED_ON,
             "Reserve a new segment's full size on disk at once.", synonyms=("log.preallocate",)),
     Setting("remote.log.copy.disable", BOOLEAN, "false", None, MEDIUM, PER_TOPIC, TIERED_STORAGE,
             "Stop copying to the remote tier and keep what is there readable."),

@@ -65,7 +65,8 @@ def test_readers_that_stop_halfway_leave_nothing(field: Arena) -> None:
 
 
 def test_answers_that_are_never_read_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
-    field = open_arena({"pybroker.unsent.max.bytes": str(16 * 1024 * 1024)})
+    limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
+    field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
     # 300 answers of half a megabyte would be 150 MB: each name of a topic that is not there comes back.
     names = [MetadataRequestTopic(name=f"{number:05}" + "x" * 240) for number in range(2000)]
     request = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)

@@ -10,7 +10,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from pybroker.storage.retention import SegmentFacts
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+from support.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -189,3 +189,83 @@ def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path:
     again = open_log(tmp_path, LogConfig(segment_bytes=400), close_cleanly(log))
     assert [offset for offset, _ in records_from(again)] == list(range(share + 1))
     assert again.producer_state.producers[1].last_sequence == share
+
+
+class TestFuture:
+    """A timestamp from the future keeps a segment, and says so."""
+
+    def test_is_told_once_with_topic_and_date(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=DAY_MS))
+        append(log, timestamp_ms=4_102_444_800_000)
+        log.roll(NOW_MS)
+        append(log, timestamp_ms=NOW_MS - 5 * DAY_MS)
+        for _ in range(3):
+            assert log.apply_retention(NOW_MS, 2) == []
+        (line,) = (record.getMessage() for record in caplog.records if "in the future" in record.getMessage())
+        assert line.startswith("topic-0: the segment at offset 0 has a record of 2100-01-01T00:00:00+00:00")
+
+    def test_is_told_of_each_segment(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        log = open_log(tmp_path, LogConfig(retention_ms=DAY_MS))
+        for _ in range(2):
+            append(log, timestamp_ms=NOW_MS + DAY_MS)
+            log.roll(NOW_MS)
+        append(log)
+        log.apply_retention(NOW_MS, 3)
+        log.increment_log_start_offset(1)
+        log.apply_retention(NOW_MS, 3)
+        told = [record.getMessage() for record in caplog.records if "in the future" in record.getMessage()]
+        assert [line.split("offset ")[1].split()[0] for line in told] == ["0", "1"]
+
+    @pytest.mark.parametrize(
+        "config", [LogConfig(retention_ms=-1), LogConfig(cleanup_policy=("compact",)), LogConfig(retention_ms=DAY_MS)]
+    )
+    def test_a_clock_a_little_ahead_or_a_log_kept_for_ever_is_no_news(
+        self, config: LogConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        log = open_log(tmp_path, config)
+        append(log, timestamp_ms=NOW_MS + (60_000 if config.retention_ms == DAY_MS else 5 * DAY_MS))
+        log.apply_retention(NOW_MS, 1)
+        assert "in the future" not in caplog.text
+
+    def test_beyond_the_calendar_it_is_a_number(self) -> None:
+        assert retention.date_of((1 << 63) - 1) == "timestamp 9223372036854775807"
+
+
+class TestPreallocation:
+    CONFIG = LogConfig(segment_bytes=100_000, preallocate=True)
+
+    def sizes(self, log: Log) -> list[int]:
+        return [os.path.getsize(segment.log_ref.path) for segment in log.segments]
+
+    def test_the_active_segment_has_its_room_and_closed_ones_have_what_is_in_them(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, self.CONFIG)
+        append(log, 2)
+        assert self.sizes(log) == [100_000]
+        log.roll(NOW_MS)
+        append(log)
+        size = log.segments[1].size_bytes
+        assert self.sizes(log) == [2 * size, 100_000]
+        assert len(records_from(log)) == 3
+        start = close_cleanly(log)
+        again = open_log(tmp_path, self.CONFIG, start)
+        assert self.sizes(again) == [2 * size, size]
+        assert len(records_from(again)) == 3
+
+    def test_after_a_crash_the_room_is_given_back(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path / "before", self.CONFIG)
+        append(log, 3)
+        size = log.segments[0].size_bytes
+        again = open_log(tmp_path / "after", self.CONFIG, crash_copy(log, tmp_path / "after"))
+        assert (self.sizes(again), again.log_end_offset) == ([size], 3)
+        append(again)
+        assert len(records_from(again)) == 4
+
+    def test_a_truncated_log_ends_where_it_ends(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, self.CONFIG)
+        append(log, 3)
+        size = log.segments[0].size_bytes
+        log.truncate_to(1, NOW_MS)
+        append(log)
+        start = close_cleanly(log)
+        again = open_log(tmp_path, self.CONFIG, start)
+        assert (self.sizes(again), len(records_from(again))) == ([size // 3 * 2], 2)

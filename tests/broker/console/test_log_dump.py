@@ -129,7 +129,7 @@ class TestFilters:
         self, data: st.DataObject, records: list[dict[str, Any]], partition: Path, log_tool: LogTool
     ) -> None:
         offset = st.none() | st.integers(0, 1 + records[-1]["offset"])
-        time = st.none() | st.integers(NOW_MS - 10, NOW_MS + 2500)
+        time = st.none() | st.sampled_from([record["timestamp"] for record in records]) | st.just(NOW_MS - 1)
         first_offset, last_offset = data.draw(offset, "first offset"), data.draw(offset, "last offset")
         first_ms, last_ms = data.draw(time, "first time"), data.draw(time, "last time")
         key = data.draw(st.none() | st.sampled_from(["key 3", "txn 7", "nobody's"]), "key")
@@ -159,6 +159,14 @@ class TestFilters:
             assert any(first <= record["offset"] <= last for first, last in ranges)
         for first, last in ranges:
             assert any(first <= record["offset"] <= last for record in expected)
+
+    def test_bounds_that_are_a_segments_or_a_batchs_own_are_inside(self, partition: Path, log_tool: LogTool) -> None:
+        for path in sorted(partition.glob("*.log"))[1:]:
+            for offset in (int(path.stem) - 1, int(path.stem)):
+                ran = log_tool("dump", "--json", "--first-offset", str(offset), "--last-offset", str(offset), partition)
+                assert len(ran.objects("batch")) == 1
+        greatest = max(batch["maxTimestamp"] for batch in log_tool("dump", "--json", partition).objects("batch"))
+        assert log_tool("dump", "--json", "--first-time", str(greatest), partition).objects("batch")
 
     def test_a_batch_is_found_by_offset_in_any_format(self, tmp_path: Path, log_tool: LogTool) -> None:
         """The header of an old compressed message tells its last offset only."""

@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.record import Record
 from pybroker.storage.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.log_config import LogConfig
@@ -238,7 +241,8 @@ def base_offset_too_low(data: Path) -> Path:
 @damage(r"byte \d+: offset \d+ is beyond \d+, the last that the segment can have")
 def base_offset_too_high(data: Path) -> Path:
     path = logs(data)[1]
-    patch(path, positions_in(path)[-1][0], struct.pack(">q", 1 << 40))
+    position, batch = positions_in(path)[-1]
+    patch(path, position, struct.pack(">q", batch.base_offset + 1))
     return path
 
 
@@ -489,6 +493,24 @@ def snapshot_with_another_epoch(data: Path) -> Path:
     return change_producer(data, lambda entry: setattr(entry, "producer_epoch", 5))
 
 
+@damage(r"producer \d has epoch -1, 0 in the log")
+def snapshot_with_an_earlier_epoch(data: Path) -> Path:
+    return change_producer(data, lambda entry: setattr(entry, "producer_epoch", -1))
+
+
+@damage(r"producer \d wrote offset 55555, behind the offset of the snapshot")
+def snapshot_of_what_came_later(data: Path) -> Path:
+    return change_producer(data, lambda entry: entry.batches.append(BatchMetadata(9, 55555, 0, NOW_MS)))
+
+
+@damage(r"has the transaction of producer \d that was aborted at offset \d+, it begins at \d+")
+def transaction_that_begins_too_late(data: Path) -> Path:
+    path = logs(data)[1].with_suffix(".txnindex")
+    (first,) = struct.unpack(">q", path.read_bytes()[10:18])
+    patch(path, 10, struct.pack(">q", first + 1))
+    return path
+
+
 @damage(r"producer \d has an open transaction: .*; in the log: ")
 def snapshot_with_another_open_transaction(data: Path) -> Path:
     def change(entry: ProducerEntry) -> None:
@@ -660,6 +682,39 @@ class TestOldFormats:
         assert ran.lines[0].startswith(
             f"{path}: byte {position}: the batch of offset {batch.base_offset} has the checksum"
         )
+
+    @pytest.mark.parametrize(
+        ("offsets", "magic", "patched", "says"),
+        [
+            ((0, 0, 2), 1, None, "record 0 stands behind 0 in one batch"),
+            ((0, 1, 2), 0, 9, "the message of offset 9 holds others, and none of them with that offset"),
+        ],
+    )
+    def test_wrong_offsets_inside_are_found(
+        self, offsets: list[int], magic: int, patched: int | None, says: str, tmp_path: Path, log_tool: LogTool
+    ) -> None:
+        """The offset of the message itself is not covered by its checksum."""
+        records = [Record(offset, NOW_MS, b"k", b"v") for offset in offsets]
+        data = bytearray(build_message_set(records, magic, Codec.GZIP))
+        if patched is not None:
+            data[:8] = struct.pack(">q", patched)
+        path = tmp_path / "old-0" / f"{0:020}.log"
+        path.parent.mkdir()
+        path.write_bytes(data)
+        for suffix in (".index", ".timeindex"):
+            path.with_suffix(suffix).touch()
+        assert log_tool("verify", path.parent).lines == [f"{path}: byte 0: {says}"]
+
+
+def test_a_time_index_that_forgot_a_greater_time_is_found(tmp_path: Path, log_tool: LogTool) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("late", timestamp_ms=NOW_MS + 9), 0, NOW_MS)
+    log.append_as_leader(batch_of("early", timestamp_ms=NOW_MS), 0, NOW_MS)
+    close_cleanly(log)
+    path = Path(log.directory) / f"{0:020}.timeindex"
+    path.write_bytes(struct.pack(">qi", NOW_MS, 1))
+    (line,) = log_tool("verify", log.directory).lines
+    assert line == f"{path}: an entry gives offset 1 the time {NOW_MS}, {NOW_MS + 9} lies before it"
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

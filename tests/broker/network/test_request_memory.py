@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pybroker.broker.network.request_memory import SILENCE_S, RequestMemory
+from pybroker.broker.network.request_memory import LEAST_BYTES, TURN_S, RequestMemory
 from support.virtual_timers import VirtualHandle, VirtualTimers
 
 
@@ -18,16 +18,16 @@ class World:
     def _call_soon(self, callback: Callable[[], None]) -> VirtualHandle:
         return self._call_later(0, callback)
 
-    def connection(self, name: str, is_inside_frame: bool = True) -> "Connection":
-        return Connection(self, name, is_inside_frame)
+    def connection(self, name: str, could_finish_frame: bool = True) -> "Connection":
+        return Connection(self, name, could_finish_frame)
 
 
 class Connection:
-    def __init__(self, world: World, name: str, is_inside_frame: bool) -> None:
+    def __init__(self, world: World, name: str, could_finish_frame: bool) -> None:
         self.world = world
         self.name = name
-        self.is_inside_frame = is_inside_frame
-        self.last_active_s = world.timers.time()
+        self.could_finish_frame = could_finish_frame
+        self.frame_bytes = 60
 
     def memory_is_free(self) -> None:
         self.world.events.append(f"{self.name} reads on")
@@ -47,7 +47,7 @@ def test_under_the_limits_everybody_reads() -> None:
 def test_over_the_limit_of_bytes_one_waits_until_there_is_room() -> None:
     world = World()
     world.memory.change(101, 1)
-    assert not world.memory.may_read_on(world.connection("a", is_inside_frame=False))
+    assert not world.memory.may_read_on(world.connection("a", could_finish_frame=False))
     world.timers.advance(1000)
     assert world.events == []
     world.memory.change(-1)
@@ -59,7 +59,7 @@ def test_over_the_limit_of_bytes_one_waits_until_there_is_room() -> None:
 def test_over_the_limit_of_requests_one_waits_too() -> None:
     world = World()
     world.memory.change(1, 11)
-    assert not world.memory.may_read_on(world.connection("a", is_inside_frame=False))
+    assert not world.memory.may_read_on(world.connection("a", could_finish_frame=False))
     world.memory.change(0, -1)
     world.timers.advance(0)
     assert world.events == ["a reads on"]
@@ -69,14 +69,14 @@ def test_those_who_wait_are_let_on_one_by_one_as_long_as_there_is_room() -> None
     world = World()
     world.memory.change(150)
     for name in ("a", "b", "c"):
-        connection = world.connection(name, is_inside_frame=False)
+        connection = world.connection(name, could_finish_frame=False)
         assert not world.memory.may_read_on(connection)
 
     def read_on() -> None:
         world.events.append("a reads on")
         world.memory.change(90)
 
-    world.memory._waiting[0].memory_is_free = read_on  # type: ignore[method-assign]
+    next(iter(world.memory._waiting)).memory_is_free = read_on  # type: ignore[method-assign]
     world.memory.change(-60)
     world.timers.advance(0)
     assert world.events == ["a reads on"]
@@ -93,7 +93,7 @@ def test_half_frames_alone_cannot_block_each_other() -> None:
     assert not world.memory.may_read_on(b)
     assert not world.memory.may_read_on(c)
     assert world.memory.may_read_on(a)  # and keeps it
-    a.is_inside_frame = False
+    a.could_finish_frame = False
     world.memory.change(-60)
     world.memory.end_turn(a)  # until its frame is complete
     assert world.events == ["b reads on"]
@@ -102,18 +102,92 @@ def test_half_frames_alone_cannot_block_each_other() -> None:
     assert world.events == ["b reads on", "c reads on"]
 
 
-def test_one_that_has_the_turn_and_is_silent_is_closed() -> None:
+def test_one_that_has_the_turn_and_brings_little_is_closed() -> None:
     world = World()
     a, b = world.connection("a"), world.connection("b")
     world.memory.change(180)
     assert world.memory.may_read_on(a)
     assert not world.memory.may_read_on(b)
-    world.timers.advance(SILENCE_S * 1000 / 2)
-    a.last_active_s = world.timers.time()
-    world.timers.advance(SILENCE_S * 1000 - 1)
+    a.frame_bytes += LEAST_BYTES
+    world.timers.advance(TURN_S * 1000)
+    a.frame_bytes += LEAST_BYTES - 1
+    world.timers.advance(TURN_S * 1000 - 1)
     assert world.events == []
     world.timers.advance(1)
     assert world.events == ["a is closed", "b reads on"]
+
+
+def test_the_next_one_has_the_turn_for_as_long() -> None:
+    world = World()
+    a, b = world.connection("a"), world.connection("b")
+    world.memory.change(180)
+    assert world.memory.may_read_on(a)
+    assert not world.memory.may_read_on(b)
+    world.timers.advance(TURN_S * 1000 - 1)
+    world.memory.end_turn(a)
+    world.timers.advance(TURN_S * 1000 - 1)
+    assert world.events == ["b reads on"]
+    world.timers.advance(1)
+    assert world.events == ["b reads on", "b is closed"]
+
+
+def test_one_whose_frame_is_complete_keeps_the_turn_until_it_is_done_with_it() -> None:
+    world = World()
+    a, b = world.connection("a"), world.connection("b")
+    world.memory.change(180)
+    assert world.memory.may_read_on(a)
+    assert not world.memory.may_read_on(b)
+    a.could_finish_frame = False
+    assert not world.memory.may_read_on(a)  # nothing more of it meanwhile
+    assert world.events == []
+    world.memory.forget(a)
+    assert world.events == ["b reads on"]
+
+
+def test_one_whose_request_is_not_answered_for_long_keeps_the_turn_no_longer() -> None:
+    world = World()
+    a, b = world.connection("a"), world.connection("b")
+    world.memory.change(180)
+    assert world.memory.may_read_on(a)
+    assert not world.memory.may_read_on(b)
+    a.could_finish_frame = False
+    world.timers.advance(TURN_S * 1000)
+    assert world.events == ["b reads on"]
+
+
+def test_one_that_cannot_be_read_for_another_reason_has_no_turn() -> None:
+    world = World()
+    a, b = world.connection("a", could_finish_frame=False), world.connection("b")
+    world.memory.change(180)
+    assert not world.memory.may_read_on(a)
+    assert world.memory.may_read_on(b)
+    a.could_finish_frame = True
+    world.memory.could_read(a)
+    assert world.events == []  # b has it
+    world.memory.end_turn(b)
+    assert world.events == ["a reads on"]
+
+
+def test_one_that_could_read_at_last_gets_the_turn_that_nobody_has() -> None:
+    world = World()
+    a = world.connection("a", could_finish_frame=False)
+    world.memory.change(180)
+    assert not world.memory.may_read_on(a)
+    a.could_finish_frame = True
+    world.memory.could_read(a)
+    assert world.events == ["a reads on"]
+
+
+def test_memory_that_is_full_again_before_anybody_was_woken_gives_a_turn() -> None:
+    world = World()
+    a = world.connection("a", could_finish_frame=False)
+    world.memory.change(180)
+    assert not world.memory.may_read_on(a)
+    a.could_finish_frame = True
+    world.memory.change(-100)
+    world.memory.change(100)
+    world.timers.advance(0)
+    assert world.events == ["a reads on"]
 
 
 def test_one_that_is_gone_gives_its_turn_away() -> None:
@@ -135,6 +209,6 @@ def test_after_the_turn_no_timer_goes_on() -> None:
     world.memory.change(200)
     assert world.memory.may_read_on(a)
     world.memory.change(-200)
-    world.timers.advance(SILENCE_S * 1000)
+    world.timers.advance(TURN_S * 1000)
     assert world.events == []
     assert world.timers.pending == 0

@@ -1,0 +1,201 @@
+"""Whatever the limits, sizes and orders: as long as handlers answer, every complete frame is handled in the end.
+
+In virtual time: when nobody can be read and no timer is set, or it goes round in circles, while frames are left, the
+network layer has locked itself up.
+"""
+
+import random
+import struct
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pybroker.broker.network.heavy_requests import HEAVY_BYTES
+from pybroker.broker.network.request import Reply, Request
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import ECHO, PRODUCE, frame
+from support.virtual_network import VirtualNetwork, VirtualPeer
+
+FETCH = 1
+THROTTLED = 9
+SLOW_READER_S = 30.0
+MOST_STEPS = 30_000
+"""A run has some hundred frames; one that takes more steps goes round in circles."""
+
+
+@dataclass
+class World:
+    """Peers that send whole frames and read all answers, sooner or later."""
+
+    limits: NetworkSettings
+    seed: int = 0
+    handler_s: float = 0.05
+    answer_s: float = 0.3
+    peers: list[VirtualPeer] = field(default_factory=list)
+    handled: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)
+        self.network = VirtualNetwork(self.limits, self.handle)
+        self.loop = self.network.loop
+        self.sent: list[list[int]] = []
+
+    def handle(self, request: Request) -> Reply:
+        self.handled.append(request.correlation_id)
+        answer = [struct.pack(">i", request.correlation_id)]
+        if request.api_key in (PRODUCE, FETCH):
+            future = self.loop.future()
+            self.loop.call_later(self.dice.random() * self.answer_s, future.set_result, answer)
+            return future
+        if request.api_key == THROTTLED:
+            request.connection.throttle(self.dice.random())
+        if len(request.frame) > HEAVY_BYTES:
+            self.loop.take(self.handler_s)
+        return [*answer, bytes(len(request.frame))]
+
+    def peer(self, requests: list[tuple[int, int]], *, reads_answers: bool = True) -> VirtualPeer:
+        """Sends requests of an API key and a size each."""
+        peer = self.network.connect()
+        peer.reads_answers = reads_answers
+        first = 1000 * len(self.peers)
+        self.sent.append([first + number for number in range(len(requests))])
+        for number, (api_key, size) in enumerate(requests):
+            peer.send(frame(api_key, first + number, bytes(size)))
+        self.peers.append(peer)
+        if not reads_answers:
+            self.loop.call_later(self.dice.random() * SLOW_READER_S, peer.read_answers)
+        return peer
+
+    def is_done(self) -> bool:
+        return all(peer.answered == sent for peer, sent in zip(self.peers, self.sent, strict=True))
+
+    def run(self) -> None:
+        """Until all is answered; it fails when nothing can move on."""
+        for _ in range(MOST_STEPS):
+            self.loop.turn()
+            readable = [peer for peer in self.peers if peer.is_readable]
+            if readable:
+                self.dice.choice(readable).deliver(self.dice.choice((4096, 65_536, 1 << 20)))
+            elif self.loop.pending and not self.is_done():
+                self.loop.next_timer()
+            else:
+                break
+        assert self.is_done(), self.state()
+        assert self.network.resources.memory.used_bytes == 0
+        assert self.network.resources.memory.waiting_count == 0
+
+    def state(self) -> list[str]:
+        memory = self.network.resources.memory
+        states = [f"{memory.used_bytes} bytes and {memory.requests} requests are counted"]
+        for peer, sent in zip(self.peers, self.sent, strict=True):
+            held = "closed" if peer.is_closed else repr(peer.connection.held)
+            states.append(f"{held}: {len(peer.answered)} of {len(sent)} answered, {len(peer.unsent)} bytes unread")
+        return states
+
+
+REQUEST = st.tuples(
+    st.sampled_from((ECHO, PRODUCE, FETCH, THROTTLED)), st.sampled_from((10, 1000, 5000, 20_000, 70_000, 300_000))
+)
+PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    peers=st.lists(PEER, min_size=1, max_size=8),
+    max_bytes=st.sampled_from((1, 1000, 30_000, 200_000, 1_000_000)),
+    max_requests=st.sampled_from((1, 3, 100)),
+    max_parked=st.sampled_from((1, 2, 8)),
+    handler_s=st.sampled_from((0.0, 0.02, 3.0)),
+    seed=st.integers(0, 1000),
+)
+def test_every_complete_frame_is_handled_in_the_end(
+    peers: list[tuple[list[tuple[int, int]], bool]],
+    max_bytes: int,
+    max_requests: int,
+    max_parked: int,
+    handler_s: float,
+    seed: int,
+) -> None:
+    limits = NetworkSettings(
+        max_queued_bytes=max_bytes,
+        max_queued_requests=max_requests,
+        max_parked_requests=max_parked,
+        max_idle_ms=-1,
+    )
+    world = World(limits, seed, handler_s)
+    for requests, reads_answers in peers:
+        world.peer(requests, reads_answers=reads_answers)
+    world.run()
+
+
+def test_large_frames_that_fill_the_memory_while_they_wait_for_their_turn_have_it() -> None:
+    world = World(NetworkSettings(max_queued_bytes=1_000_000))
+    for _ in range(30):
+        world.peer([(ECHO, 500_000)])
+    world.run()
+    # Each was handled in the turn it had: one, then a pause of twice its time.
+    assert world.loop.time() < 30 * 3 * world.handler_s + 1
+
+
+def test_a_large_frame_counts_until_it_is_started() -> None:
+    world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.01)
+    world.peer([(ECHO, 500_000)])
+    slow = world.peer([(FETCH, 10), (ECHO, 500_000)])
+    slow.reads_answers = False
+    for peer in world.peers:
+        while peer.is_readable:
+            peer.deliver(65_536)
+    world.loop.advance(5000)
+    assert len(world.handled) == 2  # its second request is whole, and waits for the first answer to be read
+    assert world.network.resources.memory.used_bytes > 500_000
+    slow.read_answers()
+    world.run()
+
+
+def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() -> None:
+    world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.0)
+    hoarder = world.network.connect()
+    never = world.loop.future()
+    world.network.resources.handler = lambda request: never
+    hoarder.send(frame(FETCH, 1, bytes(50_000)))
+    hoarder.deliver(65_536)
+    assert world.network.resources.memory.is_over
+    world.network.resources.handler = world.handle
+    peer = world.peer([(PRODUCE, 100)] * 3)
+    for _ in range(3):
+        while peer.is_readable:
+            peer.deliver(len(frame(PRODUCE, 1, bytes(100))))  # one request a read
+        world.loop.advance(1)
+    assert peer.answered == [0, 1, 2]
+
+
+def test_newcomers_over_the_limit_cost_four_kibibytes_each() -> None:
+    world = World(NetworkSettings(max_queued_bytes=100_000))
+    first = world.peer([(ECHO, 500_000)])
+    first.deliver(65_536)
+    used = world.network.resources.memory.used_bytes
+    assert used > 100_000
+    for _ in range(10):
+        newcomer = world.peer([(ECHO, 500_000)])
+        while newcomer.is_readable:
+            newcomer.deliver(65_536)
+    assert world.network.resources.memory.used_bytes - used <= 10 * 4096
+    world.run()
+
+
+def test_frames_that_are_complete_wait_before_the_next_is_completed() -> None:
+    """Over the limit there is one frame at most, however many wait for something else when they are complete."""
+    world = World(NetworkSettings(max_queued_bytes=300_000), answer_s=5.0)
+    most = 0
+    memory = world.network.resources.memory
+    for _ in range(10):
+        world.peer([(ECHO, 200_000)])
+        world.peer([(PRODUCE, 200_000)])
+    while not world.is_done():
+        for peer in world.peers:
+            if peer.is_readable:
+                peer.deliver(65_536)
+        most = max(most, memory.used_bytes)
+        if not any(peer.is_readable for peer in world.peers):
+            world.loop.next_timer()
+    assert most < 300_000 + 2 * 200_000 + 20 * 65_536

@@ -1,0 +1,121 @@
+"""A log directory on a small file system that really fills up: appends are refused, the rest goes on.
+
+Needs to be allowed to mount a tmpfs.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+from kafka.errors import KafkaStorageError
+from support.broker_process import BrokerProcess
+
+SIZE = 4 << 20
+RECORD = 50_000
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "small"
+    path.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(path)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+def read_all(servers: str, topic: str, end: int) -> list[bytes]:
+    consumer = KafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(topic, 0)])
+    values: list[bytes] = []
+    while len(values) < end:
+        for records in consumer.poll(1000).values():
+            values.extend(record.value for record in records)
+    consumer.close()
+    return values
+
+
+def produce_until_refused(producer: KafkaProducer, topic: str) -> int:
+    """How many records were taken."""
+    taken = 0
+    with suppress(KafkaStorageError):  # anything else is not what is meant
+        while True:
+            producer.send(topic, taken.to_bytes(4, "big") + b"x" * RECORD, partition=0).get()
+            taken += 1
+    return taken
+
+
+@pytest.mark.parametrize("stop", ["kill", "stop"])
+def test_a_full_disk_refuses_appends_serves_reads_and_takes_them_again(
+    small_disk: Path, tmp_path: Path, stop: str
+) -> None:
+    settings = {
+        "log.dirs": str(small_disk),
+        "metadata.store.path": str(tmp_path / "metadata.db"),
+        "log.segment.bytes": "1000000",
+        "log.index.size.max.bytes": "10000",
+        "log.flush.offset.checkpoint.interval.ms": "100",
+        "log.initial.task.delay.ms": "0",
+    }
+    filler = small_disk / "filler"
+    broker = BrokerProcess(tmp_path / "broker", settings).start()
+    servers = broker.bootstrap_servers
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    admin.create_topics([NewTopic("filled", 1, 1)])
+    producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
+    filler.write_bytes(bytes(SIZE // 2))
+
+    taken = produce_until_refused(producer, "filled")
+    assert 10 < taken < SIZE // RECORD
+    expected = [number.to_bytes(4, "big") + b"x" * RECORD for number in range(taken)]
+    assert read_all(servers, "filled", taken) == expected
+    assert produce_until_refused(producer, "filled") == 0
+    filler.unlink()
+    for number in range(taken, taken + 10):  # there is room, and nobody restarted anything
+        value = number.to_bytes(4, "big") + b"x" * RECORD
+        assert producer.send("filled", value, partition=0).get().offset == number
+        expected.append(value)
+    assert read_all(servers, "filled", taken + 10) == expected
+    for client in (producer, admin):
+        client.close()
+    broker.kill() if stop == "kill" else broker.stop()
+    assert not [line for line in broker.lines if "is offline" in line or "Traceback" in line]
+    checkpoint = (small_disk / "recovery-point-offset-checkpoint").read_text().splitlines()
+    assert any(line.startswith("filled 0 ") for line in checkpoint), checkpoint
+    with BrokerProcess(tmp_path / "broker", settings) as broker:
+        assert read_all(broker.bootstrap_servers, "filled", taken + 10) == expected
+
+
+def test_a_full_disk_beside_one_with_room_harms_only_what_lies_on_it(small_disk: Path, tmp_path: Path) -> None:
+    roomy = tmp_path / "roomy"
+    settings = {
+        "log.dirs": f"{small_disk},{roomy}",
+        "metadata.store.path": str(tmp_path / "metadata.db"),
+        "log.index.size.max.bytes": "10000",
+    }
+    with BrokerProcess(tmp_path / "broker", settings) as broker:
+        servers = broker.bootstrap_servers
+        admin = KafkaAdminClient(bootstrap_servers=servers)
+        for topic in ("first", "second"):
+            admin.create_topics([NewTopic(topic, 1, 1)])
+        full, other = ("first", "second") if (small_disk / "first-0").is_dir() else ("second", "first")
+        assert (small_disk / f"{full}-0").is_dir()
+        assert (roomy / f"{other}-0").is_dir()
+        producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
+        taken = produce_until_refused(producer, full)
+        for _ in range(2 * SIZE // RECORD):
+            producer.send(other, b"x" * RECORD, partition=0).get()
+        assert len(read_all(servers, full, taken)) == taken
+        for client in (producer, admin):
+            client.close()
+    assert os.path.getsize(small_disk / f"{full}-0" / "00000000000000000000.log") < SIZE

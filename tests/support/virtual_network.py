@@ -1,0 +1,171 @@
+"""Connections of the network layer in virtual time: a loop, transports and peers, all without sockets."""
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.heavy_requests import HeavyRequests
+from pybroker.broker.network.loop_resources import LoopResources
+from pybroker.broker.network.request import ConnectionInfo, Handler
+from pybroker.broker.network.settings import NetworkSettings
+
+from .virtual_timers import VirtualHandle, VirtualTimers
+
+__all__ = ["VirtualLoop", "VirtualNetwork", "VirtualPeer"]
+
+
+class VirtualLoop(VirtualTimers):
+    """As much of an event loop as connections and futures ask for."""
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any, context: object = None) -> VirtualHandle:
+        return super().call_soon(callback, *args)
+
+    def call_later(self, delay_s: float, callback: Callable[..., Any], *args: Any) -> VirtualHandle:
+        return self.call_at(self.time() + delay_s, callback, *args)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        raise AssertionError(context)
+
+    def future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=cast("asyncio.AbstractEventLoop", self))
+
+    def take(self, seconds: float) -> None:
+        """Time that goes by while a handler computes; nothing else runs meanwhile."""
+        self._now_s += seconds
+
+    def next_timer(self) -> None:
+        """Go on to the time of the next timer, and run what is due then."""
+        due_s = min(when for when, _, handle, *_ in self._timers if not handle.is_cancelled)
+        self.advance(max(0.0, due_s - self._now_s) * 1000)
+
+
+class VirtualPeer:
+    """A client, and the transport by which the server sees it."""
+
+    def __init__(self, network: "VirtualNetwork") -> None:
+        self._network = network
+        self.connection = Connection(network.resources, network)
+        self.unsent = bytearray()
+        """What the client has written and the server not read."""
+        self.answered: list[int] = []
+        """Correlation ids."""
+        self.reads_answers = True
+        self.read_events = 0
+        self.is_reading = True
+        self.is_closed = False
+        self._received = bytearray()
+        self._is_full = False
+        self.connection.connection_made(cast("asyncio.Transport", self))
+
+    def send(self, *frames: bytes) -> None:
+        self.unsent += b"".join(frames)
+
+    @property
+    def is_readable(self) -> bool:
+        return self.is_reading and bool(self.unsent) and not self.is_closed
+
+    def deliver(self, most: int) -> None:
+        """One read of the server's, of so many bytes at most."""
+        buffer = self.connection.get_buffer(-1)
+        count = min(len(buffer), len(self.unsent), most)
+        buffer[:count] = self.unsent[:count]
+        del self.unsent[:count]
+        del buffer
+        self.read_events += 1
+        self.connection.buffer_updated(count)
+
+    def read_answers(self) -> None:
+        """From now on."""
+        self.reads_answers = True
+        self._take_answers()
+        if self._is_full:
+            self._is_full = False
+            self.connection.resume_writing()
+
+    def hang_up(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self.connection.connection_lost(None)
+
+    def _take_answers(self) -> None:
+        data = self._received
+        while len(data) >= 4:
+            size, correlation_id = struct.unpack_from(">ii", data)
+            if len(data) < 4 + size:
+                return
+            self.answered.append(correlation_id)
+            del data[: 4 + size]
+
+    # --- the transport
+
+    def write(self, data: bytes) -> None:
+        self._received += data
+        if self.reads_answers:
+            self._take_answers()
+        elif not self._is_full:
+            self._is_full = True
+            self.connection.pause_writing()
+
+    def writelines(self, pieces: Sequence[bytes]) -> None:
+        self.write(b"".join(pieces))
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        """There is none."""
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._received) if self._is_full else 0
+
+    def get_extra_info(self, name: str) -> None:
+        """There is no socket."""
+
+    def abort(self) -> None:
+        self._network.loop.call_soon(self.hang_up)
+
+    close = abort
+
+
+class VirtualNetwork:
+    """Connections with one handler; requests have headers of version 1."""
+
+    def __init__(self, settings: NetworkSettings, handler: Handler) -> None:
+        self.loop = VirtualLoop()
+        self.resources = LoopResources(
+            settings,
+            handler,
+            loop=cast("asyncio.AbstractEventLoop", self.loop),
+            clock_ms=lambda: 0,
+            run_in_worker=_no_worker,
+            new_sender=_no_worker,
+            header_version=lambda api_key, api_version: 1,
+            logger=logging.getLogger(__name__),
+        )
+        self.resources.heavy = HeavyRequests(self.resources.call_later, self.loop.time)
+        self._count = 0
+
+    def connect(self) -> VirtualPeer:
+        peer = VirtualPeer(self)
+        peer.connection.admit()
+        return peer
+
+    def connected(self, connection: Connection, transport: asyncio.Transport) -> ConnectionInfo:
+        self._count += 1
+        return ConnectionInfo(self._count, "VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
+
+    def disconnected(self, connection: Connection) -> None:
+        """Nobody counts."""
+
+
+def _no_worker(*args: Any) -> Any:
+    raise AssertionError("no regions of files are sent here")
