@@ -1,0 +1,259 @@
+"""Clients read what real Kafka brokers left in their data directories: transactions, and messages in formats 0 and 1."""
+
+import asyncio
+import base64
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer as ConfluentConsumer
+from confluent_kafka import TopicPartition as ConfluentPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.record import read_records
+from support.broker_process import BrokerProcess
+from support.kafka_tools import TOOLS, run_tool
+from support.wire_client import WireClient
+
+LOGDIRS = Path(__file__).parent.parent / "reference" / "logdirs"
+OLD = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
+ABORT = 0
+
+
+def tree_of(name: str) -> dict[str, bytes]:
+    """The metadata that the directory needs, as if its broker had always been alone."""
+    found: dict[str, bytes] = {}
+    for line in (LOGDIRS / name / "znodes.jsonl").read_text().splitlines():
+        node = json.loads(line)
+        path, data = node["path"], node["data"] or ""
+        if node["ephemeral"] or path == "/":
+            continue
+        if path.endswith("/state"):
+            data = json.dumps({**json.loads(data), "leader": 0, "isr": [0]})
+        elif path.startswith("/brokers/topics/") and path.count("/") == 3:
+            topic = json.loads(data)
+            data = json.dumps({**topic, "partitions": dict.fromkeys(topic["partitions"], [0])})
+        found[path] = data.encode()
+    return found
+
+
+async def write_tree(file: Path, tree: dict[str, bytes]) -> None:
+    store = await EmbeddedStore.open(file, lambda: 0)
+    for path in sorted(tree):
+        await store.create(path, tree[path])
+    await store.close()
+
+
+def broker_on(name: str, directory: Path) -> BrokerProcess:
+    """A broker on a copy of one of Kafka's directories."""
+    shutil.copytree(LOGDIRS / name / "data", directory / "data")
+    metadata = directory / "metadata.db"
+    asyncio.run(write_tree(metadata, tree_of(name)))
+    settings = {
+        "broker.id": "0",
+        "metadata.store.path": str(metadata),
+        "log.retention.ms": "-1",
+        "log.cleaner.enable": "false",
+        "offsets.topic.num.partitions": "2",
+    }
+    return BrokerProcess(directory, settings)
+
+
+def batches(name: str, topic: str) -> list[dict[str, Any]]:
+    with gzip.open(LOGDIRS / name / "batches.jsonl.gz", "rt") as lines:
+        found = [json.loads(line) for line in lines]
+    return [batch for batch in found if batch["file"].startswith(f"{topic}-0/")]
+
+
+Found = list[tuple[int, bytes | None]]
+
+
+def records(name: str, topic: str) -> Found:
+    """(offset, value) of all but control records, by the dump of Kafka's own classes."""
+    return [record for batch in batches(name, topic) if not batch.get("isControlBatch") for record in values(batch)]
+
+
+def values(batch: dict[str, Any]) -> Found:
+    return [
+        (record["offset"], None if record["value"] is None else base64.b64decode(record["value"]))
+        for record in batch["records"]
+    ]
+
+
+def committed(name: str, topic: str) -> tuple[Found, int]:
+    """What read_committed sees, and the last stable offset."""
+    found: Found = []
+    pending: dict[int, Found] = {}
+    end = 0
+    for batch in batches(name, topic):
+        end = batch["nextOffset"]
+        producer = batch["producerId"]
+        if batch["isControlBatch"]:
+            kind = int.from_bytes(base64.b64decode(batch["records"][0]["key"])[2:4], "big")
+            ended = pending.pop(producer, [])
+            found += [] if kind == ABORT else ended
+        elif batch["isTransactional"]:
+            pending.setdefault(producer, []).extend(values(batch))
+        else:
+            found += values(batch)
+    stable = min([end, *(offsets[0][0] for offsets in pending.values())])
+    return sorted(record for record in found if record[0] < stable), stable
+
+
+def by_kafka_python(servers: str, topic: str, isolation: str) -> Found:
+    partition = TopicPartition(topic, 0)
+    consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level=isolation, enable_auto_commit=False)
+    consumer.assign([partition])
+    consumer.seek_to_beginning()
+    end = consumer.end_offsets([partition])[partition]
+    found: Found = []
+    while consumer.position(partition) < end:
+        for polled in consumer.poll(100).values():
+            found += [(record.offset, record.value) for record in polled]
+    consumer.close()
+    return found
+
+
+def by_librdkafka(servers: str, topic: str, isolation: str) -> Found:
+    consumer = ConfluentConsumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "none",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([ConfluentPartition(topic, 0, 0)])
+    found: Found = []
+    while True:
+        message = consumer.poll()
+        if message is None:
+            continue
+        if message.error():  # the end
+            break
+        found.append((message.offset(), message.value()))
+    consumer.close()
+    return found
+
+
+def offsets_by_java(servers: str, topic: str, isolation: str, count: int) -> list[int]:
+    printed = run_tool(
+        f"{TOOLS}.consumer.ConsoleConsumer",
+        *("--bootstrap-server", servers, "--topic", topic, "--partition", "0", "--offset", "earliest"),
+        *("--isolation-level", isolation, "--max-messages", str(count)),
+        *("--property", "print.offset=true", "--property", "print.value=false"),
+    )
+    return [int(line.removeprefix("Offset:")) for line in printed.splitlines() if line.startswith("Offset:")]
+
+
+# -- transactions
+
+
+@pytest.fixture(scope="module")
+def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with broker_on("kafka-3.9", tmp_path_factory.mktemp("modern")) as broker:
+        yield broker
+
+
+TXN = "golden1-txn"
+
+
+def test_a_consumer_of_committed_records_sees_those_alone(modern: BrokerProcess) -> None:
+    expected, _ = committed("kafka-3.9", TXN)
+    everything = records("kafka-3.9", TXN)
+    assert 0 < len(expected) < len(everything)
+    servers = modern.bootstrap_servers
+    for read in (by_librdkafka, by_kafka_python):
+        assert read(servers, TXN, "read_committed") == expected
+        assert read(servers, TXN, "read_uncommitted") == everything
+    offsets = [offset for offset, _ in expected]
+    assert offsets_by_java(servers, TXN, "read_committed", len(offsets)) == offsets
+
+
+def test_the_end_for_committed_records_is_where_the_hanging_transaction_begins(modern: BrokerProcess) -> None:
+    _, stable = committed("kafka-3.9", TXN)
+    with WireClient(modern.bootstrap_servers) as client:
+        ends = []
+        for isolation in (0, 1):
+            partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=isolation,
+                topics=[ListOffsetsTopic(name=TXN, partitions=[partition])],
+            )
+            ends.append(client.ask(request, 7).topics[0].partitions[0].offset)
+        assert ends == [batches("kafka-3.9", TXN)[-1]["nextOffset"], stable]
+        fetched = client.ask(fetch(TXN, isolation=1), 11).responses[0].partitions[0]
+        assert (fetched.last_stable_offset, fetched.high_watermark) == (stable, ends[0])
+
+
+# -- old formats
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with broker_on("ibp-2.8", tmp_path_factory.mktemp("former")) as broker:
+        yield broker
+
+
+def fetch(topic: str, offset: int = 0, isolation: int = 0) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 24)
+    topics = [FetchTopic(topic=topic, partitions=[partition])]
+    return FetchRequest(
+        replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=isolation, topics=topics
+    )
+
+
+@pytest.mark.parametrize("topic", OLD)
+def test_consumers_read_messages_of_old_formats(former: BrokerProcess, topic: str) -> None:
+    expected = records("ibp-2.8", topic)
+    # kafka-python needs a package that it does not ask for to read lz4 in format 0.
+    for read in (by_librdkafka,) if topic == "golden1-v0" else (by_librdkafka, by_kafka_python):
+        assert read(former.bootstrap_servers, topic, "read_committed") == expected
+    offsets = [offset for offset, _ in expected]
+    assert offsets_by_java(former.bootstrap_servers, topic, "read_uncommitted", len(offsets)) == offsets
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 11])
+@pytest.mark.parametrize("topic", OLD)
+def test_each_version_of_fetch_gets_what_it_knows(former: BrokerProcess, topic: str, version: int) -> None:
+    stored = {batch["magic"] for batch in batches("ibp-2.8", topic)}
+    known = 0 if version <= 1 else 1 if version <= 3 else 2
+    found: Found = []
+    with WireClient(former.bootstrap_servers) as client:
+        expected = records("ibp-2.8", topic)
+        while len(found) < len(expected):
+            offset = found[-1][0] + 1 if found else 0
+            answer = client.ask(fetch(topic, offset), version).responses[0].partitions[0]
+            assert (answer.error_code, bool(answer.records)) == (0, True)
+            for batch in iter_batches(bytes(answer.records)):
+                assert batch.magic in {min(magic, known) for magic in stored}
+                found += [(each.offset, each.value) for each in read_records(batch) if each.offset >= offset]
+    assert found == expected
+
+
+@pytest.mark.parametrize("stop", ["kill", "stop"])
+def test_what_is_written_behind_them_is_of_format_2_and_all_survives(stop: str, tmp_path: Path) -> None:
+    broker = broker_on("ibp-2.8", tmp_path).start()
+    expected = {topic: records("ibp-2.8", topic) for topic in OLD}
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
+    for topic in OLD:
+        offset = producer.send(topic, b"new", partition=0).get().offset
+        assert offset == batches("ibp-2.8", topic)[-1]["nextOffset"]
+        expected[topic].append((offset, b"new"))
+    producer.close()
+    broker.kill() if stop == "kill" else broker.stop()
+    with broker:
+        for topic in OLD:
+            assert by_librdkafka(broker.bootstrap_servers, topic, "read_uncommitted") == expected[topic]
+            with WireClient(broker.bootstrap_servers) as client:
+                answer = client.ask(fetch(topic, expected[topic][-1][0]), 11).responses[0].partitions[0]
+                assert [batch.magic for batch in iter_batches(bytes(answer.records))] == [2]
