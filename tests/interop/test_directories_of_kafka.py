@@ -1,4 +1,4 @@
-"""Clients read what real Kafka brokers left in their data directories: transactions, and messages in formats 0 and 1."""
+"""Clients read what Kafka brokers left in their data directories: transactions, and messages in formats 0 and 1."""
 
 import asyncio
 import base64
@@ -39,7 +39,7 @@ def tree_of(name: str) -> dict[str, bytes]:
             data = json.dumps({**json.loads(data), "leader": 0, "isr": [0]})
         elif path.startswith("/brokers/topics/") and path.count("/") == 3:
             topic = json.loads(data)
-            data = json.dumps({**topic, "partitions": dict.fromkeys(topic["partitions"], [0])})
+            data = json.dumps({**topic, "partitions": {number: [0] for number in topic["partitions"]}})
         found[path] = data.encode()
     return found
 
@@ -139,7 +139,9 @@ def by_librdkafka(servers: str, topic: str, isolation: str) -> Found:
             continue
         if message.error():  # the end
             break
-        found.append((message.offset(), message.value()))
+        offset = message.offset()
+        assert offset is not None
+        found.append((offset, message.value()))
     consumer.close()
     return found
 
