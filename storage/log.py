@@ -667,6 +667,8 @@ class Log:
         if files.is_offline or files.is_closed:
             self.close_files()
             return
+        if not files.are_epochs_written:  # found in the batches alone: the next start does not look there
+            files.write_epochs(self.leader_epochs.entries)
         files.take_snapshot(self.producer_state, sync=True)
         files.close_segments(self.view.segments)
 

@@ -85,15 +85,19 @@ class _Loader:
 
     def load(self) -> Log:
         self.files.make_directory(self.directory)
-        self._finish_what_was_interrupted()
         while True:
+            entries = self._files_here()
+            if self._finish_what_was_interrupted([entry.name for entry in entries]):
+                entries = self._files_here()
             try:
-                return self._load()
+                return self._load({entry.name: entry for entry in entries})
             except SegmentOverflowError as overflow:
                 self._split(overflow.segment)
 
-    def _load(self) -> Log:
-        entries = {entry.name: entry for entry in self.files.list_directory(self.directory) if not entry.is_directory}
+    def _files_here(self) -> list[Entry]:
+        return [entry for entry in self.files.list_directory(self.directory) if not entry.is_directory]
+
+    def _load(self, entries: dict[str, Entry]) -> Log:
         start = self.start
         self.epochs = read_leader_epochs(self.files, self.directory)
         epochs_before = self.epochs.entries
@@ -147,23 +151,27 @@ class _Loader:
 
     # --- leftovers ----------------------------------------------------------------------------------------------
 
-    def _finish_what_was_interrupted(self) -> None:
-        """Delete what was to be deleted or is half made; finish the swap of compacted segments for their sources."""
-        names = [entry.name for entry in self.files.list_directory(self.directory) if not entry.is_directory]
+    def _finish_what_was_interrupted(self, names: list[str]) -> bool:
+        """Delete what was to be deleted or is half made; finish the swap of compacted segments for their sources.
+
+        Returns whether there was anything to do.
+        """
         cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
         swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
         # A swap file at or behind a .cleaned one comes from a split that did not get to its end.
         first_cleaned = min((_offset_of(name) for name in cleaned), default=None)
         invalid = [name for name in swaps if first_cleaned is not None and _offset_of(name) >= first_cleaned]
-        for name in (*(name for name in names if name.endswith(DELETED_SUFFIX)), *cleaned, *invalid):
+        leftovers = [*(name for name in names if name.endswith(DELETED_SUFFIX)), *cleaned, *invalid]
+        for name in leftovers:
             self._delete(name, "left over from before the stop")
         swaps = [name for name in swaps if name not in invalid]
         if not swaps:
-            return
+            return bool(leftovers)
         self._delete_swapped_out(names, swaps)
         for name in swaps:
             logger.info("%s: finishing the swap of %s", self.topic_partition, name)
             self.files.rename(self._path(name), self._path(name.removesuffix(SWAP_SUFFIX)))
+        return True
 
     def _delete_swapped_out(self, names: list[str], swaps: list[str]) -> None:
         """Delete the segments whose offsets the `.swap` segments cover."""
@@ -198,7 +206,6 @@ class _Loader:
         self.segments = []
         bases = split_segment(self.files, segment)
         logger.warning("%s: split segment %d: its parts begin at %s", self.topic_partition, segment.base_offset, bases)
-        self._finish_what_was_interrupted()
 
     def _open_segments(self, entries: dict[str, Entry], snapshots: ProducerSnapshots) -> None:
         bases = _offsets(entries, LOG_SUFFIX)

@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..config.config import Config
@@ -31,11 +32,13 @@ from .log_directory import LOG_START_FILE, LogDirectory
 from .log_loader import load_log
 from .log_move import LogMove
 from .log_moves import FoundCopy, LogMoves
-from .log_recovery import StartingPoint
+from .log_recovery import ProgressCallback, StartingPoint
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
 from .no_space import NoDescriptorsError, NoSpaceError
 from .partition_metadata import CorruptPartitionMetadataError
+from .recovery_plan import FoundLogs, Unflushed, find_unflushed, recover_ahead
+from .recovery_progress import RecoveryProgress
 from .strand import Strand
 from .topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
 from .worker_pool import Pool
@@ -131,41 +134,58 @@ class LogStore:
     def load(self) -> None:
         """The last step of `open`: recover and load every log. Blocks."""
         started = self._clock()
-        for directory in self.directories.online():
+        surveys = [self._find_logs(directory) for directory in self.directories.online()]
+        found = [logs for logs, _ in filter(None, surveys)]
+        unflushed = [logs for _, logs in filter(None, surveys)]
+        sizes = [log.size_bytes for logs in unflushed for log in logs]
+        progress = RecoveryProgress(len(sizes), sum(sizes), self._clock)
+        threads = self.config.int("num.recovery.threads.per.data.dir")
+        recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
+        for logs in found:
             try:
-                self._load_directory(directory)
+                self._load_found(logs, recovered, progress)
             except OSError as error:
-                self.directories.failed_at_start(directory, "cannot be read", error)
-                self._forget_logs_in(directory)
+                self.directories.failed_at_start(logs.directory, "cannot be read", error)
+                self._forget_logs_in(logs.directory)
+        progress.finish()
         self.directories.require_one_online()
         self._load_copies()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
 
-    def _load_directory(self, directory: LogDirectory) -> None:
-        names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
-        clean = directory.take_clean_stop_marker()
-        known_points = directory.read_recovery_points()
-        recovery_points = known_points or {}
-        log_starts = directory.read_checkpoint(LOG_START_FILE)
-        to_load = self._partitions_among(names, directory)
-        if to_load and not clean:
-            logger.info("%s: the last stop was not clean, recovering %d logs", directory.path, len(to_load))
+    def _find_logs(self, directory: LogDirectory) -> tuple[FoundLogs, list[Unflushed]] | None:
+        """The logs, and those to be recovered. None: the directory cannot be read, and is offline."""
+        try:
+            names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
+            clean = directory.take_clean_stop_marker()
+            points = directory.read_recovery_points()
+            log_starts = directory.read_checkpoint(LOG_START_FILE)
+            found = FoundLogs(directory, self._partitions_among(names, directory), clean, points, log_starts)
+            unflushed = find_unflushed(self.files, found)
+        except OSError as error:
+            self.directories.failed_at_start(directory, "cannot be read", error)
+            return None
+        if found.logs and not clean:
+            logger.info("%s: the last stop was not clean, recovering %d logs", directory.path, len(found.logs))
+        return found, unflushed
 
-        def load(found: tuple[str, TopicPartition]) -> Log:
-            name, tp = found
-            start = StartingPoint(
-                log_starts.get(tp, 0),
-                recovery_points.get(tp, 0),
-                clean_stop=clean,
-                knows_recovery_point=known_points is not None,
-            )
-            return self._load(directory, name, tp, start)
+    def _load_found(self, found: FoundLogs, recovered: set[str], progress: RecoveryProgress) -> None:
+        directory = found.directory
+
+        def load(named: tuple[str, TopicPartition]) -> Log:
+            name, tp = named
+            start = found.start_of(tp)
+            if os.path.join(directory.path, name) in recovered:
+                return self._load(directory, name, tp, replace(start, is_recovered=True))
+            log = self._load(directory, name, tp, start, progress.read)
+            if start.needs_recovery:
+                progress.log_is_done()
+            return log
 
         threads = self.config.int("num.recovery.threads.per.data.dir")
         with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
-            for log in executor.map(load, to_load):
+            for log in executor.map(load, found.logs):
                 self._add(directory, log)
-        if known_points is None:  # from now on, a log that is not in it is a new one
+        if found.recovery_points is None:  # from now on, a log that is not in it is a new one
             self.checkpoints.write_recovery_points_of(directory)
 
     def _partitions_among(self, names: Iterable[str], directory: LogDirectory) -> list[tuple[str, TopicPartition]]:
@@ -226,13 +246,20 @@ class LogStore:
         start = StartingPoint(clean_stop=True) if is_new else self._starting_point(directory, tp)
         return self._load(directory, name, tp, start)
 
-    def _load(self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint) -> Log:
+    def _load(
+        self,
+        directory: LogDirectory,
+        name: str,
+        tp: TopicPartition,
+        start: StartingPoint,
+        progress: ProgressCallback = lambda size_bytes: None,
+    ) -> Log:
         path = os.path.join(directory.path, name)
         host = DirectoryHost(
             directory, self.directories, self.checkpoints, self.deletion, self.upkeep, self._pool, self._random
         )
         try:
-            return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start)
+            return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start, progress)
         except CorruptPartitionMetadataError as error:
             raise OSError(str(error)) from error
         except CorruptRecordError as error:

@@ -1,0 +1,57 @@
+"""How far the recovery of all logs is: a line in the log every few seconds."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+_INTERVAL_MS = 5_000
+_MIB = 1 << 20
+
+
+class RecoveryProgress:
+    """Told from any thread. `clock` gives ms."""
+
+    def __init__(self, log_count: int, total_bytes: int, clock: Callable[[], int]) -> None:
+        self._log_count = log_count
+        self._total_bytes = total_bytes
+        self._clock = clock
+        self._logs_done = 0
+        self._read_bytes = 0
+        self._started_ms = self._told_ms = clock()
+        self._lock = threading.Lock()
+
+    def read(self, size_bytes: int) -> None:
+        with self._lock:
+            self._read_bytes += size_bytes
+            self._maybe_tell()
+
+    def log_is_done(self) -> None:
+        with self._lock:
+            self._logs_done += 1
+            self._maybe_tell()
+
+    def finish(self) -> None:
+        """Say what it took, if it was anything."""
+        if self._read_bytes:
+            logger.info(
+                "recovered %d logs, read %.1f MiB in %d ms",
+                self._logs_done,
+                self._read_bytes / _MIB,
+                self._clock() - self._started_ms,
+            )
+
+    def _maybe_tell(self) -> None:
+        now_ms = self._clock()
+        if now_ms - self._told_ms >= _INTERVAL_MS:
+            self._told_ms = now_ms
+            logger.info(
+                "recovering: %d of %d logs, %.0f of %.0f MiB",
+                self._logs_done,
+                self._log_count,
+                self._read_bytes / _MIB,
+                self._total_bytes / _MIB,
+            )

@@ -1,0 +1,142 @@
+"""Recovery by child processes: the same logs as inline, lines of theirs in the log, and nothing lost with a child."""
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.storage import recovery_children, recovery_plan
+from pybroker.storage.files import Files
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_recovery import StartingPoint
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.recovery_children import shares
+from pybroker.storage.recovery_job import RecoveryJob
+from pybroker.storage.recovery_progress import RecoveryProgress
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+PARTITIONS = [TopicPartition("topic", number) for number in range(5)]
+
+
+def open_store(directory: Path, files: Files | None = None) -> LogStore:
+    settings = {
+        "log.segment.bytes": "3000",
+        "log.index.interval.bytes": "200",
+        "num.recovery.threads.per.data.dir": "2",
+        "log.cleanup.policy": "delete",
+    }
+    config = Config.load(f"log.dirs={directory}\n", settings)
+    return LogStore.open(config, files or Files(), InlinePool(), lambda: NOW_MS)
+
+
+@pytest.fixture
+def crashed(tmp_path: Path) -> Path:
+    """Logs that were not stopped, one of them torn in its middle."""
+    store = open_store(tmp_path / "crashed")
+    for tp in PARTITIONS:
+        log = store.get_or_create(tp, is_new=True)
+        for number in range(100):
+            batch = batch_of(f"{tp} {number}" * 3, producer_id=5, producer_epoch=0, base_sequence=number)
+            log.append_as_leader(batch, number // 30, NOW_MS)
+    torn = store.get(PARTITIONS[3])
+    assert torn is not None
+    path = torn.segments[1].log_ref.path
+    store.release()
+    os.truncate(path, 700)
+    return tmp_path / "crashed"
+
+
+def known(store: LogStore) -> dict[TopicPartition, object]:
+    return {
+        log.topic_partition: (
+            records_from(log),
+            log.recovery_point,
+            log.leader_epochs.entries,
+            {number: list(entry.batches) for number, entry in log.producer_state.producers.items()},
+            [len(segment.offset_index) for segment in log.segments],
+        )
+        for log in store.all_logs()
+    }
+
+
+def test_children_recover_what_would_be_recovered_inline_and_what_they_say_is_logged(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(crashed, tmp_path / "inline")
+    inline = open_store(tmp_path / "inline")
+    expected = known(inline)
+    inline.release()
+    monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        store = open_store(crashed)
+    assert known(store) == expected
+    assert "recovering in 2 processes" in caplog.text
+    assert caplog.text.count("topic-3: cutting") == 1
+    assert "recovered 5 logs" in caplog.text
+    for tp in PARTITIONS:
+        log = store.get(tp)
+        assert log is not None
+        end = log.log_end_offset
+        assert log.append_as_leader(batch_of("next"), 9, NOW_MS).first_offset == end
+    store.close()
+
+
+def test_what_children_do_not_get_done_is_recovered_inline(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(crashed, tmp_path / "inline")
+    inline = open_store(tmp_path / "inline")
+    expected = known(inline)
+    inline.release()
+    monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+    monkeypatch.setattr(recovery_children, "_START", "import sys; sys.stdin.readline()")
+    store = open_store(crashed)
+    assert known(store) == expected
+    store.release()
+
+
+class OtherFiles(Files):
+    """As a simulation's would be, no child has them."""
+
+
+def test_little_work_and_files_that_are_not_the_systems_take_no_children(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(crashed, tmp_path / "other")
+    with caplog.at_level(logging.INFO):
+        open_store(crashed).release()
+        monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+        open_store(tmp_path / "other", OtherFiles()).release()
+    assert "processes" not in caplog.text
+
+
+def test_progress_is_told_every_few_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0]
+    with caplog.at_level(logging.INFO):
+        progress = RecoveryProgress(3, 300 << 20, lambda: now[0])
+        for second in range(12):
+            now[0] = second * 1000
+            progress.read(10 << 20)
+        progress.log_is_done()
+        progress.finish()
+    assert [record.getMessage() for record in caplog.records] == [
+        "recovering: 0 of 3 logs, 60 of 300 MiB",
+        "recovering: 0 of 3 logs, 110 of 300 MiB",
+        "recovered 1 logs, read 120.0 MiB in 11000 ms",
+    ]
+
+
+def test_shares_are_about_equal_in_bytes() -> None:
+    jobs = [
+        RecoveryJob(str(size), TopicPartition("t", size), LogConfig(), StartingPoint(), size, 0)
+        for size in (1, 7, 3, 5, 4)
+    ]
+    parts = [[job.unflushed_bytes for job in part] for part in shares(jobs, 2)]
+    assert [sum(part) for part in parts] == [10, 10]
+    assert shares(jobs[:1], 4) == [jobs[:1]]
+    assert [RecoveryJob.from_json(job.to_json()) for job in jobs] == jobs
