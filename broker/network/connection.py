@@ -30,6 +30,7 @@ from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request, b
 from .request_header import BadRequestHeaderError
 from .response_writer import ResponseWriter
 from .strangers import Offence, recognise
+from .trickles import SMALL_PIECE, Trickle
 
 __all__ = ["Connection", "ConnectionOwner", "Hold"]
 
@@ -62,12 +63,16 @@ class Hold(IntFlag):
     """A quota is exceeded (KIP-219: the answer leaves, then the connection is muted)."""
     HEAVY = 128
     """Its next request is large, and others like it have just taken much time."""
+    TRICKLE = 256
+    """A frame comes in many small pieces: they gather for a moment."""
     CLOSING = 64
     """Nothing more is wanted of this peer."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
-_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _HEAVY, _CLOSING = (hold.value for hold in Hold)
+_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _HEAVY, _TRICKLE, _CLOSING = (
+    hold.value for hold in Hold
+)
 _UNREAD_FOR_LONG = _PARKED | _MEMORY
 
 
@@ -133,6 +138,7 @@ class Connection(asyncio.BufferedProtocol):
         self._counted_bytes = 0  # of ``resources.memory``: kept frames and the half one
         self._half_frame_bytes = 0  # the part of them that is the half frame
         self._waiting_bytes = 0  # and the part that is a large frame waiting for its turn
+        self._trickle: Trickle | None = None
         self._throttle: asyncio.TimerHandle | None = None
         self._sent_bytes_seen = 0
         self._lost = False
@@ -169,6 +175,10 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     self._start(frame)
             self._writer.flush()
+            if self._trickle is not None and self._trickle.frame_came():
+                self._trickle = None
+        elif nbytes < SMALL_PIECE and not resources.memory.is_over:  # else whose turn it is must hurry
+            self._small_piece_came()
         if stranger is not None:
             self._refuse_frame(stranger)
         if self._counted_bytes:
@@ -206,6 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         resources.memory.forget(self)
         resources.unsent.forget(self)
         resources.absent.forget(self)
+        resources.trickles.forget(self)
         self._reader.abandon()
         self._owner.disconnected(self)
 
@@ -275,6 +286,17 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.clear()
         self._resources.heavy.forget(self)
         self._forget_heavy()
+
+    def trickle_has_gathered(self) -> None:
+        self._let_go(_TRICKLE)
+
+    def _small_piece_came(self) -> None:
+        if self._trickle is None:
+            self._trickle = Trickle()
+        pause_s = self._trickle.piece_came()
+        if pause_s:
+            self._hold(_TRICKLE)
+            self._resources.trickles.pause(self, pause_s)
 
     def throttle(self, duration_s: float) -> None:
         """Read nothing more for so long; what is under way goes on."""

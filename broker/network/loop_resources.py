@@ -15,6 +15,7 @@ from .request_memory import RequestMemory
 from .settings import NetworkSettings
 from .spent_frames import SpentFrames
 from .strangers import OffenderLog
+from .trickles import Trickles
 from .unsent_memory import UnsentMemory
 
 __all__ = ["LoopResources"]
@@ -48,6 +49,7 @@ class LoopResources:
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
         self.heavy = HeavyRequests(self.call_later)
+        self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)

@@ -49,7 +49,7 @@ class VirtualPeer:
     """A client, and the transport by which the server sees it."""
 
     def __init__(self, network: "VirtualNetwork") -> None:
-        self._network = network
+        self.network = network
         self.connection = Connection(network.resources, network)
         self.unsent = bytearray()
         """What the client has written and the server not read."""
@@ -131,7 +131,7 @@ class VirtualPeer:
         """There is no socket."""
 
     def abort(self) -> None:
-        self._network.loop.call_soon(self.hang_up)
+        self.network.loop.call_soon(self.hang_up)
 
     close = abort
 

@@ -1,0 +1,120 @@
+"""Frames that come in many small pieces cost few read events, and whoever sends as clients do is never kept waiting."""
+
+import struct
+
+import pytest
+from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.request import Reply, Request
+from pybroker.broker.network.settings import NetworkSettings
+from pybroker.broker.network.trickles import FREE_PIECES, LONGEST_PAUSE_S, Trickle
+from support.network_peer import ECHO, frame
+from support.virtual_network import VirtualNetwork, VirtualPeer
+
+
+def echo(request: Request) -> Reply:
+    return [struct.pack(">i", request.correlation_id)]
+
+
+@pytest.fixture
+def network() -> VirtualNetwork:
+    return VirtualNetwork(NetworkSettings(max_idle_ms=-1), echo)
+
+
+def send_in_pieces(peer: VirtualPeer, data: bytes, size: int, every_ms: float = 1) -> int:
+    """Returns the read events that it took, until the answer has come."""
+    before, answers = peer.read_events, len(peer.answered)
+    for start in range(0, len(data), size):
+        peer.send(data[start : start + size])
+        if peer.is_readable:
+            peer.deliver(65_536)
+        peer.network.loop.advance(every_ms)
+    while len(peer.answered) == answers:
+        peer.network.loop.next_timer()
+        if peer.is_readable:
+            peer.deliver(65_536)
+    return peer.read_events - before
+
+
+def test_single_bytes_gather_and_are_read_together(network: VirtualNetwork) -> None:
+    peer = network.connect()
+    assert send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1) <= FREE_PIECES + 8
+    for number in range(20):
+        assert send_in_pieces(peer, frame(ECHO, 2 + number, bytes(200)), 1) <= 5
+    assert peer.answered == list(range(1, 22))
+
+
+def test_bytes_of_many_frames_that_are_not_waited_for_gather_too(network: VirtualNetwork) -> None:
+    peer = network.connect()
+    for _ in range(50):
+        peer.send(frame(ECHO, 1, bytes(20)))
+    data = bytes(peer.unsent)
+    peer.unsent.clear()
+    assert send_in_pieces(peer, data, 1) < 50 * 3.5  # for a frame, of 38 bytes
+    while peer.is_readable or network.loop.pending:
+        network.loop.next_timer() if network.loop.pending else peer.deliver(65_536)
+    assert len(peer.answered) == 50
+
+
+@pytest.mark.parametrize("pieces", [2, 3, FREE_PIECES])
+def test_a_frame_in_a_few_pieces_is_read_at_once(network: VirtualNetwork, pieces: int) -> None:
+    peer = network.connect()
+    for number in range(100):
+        data = frame(ECHO, number, bytes(100 * pieces))
+        first, rest = data[:4], data[4:]  # the size alone, as some clients send it
+        step = -(-len(rest) // (pieces - 1))
+        for piece in (first, *(rest[at : at + step] for at in range(0, len(rest), step))):
+            peer.send(piece)
+            assert peer.is_readable
+            peer.deliver(65_536)
+        assert peer.answered[-1] == number
+    assert network.resources.trickles.paused_count == 0
+
+
+def test_a_long_frame_in_segments_is_read_at_once(network: VirtualNetwork) -> None:
+    peer = network.connect()
+    data = frame(ECHO, 1, bytes(500_000))
+    for at in range(0, len(data), 1448):
+        peer.send(data[at : at + 1448])
+        assert peer.is_readable
+        peer.deliver(65_536)
+    assert peer.answered == [1]
+
+
+@pytest.mark.parametrize("are_whole", [True, False])
+def test_who_sends_as_clients_do_again_is_soon_trusted_again(network: VirtualNetwork, are_whole: bool) -> None:
+    peer = network.connect()
+    send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1)
+    for number in range(8):
+        data = frame(ECHO, 2 + number)
+        send_in_pieces(peer, data, len(data) if are_whole else len(data) - 4)
+    data = frame(ECHO, 99)
+    for piece in (data[:4], data[4:]):
+        peer.send(piece)
+        assert peer.is_readable
+        peer.deliver(65_536)
+    assert peer.answered[-1] == 99
+
+
+def test_one_that_is_gone_leaves_no_timer(network: VirtualNetwork) -> None:
+    peers = [network.connect() for _ in range(3)]
+    for peer in peers:
+        for byte in frame(ECHO, 1)[: FREE_PIECES + 1]:
+            peer.send(bytes([byte]))
+            peer.deliver(1)
+        assert peer.connection.held == Hold.TRICKLE
+    assert network.resources.trickles.paused_count == 3
+    assert network.loop.pending == 1  # one timer for all
+    for peer in peers:
+        peer.hang_up()
+    assert network.resources.trickles.paused_count == 0
+    assert network.loop.pending == 0
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    trickle = Trickle()
+    pauses = [trickle.piece_came() for _ in range(FREE_PIECES + 10)]
+    assert pauses[:FREE_PIECES] == [0.0] * FREE_PIECES
+    assert pauses[FREE_PIECES : FREE_PIECES + 3] == [0.005, 0.01, 0.02]
+    assert max(pauses) == pauses[-1] == LONGEST_PAUSE_S
+    assert not trickle.frame_came()
+    assert trickle.piece_came() > 0  # from the first piece on
