@@ -1,5 +1,6 @@
 """Who may do what, and how much of it: SASL, access rules, delegation tokens, SCRAM, quotas; all is switched off."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -148,10 +149,40 @@ def quotas_that_are_not_built(talk: Conversation) -> None:
             ([("user", "x")], aq.OpData(key="producer_byte_rate", value=1.0)),
             ([("user", None), ("client-id", "x")], aq.OpData(key="request_percentage", value=0.5)),
             ([("ip", None)], aq.OpData(key="connection_creation_rate", value=1.0)),
-            ([("user", "x")], aq.OpData(key="nonsense", remove=True)),
             ([("client-id", "x")], aq.OpData(key="controller_mutation_rate", value=-1.0)),
         ):
             talk.ask(quotas(entity, op), version, note=f"{entity} {op.key}")
+
+
+def take_quotas_away_that_nobody_set(talk: Conversation) -> None:
+    entities: list[list[tuple[str, str | None]]] = [
+        [("user", "x")],
+        [("user", None), ("client-id", "x")],
+        [("client-id", None)],
+        [("ip", None)],
+        [("ip", "::1")],
+    ]
+    keys = ("producer_byte_rate", "connection_creation_rate", "nonsense", "")
+    for version in range(2):
+        for entity in entities:
+            removals = [aq.OpData(key=key, remove=True) for key in keys]
+            for ops in ([], removals, *([removal] for removal in removals)):
+                request = quotas(entity, *ops)
+                talk.ask(request, version, note=f"{entity} {[op.key for op in ops]}")
+                request.validate_only = False
+                talk.ask(request, version, note=f"{entity} {[op.key for op in ops]} in earnest")
+
+
+def quotas_of_an_entity_in_several_entries(talk: Conversation) -> None:
+    good, bad = aq.OpData(key="producer_byte_rate", remove=True), aq.OpData(key="nonsense", value=1.0)
+    for first, second in ((good, bad), (bad, good), (good, good)):
+        request = quotas([("user", "x")], first)
+        request.entries += quotas([("user", "x")], second).entries
+        talk.ask(request, 1, note=f"{first.key} {second.key}")
+    request = quotas([("user", "x"), ("client-id", "y")], good)
+    request.entries += quotas([("client-id", "y"), ("user", "x")], bad).entries
+    talk.ask(request, 1, note="in another order")
+    talk.ask(quotas([("user", "x"), ("user", "y")], good), 1, note="one type twice")
 
 
 def quotas_that_cannot_be_set(talk: Conversation) -> None:
@@ -162,6 +193,15 @@ def quotas_that_cannot_be_set(talk: Conversation) -> None:
             ([("user", "x")], "nonsense", 1.0),
             ([("user", "")], "producer_byte_rate", 1.0),
             ([("user", "x")], "producer_byte_rate", 1.5),
+            ([("user", "x")], "producer_byte_rate", -1.0),
+            ([("client-id", "x")], "consumer_byte_rate", -0.5),
+            ([("user", "x")], "producer_byte_rate", 1e30),
+            ([("user", "x")], "producer_byte_rate", math.inf),
+            ([("user", "x")], "producer_byte_rate", math.nan),
+            ([("ip", "127.0.0.1")], "connection_creation_rate", -1.0),
+            ([("ip", "127.0.0.1")], "connection_creation_rate", 1e10),
+            ([("ip", "no.such.host.invalid")], "connection_creation_rate", 1.0),
+            ([("ip", "300.1.1.1")], "connection_creation_rate", 1.0),
             ([("user", "x")], "connection_creation_rate", 1.0),
             ([("ip", "127.0.0.1")], "producer_byte_rate", 1.0),
             ([("ip", "127.0.0.1")], "connection_creation_rate", 0.5),
@@ -180,5 +220,7 @@ SCENARIOS = [
     make_scram_users_wrongly,
     describe_quotas_that_nobody_set,
     quotas_that_cannot_be_set,
+    take_quotas_away_that_nobody_set,
+    quotas_of_an_entity_in_several_entries,
     quotas_that_are_not_built,
 ]
