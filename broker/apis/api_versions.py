@@ -19,17 +19,28 @@ __all__ = ["ApiVersions", "unsupported_version_answer"]
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
+# Kafka's own admin client asks DescribeTopicPartitions wherever it is served, and kafka-topics then prints empty
+# eligible leader replicas; from Metadata it knows that there are none to be told of.
+KAFKAS_CLIENT, NOT_FOR_IT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
+
+
 class ApiVersions:
-    """Derived from the table of handlers: what is served is listed, and nothing else."""
+    """Derived from the table of handlers: what is served is listed, and nothing else.
+
+    Kafka's own clients are not told of the one API that a Kafka with ZooKeeper is without.
+    """
 
     def __init__(self, served: Iterable[ApiKey]) -> None:
         self._api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
+        self._for_kafkas_client = [each for each in self._api_keys if each.api_key != NOT_FOR_IT]
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if context.api_version >= 3 and not names_its_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         # The epoch of finalized features is the version of /feature, which nobody changes in ZooKeeper mode.
-        return ApiVersionsResponse(api_keys=self._api_keys, finalized_features_epoch=0)
+        is_kafkas = context.api_version >= 3 and request.client_software_name == KAFKAS_CLIENT
+        api_keys = self._for_kafkas_client if is_kafkas else self._api_keys
+        return ApiVersionsResponse(api_keys=api_keys, finalized_features_epoch=0)
 
 
 def names_its_software(request: ApiVersionsRequest) -> bool:

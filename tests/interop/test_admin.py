@@ -279,6 +279,7 @@ def test_kafkas_topic_command_grows_and_describes_topics(servers: str, broker_id
     described = topics("--describe", "--topic", topic, "--partition-size-limit-per-response", "2")
     assert "PartitionCount: 5\tReplicationFactor: 1\tConfigs: retention.ms=100000" in described
     assert described.count(f"Leader: {broker_id}\tReplicas: {broker_id}\tIsr: {broker_id}") == 5
+    assert described.count("\tElr: N/A\tLastKnownElr: N/A") == 5
     assert topics("--describe", "--topic", topic, "--under-replicated-partitions") == ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.broker.apis.api_versions import ApiVersions
 from pybroker.broker.apis.context import Handler, RequestContext
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
@@ -19,8 +20,10 @@ from pybroker.controller.metadata_store import StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.headers import RequestHeader
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from support.group_handlers import call
 from support.served_apis import error_codes, served_apis, with_one_of_each
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
@@ -174,6 +177,16 @@ async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(vers
     }
     reply = await answer(Dispatcher(served), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
+
+
+@pytest.mark.parametrize(("software", "is_told"), [("apache-kafka-java", False), ("kafka-python", True)])
+async def test_kafkas_own_clients_are_not_told_of_describe_topic_partitions(software: str, is_told: bool) -> None:
+    """With it ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
+    request = ApiVersionsRequest(client_software_name=software, client_software_version="3.9.1")
+    served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS])
+    for version in (3, 4):
+        answer = await call(served, version, request)
+        assert [each.api_key for each in answer.api_keys] == [3, 18] + [75] * is_told
 
 
 ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}
