@@ -17,7 +17,7 @@ from .refusals import check_refusals
 from .setting import Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from .typed_values import TypedValues
-from .values import BadValueError, Value, format_value, split_list, trim
+from .values import INT, BadValueError, Value, format_value, parse_value, split_list, trim
 
 HIDDEN = "[hidden]"
 METADATA_STORE_FILE = "__pybroker_metadata.db"
@@ -285,7 +285,7 @@ class Config(TypedValues):
         text = self.optional_string("advertised.listeners")
         if text is None:
             return None
-        return parse_listeners(text, self.security_protocols, "advertised.listeners", distinct_ports=False)
+        return parse_listeners(text, self.security_protocols, "advertised.listeners", opened=False)
 
     @property
     def inter_broker_listener_name(self) -> str:
@@ -295,7 +295,7 @@ class Config(TypedValues):
 
     @property
     def max_connections_per_ip_overrides(self) -> Mapping[str, int]:
-        """The limit of connections by address or host name.
+        """The limit of connections by address or host name; below 1 none may connect.
 
         Raises:
             ConfigError: an element is not ``host:number``; not after ``load``.
@@ -304,9 +304,13 @@ class Config(TypedValues):
         limits: dict[str, int] = {}
         for pair in filter(None, split_list(self.string(name))):
             host, _, number = pair.rpartition(":")
-            if not host.strip() or not number.strip().isdecimal():
+            try:
+                limit = parse_value(INT, number)
+            except BadValueError:
+                limit = None
+            if not host.strip() or not isinstance(limit, int):
                 raise ConfigError(f"{name}={self.string(name)}: {pair} must be host:number")
-            limits[host.strip()] = int(number)
+            limits[host.strip()] = limit
         return limits
 
 

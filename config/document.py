@@ -4,8 +4,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from .dynamic_changes import can_be_changed
 from .former_names import FORMER_NAMES
-from .setting import Scope, Setting, SupportKind
+from .setting import Setting, SupportKind
 from .table import BROKER_SECTIONS, BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 
 SETTINGS_PAGE = "settings.md"
@@ -115,7 +116,7 @@ def _table(settings: tuple[Setting, ...], own_column: tuple[str, Callable[[Setti
 
 
 def _changes(setting: Setting) -> str:
-    return "" if setting.scope is Scope.READ_ONLY else setting.scope.value
+    return setting.scope.value if can_be_changed(setting) else ""
 
 
 def _synonyms(setting: Setting) -> str:

@@ -8,7 +8,7 @@ from .setting import Scope, Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from .values import BadValueError, trim
 
-__all__ = ["changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
+__all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
 
 # These take another process here: sockets are bound once, at the start.
 _FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map"})
@@ -105,6 +105,11 @@ def is_reloadable(name: str) -> bool:
     return _is_dynamic(name) and name not in _FIXED_HERE
 
 
+def can_be_changed(setting: Setting) -> bool:
+    """Whether ``check_dynamic`` takes the setting at all; for brokers and for single listeners alike."""
+    return setting.scope is not Scope.READ_ONLY and setting.name not in _FIXED_HERE
+
+
 def _value_of(config: Config, name: str) -> object:
     if name in BROKER_SETTINGS:
         return config.value(name)
@@ -130,10 +135,13 @@ def _check_value(name: str, text: str) -> None:
     if setting is None:
         return
     try:
-        setting.parse(text)
+        value = setting.parse(text)
     except BadValueError as error:
         shown = "[hidden]" if setting.is_secret else trim(text)
         raise ConfigError(f"{name}={shown}: {error}") from None
+    # Here and not in check_change, so that what stands in the tree is ignored: twice 0 is 0, it could not be undone.
+    if name in _THREAD_COUNTS and isinstance(value, int) and value < 1:
+        raise ConfigError(f"{name}={trim(text)}: must be at least 1 while the broker runs")
 
 
 def _refuse(names: list[str], why: str) -> None:

@@ -11,6 +11,7 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 # Kafka's own pattern, in its meaning: a name in capital letters or not, a host that may be in brackets or left out.
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
+_PORTS, _TOLD_PORTS = (0, 65535), (-(2**31), 2**31 - 1)
 _COMMA = re.compile(r"\s*,\s*")
 
 
@@ -54,39 +55,41 @@ def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map
 
 
 def parse_listeners(
-    text: str, protocols: Mapping[str, str], setting: str = "listeners", *, distinct_ports: bool = True
+    text: str, protocols: Mapping[str, str], setting: str = "listeners", *, opened: bool = True
 ) -> tuple[Listener, ...]:
     """Read a list of listeners.
 
     Args:
         protocols: the security protocol by listener name (``parse_protocol_map``).
         setting: the setting's name for the errors.
-        distinct_ports: two listeners on one port are an error, unless one is IPv4 and the other IPv6, or the port is 0.
+        opened: they are listened on. Ports must then be ports, and two listeners on one port are an error, unless one
+            is IPv4 and the other IPv6, or the port is 0. What clients are told may be any 32-bit number, as in Kafka.
 
     Raises:
         ConfigError: names the setting, its value and what is wrong with it.
     """
     where = f"{setting}={text}"
-    listeners = [_listener(element, protocols, where) for element in filter(None, _COMMA.split(text.strip()))]
+    listeners = [_listener(element, protocols, where, opened) for element in filter(None, _COMMA.split(text.strip()))]
     if not listeners:
         raise ConfigError(f"{where}: must name at least one listener, like PLAINTEXT://:9092")
     names = [listener.name for listener in listeners]
     if len(set(names)) != len(names):
         raise ConfigError(f"{where}: every listener must have a name of its own")
-    if distinct_ports:
+    if opened:
         _check_ports(listeners, where)
     return tuple(listeners)
 
 
-def _listener(element: str, protocols: Mapping[str, str], where: str) -> Listener:
+def _listener(element: str, protocols: Mapping[str, str], where: str, opened: bool) -> Listener:
     match = _LISTENER.fullmatch(element)
     if match is None:
         raise ConfigError(f"{where}: {element} must be NAME://host:port, the host may be left out")
     name = match["name"].upper()
     # Kafka finds out about a port that is none when it opens it.
-    port = int(match["port"]) if len(match["port"]) < 10 else -1
-    if not 0 <= port <= 65535:
-        raise ConfigError(f"{where}: the port of {element} must be from 0 to 65535")
+    least, most = _PORTS if opened else _TOLD_PORTS
+    port = int(match["port"]) if len(match["port"]) <= 11 else least - 1
+    if not least <= port <= most:
+        raise ConfigError(f"{where}: the port of {element} must be from {least} to {most}")
     if name not in protocols:
         raise ConfigError(f"{where}: listener.security.protocol.map has no protocol for {name}")
     return Listener(name, match["host"] or None, port, protocols[name])

@@ -11,6 +11,8 @@ from .typed_values import TypedValues
 from .values import BadValueError, Value, trim
 
 _UNBOUNDED = 9223372036854775807
+# The last two are for KRaft alone (KIP-950).
+_TIERED_STORAGE = ("remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable")
 
 
 class TopicConfig(TypedValues):
@@ -132,5 +134,6 @@ def _check_together(topic: TopicConfig) -> None:
     least, most = topic.int("min.compaction.lag.ms"), topic.int("max.compaction.lag.ms")
     if least > most:
         raise ConfigError(f"min.compaction.lag.ms={least}: must not exceed max.compaction.lag.ms={most}")
-    if topic.boolean("remote.storage.enable"):
-        raise ConfigError("remote.storage.enable=true: tiered storage is not there")
+    for name in _TIERED_STORAGE:
+        if topic.boolean(name):
+            raise ConfigError(f"{name}=true: tiered storage is not there")

@@ -13,7 +13,8 @@ Value = bool | int | float | str | tuple[str, ...]
 
 # Java's String.trim takes off everything up to the space; str.strip() without an argument takes off more.
 _BLANKS = "".join(map(chr, range(33)))
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+# Java takes every decimal digit of Unicode that is one UTF-16 unit.
+_INTEGER = re.compile(r"[+-]?(?:(?![\U00010000-\U0010ffff])\d)+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?|[+-]?Infinity")
 _COMMA = re.compile(r"\s*,\s*")
 
@@ -62,8 +63,10 @@ def parse_value(value_type: ValueType, text: str) -> Value:
     """
     trimmed = trim(text)
     match value_type:
-        case ValueType.STRING | ValueType.PASSWORD | ValueType.CLASS:
+        case ValueType.STRING | ValueType.PASSWORD:
             return trimmed
+        case ValueType.CLASS:
+            return _class(trimmed)
         case ValueType.BOOLEAN:
             return _boolean(trimmed)
         case ValueType.LIST:
@@ -114,6 +117,12 @@ def _boolean(text: str) -> bool:
         case "false":
             return False
     raise BadValueError("must be true or false")
+
+
+def _class(text: str) -> str:
+    if not text:
+        raise BadValueError("must be the name of a class")
+    return text
 
 
 def _integer(text: str, bits: int) -> int:

@@ -10,6 +10,7 @@ from pybroker.broker.altered_config import ALL_BROKERS, AlteredConfig, Operation
 from pybroker.broker.dynamic_config import DynamicConfig
 from pybroker.broker.loggers import LoggerLevels
 from pybroker.config.config import Config
+from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
@@ -84,6 +85,15 @@ async def test_lists_get_longer_and_shorter(
         await house.store("topics", "t", cleanup_policy=stored)
     await house.alter(TOPIC, "t", Operation("cleanup.policy", operation, value))
     assert await house.of_topic() == {"cleanup.policy": expected}
+
+
+async def test_a_number_of_threads_that_is_stored_and_cannot_be_served_can_be_taken_away(house: House) -> None:
+    await house.store("brokers", ALL_BROKERS, num_replica_fetchers="0")
+    stored = await house.tree.config("brokers", ALL_BROKERS)
+    house.dynamic.load(DynamicLayers(stored))
+    assert house.dynamic.config.int("num.replica.fetchers") == 1
+    await house.alter(BROKER, "", Operation("num.replica.fetchers", DELETE, None))
+    assert await house.tree.config("brokers", ALL_BROKERS) == {}
 
 
 async def test_wishes_at_the_same_time_are_all_fulfilled(house: House) -> None:

@@ -103,6 +103,7 @@ def test_a_getter_of_another_type_or_an_unknown_name_is_an_error_of_the_program(
         ("log.dirs=/b,/c", "metadata_store_path", Path("/b/__pybroker_metadata.db")),
         ("inter.broker.listener.name=plaintext", "inter_broker_listener_name", "PLAINTEXT"),
         ("max.connections.per.ip.overrides=h:5, ::1:6", "max_connections_per_ip_overrides", {"h": 5, "::1": 6}),
+        ("max.connections.per.ip.overrides=h:-1,i:+7", "max_connections_per_ip_overrides", {"h": -1, "i": 7}),
     ],
 )
 def test_what_several_settings_decide_together(text: str, name: str, value: object) -> None:

@@ -1,7 +1,9 @@
 """The pages under docs/ that come from the table."""
 
+import re
 from pathlib import Path
 
+from pybroker.config.config_error import ConfigError
 from pybroker.config.document import (
     DEVIATIONS_PAGE,
     SETTINGS_PAGE,
@@ -10,6 +12,7 @@ from pybroker.config.document import (
     with_defaults,
     write_pages,
 )
+from pybroker.config.dynamic_changes import check_dynamic
 from pybroker.config.table import BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -34,6 +37,18 @@ def test_every_setting_stands_on_the_settings_page() -> None:
     page = settings_page()
     for name in [*BROKER_SETTINGS, *TOPIC_SETTINGS]:
         assert f"| `{name}` |" in page
+
+
+def test_only_what_can_be_changed_while_brokers_run_is_said_to_change() -> None:
+    of_brokers = settings_page().partition("## Topics")[0]
+    said = dict(re.findall(r"^\| `(\S+)` \| .*? \| ([a-z-]*) ?\| [a-z]+ \| ", of_brokers, re.MULTILINE))
+    for name, setting in BROKER_SETTINGS.items():
+        try:
+            check_dynamic({name: "1"}, per_broker=True)
+            is_taken = True
+        except ConfigError as error:
+            is_taken = "cannot be changed while" not in str(error)
+        assert said[name] == (setting.scope.value if is_taken else ""), name
 
 
 def test_writing_the_pages_keeps_the_words_around_the_table(tmp_path: Path) -> None:

@@ -150,6 +150,14 @@ def test_some_settings_are_a_single_brokers_only(name: str) -> None:
         ("log.retention.ms", "long", "whole number"),
         ("listener.name.plaintext.max.connections", "many", "whole number"),
         ("leader.replication.throttled.rate", "-1", "at least 0"),
+        ("principal.builder.class", " ", "name of a class"),
+        ("background.threads", "0", "at least 1"),
+        ("log.cleaner.threads", "0", "at least 1"),
+        ("num.io.threads", "0", "at least 1"),
+        ("num.network.threads", "0", "at least 1"),
+        ("num.recovery.threads.per.data.dir", "0", "at least 1"),
+        ("num.replica.fetchers", "0", "at least 1"),
+        ("num.replica.fetchers", "-3", "at least 1"),
     ],
 )
 def test_bad_settings_are_refused_and_stored_ones_left_out(name: str, value: str, why: str) -> None:
@@ -212,9 +220,11 @@ def test_a_topics_stored_settings_that_are_unknown_or_wrong_are_left_out() -> No
     assert [problem.partition(":")[0] for problem in problems] == ["segment.bytes=tiny", "of.kafka.5"]
 
 
-def test_tiered_storage_is_refused_for_topics() -> None:
-    with pytest.raises(ConfigError, match=r"remote\.storage\.enable"):
-        TopicConfig.defaults(FILE, {"remote.storage.enable": "true"})
+@pytest.mark.parametrize("name", ["remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"])
+def test_tiered_storage_is_refused_for_topics(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name}=true"):
+        TopicConfig.defaults(FILE, {name: "true"})
+    assert not TopicConfig.defaults(FILE, {name: "false"}).boolean(name)
 
 
 # -- the file, again

@@ -66,8 +66,20 @@ def test_a_port_may_be_shared_by_both_ip_versions_and_port_0_by_all(text: str) -
 
 
 def test_advertised_addresses_may_share_a_port() -> None:
-    listeners = parse_listeners("PLAINTEXT://a:1,EXTERNAL://b:1", PROTOCOLS, distinct_ports=False)
+    listeners = parse_listeners("PLAINTEXT://a:1,EXTERNAL://b:1", PROTOCOLS, opened=False)
     assert [listener.host for listener in listeners] == ["a", "b"]
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 2**31 - 1, -(2**31)])
+def test_an_advertised_port_may_be_any_32_bit_number(port: int) -> None:
+    (listener,) = parse_listeners(f"PLAINTEXT://h:{port}", PROTOCOLS, opened=False)
+    assert listener.port == port
+
+
+@pytest.mark.parametrize("port", ["2147483648", "-2147483649", "9" * 5000])
+def test_an_advertised_port_of_more_than_32_bits_is_refused(port: str) -> None:
+    with pytest.raises(ConfigError, match="port of"):
+        parse_listeners(f"PLAINTEXT://h:{port}", PROTOCOLS, opened=False)
 
 
 def test_protocols_are_read_by_name_in_capital_letters() -> None:

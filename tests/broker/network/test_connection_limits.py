@@ -28,10 +28,11 @@ def test_an_address_over_its_limit_is_refused_others_are_not() -> None:
 
 
 def test_an_override_stands_above_the_limit_of_an_address() -> None:
-    made = limits(max_connections_per_ip=1, max_connections_per_ip_overrides={HOST: 3, "::1": 0})
+    made = limits(max_connections_per_ip=1, max_connections_per_ip_overrides={HOST: 3, "::1": 0, "::2": -1})
     fill(made, "A", HOST, 3)
     assert made.decide("A", HOST, 0) is Admission.REFUSE
     assert made.decide("A", "0:0:0:0:0:0:0:1", 0) is Admission.REFUSE
+    assert made.decide("A", "::2", 0) is Admission.REFUSE
     fill(made, "A", OTHER, 1)
     assert made.decide("A", OTHER, 0) is Admission.REFUSE
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from interop.side_by_side.differences import ABSENT, Difference
 from interop.side_by_side.plain_form import Json
 from interop.side_by_side.requests import LONG_AGO
+from pybroker.config.table import OWN_NAMES
 
 __all__ = ["ALLOWED", "ANY", "BY_HEADER", "Allowed", "is_allowed_everywhere"]
 
@@ -248,8 +249,14 @@ ALLOWED: dict[str, list[Allowed]] = {
             "-1",
             "268435456",
         ),
-        Allowed("1 *.configs.metadata.store.path", OWN_SETTING, ABSENT, ANY),
-        Allowed("1 *.configs.pybroker.record.validation", OWN_SETTING, ABSENT, ANY),
+        Allowed("1 *.configs.socket.listen.backlog.size.value", "the loop that serves also accepts", "50", "1024"),
+        Allowed(
+            "1 *.configs.socket.listen.backlog.size.synonyms.0.value",
+            "the loop that serves also accepts",
+            "50",
+            "1024",
+        ),
+        *(Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY) for name in sorted(OWN_NAMES)),
     ],
     "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],
     "alter_configs_of_the_broker": [
@@ -259,6 +266,10 @@ ALLOWED: dict[str, list[Allowed]] = {
     "change_lists": clearer("* ([[]([23], 'no.such.setting', '1')[]] *): responses.0.e", "INVALID_CONFIG"),
     "change_loggers": clearer("* ([[](9, 'root', 'INFO')[]] of '0'): responses.0.e", "INVALID_REQUEST"),
     "change_configs_wrongly": clearer("* ([[]([4-]*): responses.0.e", "INVALID_REQUEST"),
+    "quotas_that_cannot_be_set": [
+        Allowed("* nan): entries.0.errorCode", NO_QUOTAS, "NONE", "INVALID_REQUEST"),
+        Allowed("* nan): entries.0.errorMessage", NO_QUOTAS, None, TEXT),
+    ],
     "quotas_that_are_not_built": [
         Allowed("* entries.0.errorCode", NO_QUOTAS, "NONE", "UNSUPPORTED_VERSION"),
         Allowed("* entries.0.errorMessage", NO_QUOTAS, None, TEXT),

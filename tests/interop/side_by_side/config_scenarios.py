@@ -35,6 +35,13 @@ def set_now(talk: Conversation, name: str, kind: int = TOPIC) -> None:
     talk.ask(describe(name, CHANGED, kind), 4, see=by_name)
 
 
+THREADS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+)
 CHANGED = ("retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "no.such.setting")
 
 
@@ -61,6 +68,8 @@ BAD_SETTINGS: list[dict[str, str | None]] = [
     {"retention.ms": "1", "no.such.setting": "1"},
     {"log.retention.ms": "5"},
     {"remote.storage.enable": "true"},
+    {"remote.log.copy.disable": "true"},
+    {"remote.log.delete.on.disable": "true"},
     {"message.format.version": "0.9"},
 ]
 
@@ -104,6 +113,15 @@ def change_configs_in_every_version(talk: Conversation) -> None:
     talk.ask(change(topic, (SET, "retention.ms", "99"), validate_only=True), 1)
     talk.ask(change(topic), 1, note="nothing")
     set_now(talk, topic)
+
+
+def change_configs_to_numbers_in_other_digits(talk: Conversation) -> None:
+    """Java reads every decimal digit of Unicode that is one UTF-16 unit."""
+    topic = a_topic(talk, retention_ms="5")
+    for number in ("\u0661\u0662", "+\uff11\u0967", "-\u0661", "\u00b2", "\U0001d7d9", "1\u0661_0", "\u0661."):
+        talk.ask(change(topic, (SET, "retention.ms", number)), 1, note=ascii(number))
+        set_now(talk, topic)
+    talk.ask(change(topic, (SET, "min.cleanable.dirty.ratio", "\u0661")), 1, note="a double")
 
 
 def change_configs_wrongly(talk: Conversation) -> None:
@@ -159,6 +177,12 @@ def change_configs_of_the_broker(talk: Conversation) -> None:
         ("num.io.threads", "100000"),
         ("log.cleaner.threads", "x"),
         ("log.dirs", "/tmp"),
+        *((name, number) for name in THREADS for number in ("0", "2", "3", "5", "7", "-1")),
+        ("principal.builder.class", ""),
+        ("listener.name.plaintext.principal.builder.class", " "),
+        *(("max.connections.per.ip.overrides", f"127.0.0.1:{limit}") for limit in ("-1", "+1", "\u0661", "", "x")),
+        *(("advertised.listeners", f"PLAINTEXT://127.0.0.1:{port}") for port in (-1, 65536, 2**31 - 1, 2**31, "x")),
+        ("log.cleaner.backoff.ms", "\u0661\u0662"),
         ("no.such.setting", "1"),
         ("offsets.topic.num.partitions", "7"),
         ("log.retention.ms", "soon"),
@@ -332,6 +356,7 @@ SCENARIOS = [
     alter_configs_wrongly,
     alter_a_setting_named_twice,
     change_configs_in_every_version,
+    change_configs_to_numbers_in_other_digits,
     change_configs_wrongly,
     change_configs_named_twice,
     change_configs_of_the_broker,

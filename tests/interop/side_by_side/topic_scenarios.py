@@ -262,6 +262,8 @@ def create_topics_with_bad_settings(talk: Conversation) -> None:
         {"follower.replication.throttled.replicas": "1"},
         {"follower.replication.throttled.replicas": "0:0,1:1"},
         {"remote.storage.enable": "true"},
+        {"remote.log.copy.disable": "true"},
+        {"remote.log.delete.on.disable": "true"},
         {"local.retention.ms": "5000", "retention.ms": "1000"},
         {"max.compaction.lag.ms": "1", "min.compaction.lag.ms": "2"},
         {"retention.ms": "1", "no.such.setting": "1"},
