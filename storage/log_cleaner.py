@@ -170,12 +170,16 @@ class LogCleaner:
         """In the background: timestamps may have to be read from files."""
         now_ms = self._clock()
         candidates: list[Candidate] = []
-        for log, high_watermark in found:
-            try:
-                candidates.append(self._assess(log, high_watermark, now_ms))
-            except (OSError, KafkaError) as error:  # it may just be deleted, or its directory be lost
-                logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
-        self._pool.post(self._chosen, filthiest(candidates))
+        chosen: Candidate | None = None
+        try:
+            for log, high_watermark in found:
+                try:
+                    candidates.append(self._assess(log, high_watermark, now_ms))
+                except (OSError, IndexError, KafkaError) as error:  # it is just deleted, or its directory is lost
+                    logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
+            chosen = filthiest(candidates)
+        finally:
+            self._pool.post(self._chosen, chosen)
 
     def _assess(self, log: Log, high_watermark: int, now_ms: int) -> Candidate:
         view, config, tp = log.view, log.config, log.topic_partition

@@ -49,13 +49,17 @@ def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
         log = open_log(root, CONFIG)
         for number in range(60):
             fields = {"producer_id": 5, "producer_epoch": 0, "base_sequence": number} if number < 40 else {}
-            log.append_as_leader(batch_of(f"v{number}", key=KEYS[number * number % 4], **fields), 0, NOW_MS)
+            key = b"once %d" % number if number % 12 == 5 else KEYS[number % 4]
+            log.append_as_leader(batch_of(f"v{number}", key=key, **fields), 0, NOW_MS)
         log.flush(NOW_MS)
         original, synced = records_of(log), len(history)
         # So small a map that the passes end inside segments, and a last one that compacts all there is again.
         checkpoint = compact_log(log, settings=CompactionSettings(ENTRY_BYTES, 1.0))
         checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(2 * ENTRY_BYTES, 1.0))
         compact_log(log, checkpoint)
+        segments = len(log.segments)
+        compact_log(log)  # now they are so small that several go into one
+        assert len(log.segments) < segments - 2
         compacted = records_of(log)
         log.close_files()
     assert len(compacted) < 25
