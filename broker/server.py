@@ -41,6 +41,7 @@ from ..storage.log_moves import threads_of
 from ..storage.log_store import LogStore
 from ..storage.meta_properties import MetaPropertiesError
 from ..storage.store_schedule import StoreSchedule
+from ..storage.topic_partition import TopicPartition
 from .advertised_address import AdvertisedAddresses
 from .apis.dispatch import Dispatcher
 from .apis.table import handlers
@@ -259,7 +260,7 @@ class BrokerServer:
             offload=self._offload,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
-        self._logs.directories.on_failure = self._changes.directory_failed
+        self._logs.directories.on_failure = self._directory_failed
         self._logs.directories.on_last_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
         self._settings.follow(
@@ -371,6 +372,16 @@ class BrokerServer:
 
     def _start_movers(self) -> ClosablePool:
         return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
+
+    def _directory_failed(self, path: str, partitions: Sequence[TopicPartition]) -> None:
+        """Its partitions are offline here; the controller is told, so that it looks for other leaders."""
+        self._changes.directory_failed(path, partitions)
+        if not self._logs.directories.online():
+            return  # this broker ends
+        if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
+            logger.error("the metadata of the cluster lie in %s: it is not asked to take note of the failure", path)
+            return
+        self._spawn(self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id))
 
     def _high_watermark_of(self, log: Log) -> int:
         hosted = self._partitions.get(log.topic_partition)

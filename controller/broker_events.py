@@ -53,6 +53,21 @@ class BrokerEvents:
         for info, broker_epoch in brokers.values():
             self._add_broker(info, broker_epoch)
         await self._watch_brokers(brokers)
+        await self._tree.take_log_dir_events(self._on_log_dir_event)  # all brokers are about to be asked anyway
+
+    def _on_log_dir_event(self, _event: WatchEvent) -> None:
+        self._post("log directory failed", self._log_dirs_failed)
+
+    async def _log_dirs_failed(self) -> None:
+        """Give the brokers' replicas their roles once more: the answers say which of them are lost."""
+        broker_ids = await self._tree.take_log_dir_events(self._on_log_dir_event)
+        live = [broker_id for broker_id in broker_ids if broker_id in self._context.live_or_shutting_down_ids]
+        self._replicas.move_online(
+            replica
+            for replica in self._context.replicas_on(live)
+            if self._context.is_replica_online(replica.broker_id, replica.partition, include_shutting_down=True)
+            and not self._context.is_queued_for_deletion(replica.topic)
+        )
 
     def _on_brokers_changed(self, _event: WatchEvent) -> None:
         self._post("brokers changed", self._brokers_changed)

@@ -363,6 +363,23 @@ class ClusterTree:
                 continue
             return entity.settings
 
+    async def tell_of_failed_log_dir(self, broker_id: int) -> None:
+        """Have the controller ask the broker which of its replicas are lost."""
+        await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
+
+    async def take_log_dir_events(self, watch: Watch) -> list[int]:
+        """The brokers of which a log directory failed, each told once. The controller's alone."""
+        brokers: dict[int, None] = {}
+        for name in await self.store.children(znodes.LOG_DIR_EVENT_PATH, watch):
+            path = f"{znodes.LOG_DIR_EVENT_PATH}/{name}"
+            data, _ = await self.store.get(path)
+            try:
+                brokers[znodes.decode_log_dir_event(path, data)] = None
+            except ZnodeDecodeError as error:
+                logger.error("a notification is ignored: %s", error)
+            await self.store.delete(path)
+        return list(brokers)
+
     async def config_changes(self, watch: Watch | None = None) -> list[str]:
         """The names of the notifications that are there, oldest first."""
         return await self.store.children(znodes.CONFIG_CHANGES_PATH, watch)

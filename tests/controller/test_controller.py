@@ -344,6 +344,20 @@ async def test_replica_in_a_failed_directory_is_offline(plane: ControlPlane) -> 
     assert context.replica_state(PartitionReplica(partition, 2)) is ReplicaState.OFFLINE
 
 
+async def test_a_broker_that_loses_a_directory_is_asked_which_replicas_went_with_it(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3), 1: (2, 3)})
+    await plane.settled()
+    plane.brokers[2].errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.tree.tell_of_failed_log_dir(2)
+    await plane.settled()
+    lost, kept = await plane.state("t", 0), await plane.state("t", 1)
+    assert (lost.leader, lost.isr, kept.leader, set(kept.isr)) == (3, (3,), 2, {2, 3})
+    known = plane.brokers[1].metadata.partition("t", 0)
+    assert known is not None
+    assert known.offline_replicas == [2]
+    assert await plane.store.children("/log_dir_event_notification") == []
+
+
 async def test_controlled_shutdown_moves_leaderships_first(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,)})
     await plane.settled()
