@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..config.config import HIDDEN, base_setting
 from ..config.config_error import ConfigError
 from ..config.dynamic_changes import usable
+from ..config.notices import topic_notices
 from ..config.setting import Setting
 from ..config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from ..config.topic_config import TopicConfig
@@ -116,7 +117,7 @@ class AlteredConfig:
         match resource_type:
             case ResourceType.TOPIC:
                 self._require_topic(name)
-                await self._write("topics", name, lambda stored: self._checked_topic(change(stored)), validate_only)
+                await self._change_topic(name, change, validate_only)
             case ResourceType.BROKER:
                 per_broker = bool(name)
                 entity = str(self._require_this_broker(name)) if per_broker else ALL_BROKERS
@@ -130,6 +131,19 @@ class AlteredConfig:
                 raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
             case _:
                 raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
+
+    async def _change_topic(self, topic: str, change: Change, validate_only: bool) -> None:
+        notices: list[str] = []
+
+        def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
+            settings = self._checked_topic(change(stored))
+            notices[:] = topic_notices(topic, stored, settings)  # again when somebody else wrote meanwhile
+            return settings
+
+        await self._write("topics", topic, checked, validate_only)
+        if not validate_only:
+            for line in notices:
+                logger.warning("%s", line)
 
     async def _write(self, entity_type: str, name: str, checked: Change, validate_only: bool) -> None:
         if validate_only:

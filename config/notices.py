@@ -1,10 +1,12 @@
-"""Lines for the log at the start: settings that were given and do not do what they say."""
+"""Lines for the log, at the start and with each change: settings that were given and do not do what they say."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .former_names import FORMER_NAMES
 from .setting import Setting, SupportKind
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
+from .values import trim
 
 if TYPE_CHECKING:
     from .config import Config
@@ -39,6 +41,22 @@ def notices_of(config: "Config", name: str) -> list[str]:
     """What to tell of one setting that was given: nothing, or one line."""
     setting = setting_taken(config, name)
     return _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
+
+
+def topic_notices(topic: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """What to tell when a topic's own settings change from ``old`` to ``new``: one line each that nothing comes of."""
+    lines: list[str] = []
+    for name, text in new.items():
+        setting = TOPIC_SETTINGS.get(name)
+        if setting is None or old.get(name) == text or setting.parse(text) == setting.default_value(False):
+            continue
+        where, note = f"topic {topic}: {name}={trim(text)}", setting.support.note
+        match setting.support.kind:
+            case SupportKind.NOT_YET:
+                lines.append(f"{where} is not acted on yet: it needs {note}")
+            case SupportKind.NO_MEANING:
+                lines.append(f"{where} has no meaning here: {note}")
+    return lines
 
 
 def setting_taken(config: "Config", name: str) -> Setting | None:

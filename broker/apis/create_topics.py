@@ -4,12 +4,14 @@ v1 may only ask whether it could be done · v4 defaults for counts (KIP-464) · 
 settings in the answer (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
 """
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 from uuid import UUID
 
 from ...config.config_entries import ConfigEntry
+from ...config.notices import topic_notices
 from ...config.topic_config import TopicConfig
 from ...controller.topic_admin import CreatedTopic, NewTopic
 from ...controller.topic_names import CLUSTER_METADATA_TOPIC
@@ -27,6 +29,8 @@ from ..topic_waiters import TopicWaiters
 from .context import RequestContext
 
 __all__ = ["CreateTopics", "TopicCreator"]
+
+logger = logging.getLogger(__name__)
 
 _NULL_UUID = UUID(int=0)
 _NO_LEADER = -1
@@ -92,6 +96,9 @@ class CreateTopics:
             created = await self._topics.create(_new_topic(topic), validate_only=validate_only)
         except KafkaError as error:
             return _failure(topic.name, error.code, str(error))
+        if not validate_only:
+            for line in topic_notices(topic.name, {}, created.config.overrides):
+                logger.warning("%s", line)
         return CreatableTopicResult(
             name=topic.name,
             topic_id=created.topic_id or _NULL_UUID,

@@ -13,6 +13,7 @@ from pybroker.config.document import (
     write_pages,
 )
 from pybroker.config.dynamic_changes import check_dynamic
+from pybroker.config.setting import SupportKind
 from pybroker.config.table import BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -31,6 +32,15 @@ def test_the_deviations_page_lists_every_default_that_differs() -> None:
             assert f"| `{setting.name}` |" in defaults_table()
     for name in OWN_NAMES:
         assert f"`{name}`" in page
+
+
+def test_the_deviations_page_lists_the_settings_of_topics_that_nothing_comes_of() -> None:
+    page = (DOCS / DEVIATIONS_PAGE).read_text(encoding="utf-8")
+    _, _, rest = page.partition("- **Settings of topics that nothing comes of**")
+    listed = set(re.findall("`([a-z.]+)`", rest.partition("\n- **")[0]))
+    idle = (SupportKind.NOT_YET, SupportKind.NO_MEANING)
+    expected = {name for name, setting in TOPIC_SETTINGS.items() if setting.support.kind in idle}
+    assert listed == expected - {"remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"}
 
 
 def test_every_setting_stands_on_the_settings_page() -> None:

@@ -72,6 +72,17 @@ async def test_answered_topic_has_leaders(apis: TopicApis, version: int) -> None
         assert (result.num_partitions, result.replication_factor) == (3, 1)
 
 
+async def test_settings_that_nothing_comes_of_are_said_when_the_topic_is_made(
+    apis: TopicApis, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = topic("t", retention_ms="5", leader_replication_throttled_replicas="*")
+    await create(apis, asked, validate_only=True)
+    assert "not acted on" not in caplog.text
+    await create(apis, asked)
+    line = "topic t: leader.replication.throttled.replicas=* is not acted on yet: it needs replication throttles"
+    assert caplog.messages.count(line) == 1
+
+
 async def test_answer_has_the_settings_and_where_they_come_from(apis: TopicApis) -> None:
     response = await create(apis, topic("t", retention_ms="5"))
     configs = {entry.name: (entry.value, entry.config_source) for entry in response.topics[0].configs or []}
