@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from support.topics import create_topic
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
@@ -55,6 +56,7 @@ async def test_members_of_a_group_share_partitions_and_resume(servers: str, topi
 
 
 async def test_offsets_by_time_and_at_both_ends(servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1, {"retention.ms": "-1"})  # the timestamps are of long ago
     producer = AIOKafkaProducer(bootstrap_servers=servers)
     await producer.start()
     for n in range(10):

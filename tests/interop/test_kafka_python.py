@@ -13,9 +13,13 @@ from pybroker import Broker
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
 
-def create(servers: str, topic: str, partitions: int) -> None:
+# Its records may bear timestamps of long ago: by default a check of retention might cut them off at any time.
+FOR_EVER = {"retention.ms": "-1"}
+
+
+def create(servers: str, topic: str, partitions: int, configs: dict[str, str] | None = None) -> None:
     admin = KafkaAdminClient(bootstrap_servers=servers)
-    admin.create_topics([NewTopic(topic, partitions, 1)])
+    admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=configs)])
     admin.close()
 
 
@@ -43,6 +47,7 @@ def test_what_is_produced_is_consumed_with_every_codec(servers: str, topic: str,
 
 
 def test_headers_null_keys_and_null_values_arrive_as_they_were_sent(servers: str, topic: str) -> None:
+    create(servers, topic, 1, FOR_EVER)
     headers = [("trace", b"\x00\xff"), ("trace", b""), ("empty", b"x" * 1000)]
     producer = KafkaProducer(bootstrap_servers=servers)
     producer.send(topic, None, b"tombstone", headers)
@@ -92,6 +97,7 @@ def test_every_kind_of_acknowledgement_stores_the_records(servers: str, topic: s
 
 
 def test_seek_by_time_finds_the_first_record_at_or_after_it(servers: str, topic: str) -> None:
+    create(servers, topic, 1, FOR_EVER)
     base = 1_700_000_000_000
     producer = KafkaProducer(bootstrap_servers=servers)
     for n in range(50):

@@ -155,7 +155,7 @@ def read_zookeeper(connect: str) -> Tree:
 
 def create_topics(servers: str) -> None:
     settings = {
-        "plain": {"retention.ms": "123456789000"},
+        "plain": {"retention.ms": "1234567890000"},
         "compacted": {"cleanup.policy": "compact"},
         "append-time": {"message.timestamp.type": "LogAppendTime"},
     }
