@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAKING_LOCKS = 64
+_MOST_PREFERRED = 10_000
 
 
 class LogStore:
@@ -362,8 +363,12 @@ class LogStore:
         raise KafkaStorageError(f"{tp}: no log directory is online")
 
     def prefer_directory(self, tp: TopicPartition, path: str) -> None:
-        """Have the log of `tp` made in the log directory `path`, when it is made."""
+        """Have the log of `tp` made in the log directory `path`, when it is made. Wishes are kept for so many only:
+        anyone may name partitions that there will never be."""
+        self._preferred.pop(tp, None)
         self._preferred[tp] = path
+        while len(self._preferred) > _MOST_PREFERRED:
+            self._preferred.pop(next(iter(self._preferred)), None)
 
     def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:
         """The one that is preferred for `tp`, or the online one with the fewest partitions, those counted that are

@@ -507,6 +507,15 @@ def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: D
     disks.kill()
 
 
+def test_wishes_for_partitions_that_never_come_are_forgotten(disks: Disks) -> None:
+    disks.store.prefer_directory(TP, disks.paths[2])
+    for number in range(10_000):
+        disks.store.prefer_directory(TopicPartition("never", number), disks.paths[2])
+    disks.make(1)
+    assert disks.directories() == ALL_AT_A
+    disks.kill()
+
+
 def test_as_many_move_at_once_as_are_allowed(tmp_path: Path) -> None:
     disks = Disks(tmp_path, num_replica_alter_log_dirs_threads="2")
     partitions = [TopicPartition("topic", number) for number in range(5)]

@@ -24,6 +24,7 @@ from pybroker.storage.worker_pool import InlinePool, WorkerPool
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
 from support.storage_pools import HeldPool
+from support.virtual_timers import VirtualTimers
 
 TP = TopicPartition("topic", 0)
 
@@ -324,7 +325,37 @@ class TestDeletion:
         assert parse_directory_name(name) is not None
 
 
+class LoopOfTimers(VirtualTimers):
+    def call_later(self, delay: float, callback: Any, *args: Any) -> Any:
+        return self.call_at(self.time() + delay, callback, *args)
+
+
 class TestCheckpoints:
+    def test_each_is_written_as_often_as_its_setting_says(self, tmp_path: Path) -> None:
+        """Nothing but the clock has them written; the first time comes after log.initial.task.delay.ms."""
+        settings: dict[str, Any] = {
+            "log_initial_task_delay_ms": 1000,
+            "log_flush_offset_checkpoint_interval_ms": 5000,
+            "log_flush_start_offset_checkpoint_interval_ms": 20_000,
+            "log_cleaner_enable": "false",
+        }
+        store = open_store(tmp_path, **settings)
+        written: list[str] = []
+        store.checkpoints.write_recovery_points = lambda: written.append("recovery")  # type: ignore[method-assign]
+        store.checkpoints.write_log_starts = lambda: written.append("start")  # type: ignore[method-assign]
+        loop: Any = LoopOfTimers()
+        schedule = StoreSchedule(store, loop, InlinePool(), lambda log: log.log_end_offset, lambda: None)  # type: ignore[arg-type,return-value]
+        schedule.start()
+        counts = []
+        for milliseconds in (999, 1, 20_000):
+            loop.advance(milliseconds)
+            counts.append((written.count("recovery"), written.count("start")))
+        assert counts == [(0, 0), (1, 1), (5, 2)]
+        schedule.stop()
+        loop.advance(100_000)
+        assert len(written) == 7
+        store.release()
+
     def test_high_watermarks_go_to_the_directory_of_their_log(self, tmp_path: Path) -> None:
         store = open_store(tmp_path / "a", tmp_path / "b")
         tps = [TopicPartition("t", partition) for partition in range(3)]
