@@ -10,6 +10,7 @@ Everything here runs on the loop, but for the steps that are submitted.
 
 from __future__ import annotations
 
+import errno as errno_codes
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from .files import is_passing
 from .log import Log
 from .log_directories import LogDirectories
 from .log_table import LogTable
+from .no_space import NoSpaceError
 from .strand import Strand
 from .topic_partition import TopicPartition
 from .worker_pool import Pool
@@ -259,7 +261,7 @@ class LogCleaner:
         if not self._is_current(run):
             return
         if isinstance(plan, Exception):
-            self._failed(run, f"{plan}", 0)
+            self._step_failed(run, plan)
             return
         run.plan = plan
         job = plan.job
@@ -298,7 +300,11 @@ class LogCleaner:
         if result is False:
             self.abort(run.tp)
         else:
-            self._failed(run, f"{result}", 0)
+            self._step_failed(run, result)
+
+    def _step_failed(self, run: _Run, error: Exception) -> None:
+        """A step on the strand raised."""
+        self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else 0)
 
     def _done(self, run: _Run, done: CompactionDone) -> None:
         if not self._is_current(run):

@@ -29,6 +29,7 @@ from pybroker.storage.segment_cleaner import compact
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool
 from support.compaction import assessed, records_of
+from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of
 
 TP = TopicPartition("topic", 0)
@@ -131,13 +132,14 @@ def open_bench(
     path: Path,
     make_worker: Callable[[], InlineWorker] = InlineWorker,
     overrides: Mapping[str, str] | None = None,
+    files: Files | None = None,
     **settings: str,
 ) -> Bench:
     text = f"log.dirs={path}\nlog.segment.bytes=1000\nlog.cleanup.policy=compact\nfile.delete.delay.ms=0\n"
     text += "".join(f"{name.replace('_', '.')}={value}\n" for name, value in settings.items())
     chosen = dict(overrides or {})
     store = LogStore.open(
-        Config.load(text), Files(), InlinePool(), lambda: NOW_MS, topic_overrides=lambda topic: chosen
+        Config.load(text), files or Files(), InlinePool(), lambda: NOW_MS, topic_overrides=lambda topic: chosen
     )
     return Bench(store, make_worker)
 
@@ -305,6 +307,21 @@ def test_want_of_space_passes_and_a_failing_disk_does_not(tmp_path: Path) -> Non
     log = fill(failing.store)
     failing.look()
     assert log.is_offline
+
+
+def test_a_swap_for_which_there_is_no_space_is_tried_again(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    bench = open_bench(tmp_path, files=files)
+    log = fill(bench.store)
+    files.fault, files.operations, files.suffixes = errno.ENOSPC, ("rename",), (".index.cleaned",)
+    bench.look()
+    assert len(records_of(log)) == 60
+    assert leftovers(log) == []
+    assert bench.cleaner.uncleanable_partitions_count == 0
+    files.fault = None
+    bench.look()
+    assert len(records_of(log)) < 30
+    assert not log.is_offline
 
 
 def test_retention_waits_for_a_compaction(tmp_path: Path) -> None:
