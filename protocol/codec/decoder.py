@@ -1,4 +1,4 @@
-"""Decoders, compiled from the declarations on first use, one per (message type, version).
+"""Decoders, compiled from the declarations on first use, two per (message type, version): a plain and a counting one.
 
 The generated function is straight-line code for exactly one version. For ProduceRequest 9 it begins like this:
 
@@ -22,7 +22,8 @@ The generated function is straight-line code for exactly one version. For Produc
   DecodeError; slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when
   that many elements of the smallest size cannot follow. Hence memory stays within a constant factor of the input.
 - That factor is large, and so is the time that handlers take: ``budget`` counts the elements of all arrays down,
-  however they are nested.
+  however they are nested. But each takes a byte at least, so no message has more of them than bytes: one that has no
+  more bytes than it may have elements, as nearly all, needs no counting.
 """
 
 import struct
@@ -44,7 +45,9 @@ Decoder = Callable[[memoryview, int, int, int], tuple[Message, int]]
 
 _MALFORMED = (DecodeError, struct.error, IndexError, UnicodeDecodeError)
 
-_decoders: dict[type[Message], dict[int, Decoder]] = {}
+_Decoders = dict[type[Message], dict[int, Decoder]]
+_plain: _Decoders = {}
+_counting: _Decoders = {}
 
 
 def decode(
@@ -72,10 +75,11 @@ def decode_prefix(
 
     DecodeError also when its arrays have more than ``max_elements`` elements together.
     """
+    counts = len(buffer) - offset > max_elements
     try:
-        read = _decoders[message_type][version]
+        read = (_counting if counts else _plain)[message_type][version]
     except KeyError:
-        read = decoder(message_type, version)
+        read = decoder(message_type, version, counts=counts)
     view = buffer if type(buffer) is memoryview else memoryview(buffer)
     try:
         return cast("tuple[MessageT, int]", read(view, offset, len(view), max_elements))
@@ -83,13 +87,16 @@ def decode_prefix(
         raise DecodeError(f"{message_type.__name__} v{version}: {_reason(error)}") from error
 
 
-def decoder(message_type: type[Message], version: int) -> Decoder:
-    """The compiled decoder of one version; DecodeError if the version does not exist."""
+def decoder(message_type: type[Message], version: int, *, counts: bool) -> Decoder:
+    """The compiled decoder of one version; DecodeError if the version does not exist.
+
+    ``counts``: it looks at the most elements; one that does not is for buffers of no more bytes than that.
+    """
     if version not in message_type.MESSAGE.versions:
         raise DecodeError(f"{message_type.__name__} has no version {version}")
-    by_version = _decoders.setdefault(message_type, {})
+    by_version = (_counting if counts else _plain).setdefault(message_type, {})
     if version not in by_version:
-        by_version[version] = _Compiler(message_type, version).compile()
+        by_version[version] = _Compiler(message_type, version, counts=counts).compile()
     return by_version[version]
 
 
@@ -191,8 +198,9 @@ class _Run:
 class _Compiler:
     """Writes the decoder of one version of one message."""
 
-    def __init__(self, message_type: type[Message], version: int) -> None:
+    def __init__(self, message_type: type[Message], version: int, *, counts: bool) -> None:
         self._message_type = message_type
+        self._counts = counts
         self._version = version
         self._flexible = version in message_type.MESSAGE.flexible
         self._writer = SourceWriter()
@@ -220,7 +228,8 @@ class _Compiler:
             message = self._struct(self._message_type, "")
             self._run.flush()
             self._writer.line(f"return {message}, position")
-        return cast("Decoder", self._writer.compile("decode", f"<decoder of {name} v{self._version}>"))
+        kind = "counting decoder" if self._counts else "decoder"
+        return cast("Decoder", self._writer.compile("decode", f"<{kind} of {name} v{self._version}>"))
 
     def _struct(self, struct_type: type[Any], path: str) -> str:
         """Read a struct into a fresh variable, whose name is returned; reads may still be pending in the run."""
@@ -248,9 +257,19 @@ class _Compiler:
         elif default is None or isinstance(default, (bool, int, str, bytes)):
             self._writer.line(f"{target} = {default!r}")
         elif isinstance(field.type, Nested):
-            self._writer.line(f"{target} = {self._writer.constant(field.type.name, field.type.struct)}()")
+            self._default_struct(field.type, target)
         else:
             self._writer.line(f"{target} = {self._writer.constant(f'default_{schema.name}_{field.name}', default)}")
+
+    def _default_struct(self, nested: Nested, target: str) -> None:
+        """Without a call: structs in tagged fields are nearly always left out."""
+        schema: StructSchema = nested.struct.SCHEMA
+        variable = self._writer.fresh("struct")
+        self._writer.line(f"{variable} = new({self._writer.constant(schema.name, nested.struct)})")
+        for field in schema.fields:
+            self._default(field, f"{variable}.{field.name}", schema)
+        self._writer.line(f"{variable}.unknown_tags = None")
+        self._writer.line(f"{target} = {variable}")
 
     def _field(self, field: FieldSchema, target: str, path: str, flexible: bool, *, in_tag: bool = False) -> None:
         """Read one value into ``target``."""
@@ -326,11 +345,13 @@ class _Compiler:
             if flexible:
                 self._writer.line(f"{count} -= 1")
             # An element without bytes would make the count boundless; as in Kafka it counts as one byte.
-            smallest = max(1, minimal_size(array.element, self._version, flexible))
+            bytes_each = minimal_size(array.element, self._version, flexible)
+            smallest = max(1, bytes_each)
             needed = count if smallest == 1 else f"{count} * {smallest}"
             with self._writer.block(f"if {needed} > limit - position:"):
                 self._writer.line(f"raise shortage({path!r}, {count}, limit - position)")
-            self._spend(count, path)
+            if self._counts or not bytes_each:
+                self._spend(count, path)
             if isinstance(array.element, Fixed):
                 self._fixed_elements(array.element, target, count)
             else:
@@ -392,7 +413,8 @@ class _Compiler:
             writer.line(f"{variable}.unknown_tags = None")
         known = [field for field in schema.fields if field.tag is not None]
         with writer.block("else:"):
-            self._spend(count, f"{path}tagged fields")
+            if self._counts:
+                self._spend(count, f"{path}tagged fields")
             if not known:
                 unknown = f"{variable}.unknown_tags"
                 writer.line(f"{unknown}, position = read_unknown_tags(buffer, position, {count}, limit)")

@@ -356,7 +356,7 @@ class TestTaggedFields:
         refuses(HeartbeatRequest, 4, frame[:-1] + b"\x01\x09\x05abc", "tagged field 9")
 
     def test_a_count_of_tags_without_tags_is_refused(self) -> None:
-        refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\xff\xff\xff\xff\x07", "tagged fields")
+        refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\xff\xff\xff\xff\x07", "too early")
         refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\x07", "too early")
 
     def test_a_tag_before_its_version_is_refused(self) -> None:

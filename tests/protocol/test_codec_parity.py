@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.protocol.codec import DecodeError, EncodeError, Message, decode, decode_prefix, encode, interpreter
+from pybroker.protocol.codec.decoder import decoder
 from pybroker.protocol.codec.varint import MAX_UVARINT, read_uvarint, uvarint
 from support.golden import all_message_types
 from support.random_messages import messages
@@ -32,6 +33,8 @@ def test_messages_survive_the_way_to_bytes_and_back(message_type: type[Message])
         assert encoded == interpreter.encode(message, version)
         assert decode(message_type, bytearray(encoded), version) == message
         assert interpreter.decode(message_type, encoded, version) == message
+        counting = decoder(message_type, version, counts=True)
+        assert counting(memoryview(encoded), 0, len(encoded), len(encoded)) == (message, len(encoded))
         framed = b"ab" + encoded + b"rest"
         assert decode_prefix(message_type, framed, version, 2) == (message, len(encoded) + 2)
 

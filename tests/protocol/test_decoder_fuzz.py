@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pybroker.protocol.codec import DecodeError, Message, decode, encode, interpreter
+from pybroker.protocol.codec import DecodeError, Message, decode, decode_prefix, encode, interpreter
 from pybroker.protocol.codec.schema import Array, Nested
 from pybroker.protocol.messages.create_topics import CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -64,6 +64,14 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     return bytes(result)
 
 
+def decode_counting(message_type: type[Message], data: bytes, version: int) -> Message:
+    """As what has more bytes than it may have elements is decoded."""
+    message, end = decode_prefix(message_type, data, version, max_elements=len(data) - 1)
+    if end != len(data):
+        raise DecodeError("bytes are left over")
+    return message
+
+
 def outcome(message_type: type[Message], version: int, data: bytes) -> Message | None:
     """The decoded message, None when it was refused; checks what must hold in either case."""
     try:
@@ -71,11 +79,14 @@ def outcome(message_type: type[Message], version: int, data: bytes) -> Message |
     except DecodeError:
         with pytest.raises(DecodeError):
             interpreter.decode(message_type, data, version)
+        with pytest.raises(DecodeError):
+            decode_counting(message_type, data, version)
         return None
     oracle = interpreter.decode(message_type, data, version)
     encoded = encode(message, version)
     # Not by ==, since a NaN differs from itself.
     assert encoded == interpreter.encode(oracle, version)
+    assert encoded == encode(decode_counting(message_type, data, version), version)
     assert encode(decode(message_type, encoded, version), version) == encoded
     return message
 
