@@ -1,5 +1,6 @@
 """Coordinators, and consumer groups: joining, syncing, leaving, static members, administration."""
 
+import json
 from typing import Any
 
 from interop.side_by_side.conversation import Conversation
@@ -155,6 +156,53 @@ def join_as_something_else_than_a_consumer(talk: Conversation) -> None:
         ),
         5,
     )
+    state_of(talk, group)
+
+
+def registry(port: int, *, may_lead: bool = True) -> dict[str, bytes]:
+    """What a Schema Registry offers when it joins."""
+    identity = {"host": "127.0.0.1", "port": port, "master_eligibility": may_lead, "scheme": "http", "version": 1}
+    return {"v0": json.dumps(identity).encode()}
+
+
+def elected(member: str, offered: dict[str, bytes]) -> bytes:
+    """Which of them leads, as the first of them tells each."""
+    return json.dumps({"error": 0, "master": member, "master_identity": json.loads(offered["v0"])}).encode()
+
+
+def two_schema_registries(talk: Conversation) -> None:
+    """They elect one of them by a group of their own protocol type, "sr", and commit nothing."""
+    group = a_group(talk)
+    fields: dict[str, Any] = {"protocol_type": "sr", "session_ms": 10_000, "rebalance_ms": 300_000}
+    named: dict[str, Any] = {"protocol_type": "sr", "protocol_name": "v0"}
+    one, two = registry(8081), registry(8082, may_lead=False)
+    first = talk.ask(join(group, **fields, protocols=one), 7)
+    first = talk.ask(join(group, first.member_id, **fields, protocols=one), 7)
+    talk.ask(sync(group, 1, first.member_id, {first.member_id: elected("1", one)}, **named), 5)
+    state_of(talk, group)
+    second = talk.ask(join(group, **fields, protocols=two), 7, on="second")
+    waiting = talk.send(join(group, second.member_id, **fields, protocols=two), 7, on="second")
+    await_rebalance(talk, group, first)
+    first = talk.ask(join(group, first.member_id, **fields, protocols=one), 7)
+    second = waiting.answer()
+    waiting = talk.send(sync(group, 2, second.member_id, **named), 5, on="second")
+    assignments = {each.member_id: elected("1", one) for each in (first, second)}
+    talk.ask(sync(group, 2, first.member_id, assignments, **named), 5)
+    waiting.answer()
+    for version in range(6):
+        talk.ask(DescribeGroupsRequest(groups=[group]), version)
+    for types in (["classic"], ["sr"], ["consumer"], ["Classic"]):
+        request = ListGroupsRequest(types_filter=types, states_filter=["Stable"])
+        talk.ask(request, 5, note=str(types), see=lambda answer: own_groups(talk, answer))
+    talk.ask(ListGroupsRequest(), 4, see=lambda answer: own_groups(talk, answer))
+    talk.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 0)
+    talk.ask(join(group, protocols={"v0": subscription()}), 7, note="a consumer", on="third")
+    talk.ask(sync(group, 2, first.member_id, protocol_type="consumer", protocol_name="v0"), 5, note="as a consumer")
+    talk.ask(DeleteGroupsRequest(groups_names=[group]), 2, note="with members")
+    talk.ask(leave_all(group, (first.member_id, None), (second.member_id, None)), 4)
+    state_of(talk, group)
+    talk.ask(ListGroupsRequest(), 5, see=lambda answer: own_groups(talk, answer))
+    talk.ask(DeleteGroupsRequest(groups_names=[group]), 2)
     state_of(talk, group)
 
 
@@ -483,6 +531,7 @@ SCENARIOS = [
     join_without_protocols,
     join_with_inconsistent_protocols,
     join_as_something_else_than_a_consumer,
+    two_schema_registries,
     join_a_full_group,
     two_members,
     a_leader_that_joins_again,
