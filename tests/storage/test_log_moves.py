@@ -240,19 +240,39 @@ def test_a_crash_between_the_renames_loses_nothing(renames: int, left: object, t
     files = CrashingFiles()
     files.crash_at = renames
     disks = Disks(tmp_path, files)
-    disks.make(5)
+    disks.make(5).increment_log_start_offset(2)
+    disks.store.checkpoints.write_log_starts()
+    disks.log().append_as_leader(batch_of("5", "6"), 0, NOW_MS)
+    disks.log().increment_log_start_offset(6)
+    disks.store.checkpoints.write_log_starts()
     disks.store.moves.begin(TP, disks.paths[1])
     with pytest.raises(CrashError):
         disks.runner.run()
     disks.kill()
     assert disks.directories() == left
     again = Disks(tmp_path)
-    assert records_from(again.log()) == values(5)
+    assert records_from(again.log()) == [(6, b"6")]
     again.runner.run()
     again.store.deletion.delete_leftovers()
     assert again.directories() == ALL_AT_B
-    assert records_from(again.log()) == values(5)
+    assert records_from(again.log()) == [(6, b"6")]
     again.kill()
+
+
+def test_a_log_that_is_cut_and_grows_again_behind_the_copys_end_is_copied_again(disks: Disks) -> None:
+    log = disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    (move,) = disks.store.moves_to(disks.store.directories.all[1])
+    while move.lag > 1:
+        disks.runner.run_one()
+    log.truncate_to(2, NOW_MS)
+    log.assign_epoch_start(1)
+    for number in range(2, 6):
+        log.append_as_leader(batch_of(f"again {number}"), 1, NOW_MS)
+    expected = records_from(log)
+    disks.runner.run()
+    assert (disks.directories(), records_from(log)) == (ALL_AT_B, expected)
+    disks.kill()
 
 
 def test_a_copy_without_a_log_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
