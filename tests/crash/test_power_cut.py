@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pybroker.storage.files import Files
 from pybroker.storage.topic_partition import TopicPartition
-from support.busy_store import BusyStore, open_store
+from support.busy_store import BusyStore, Promise, open_store
 from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.log_promises import check_promises
-from support.power_cut import PowerCut, Tree, lay_out
+from support.power_cut import PowerCut, Remains, Tree, lay_out
 
 Run = Callable[[BusyStore], None]
 
@@ -179,6 +180,22 @@ def digest(tree: Tree, promises: object) -> bytes:
     return seen.digest()
 
 
+def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Promise], root: Path, note: str) -> None:
+    """What fails is left there to be looked at."""
+    root.mkdir()
+    lay_out(tree, str(root))
+    with nothing_synced():
+        store = open_store(root)
+        try:
+            check_promises(store, busy, promises)
+        except Exception as failure:
+            failure.add_note(f"{note}, see {root}")
+            raise
+        finally:
+            store.release()
+    shutil.rmtree(root)
+
+
 def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
     """Open each state and check it; return how many different ones there were."""
     seen: set[bytes] = set()
@@ -188,19 +205,8 @@ def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
         if key in seen:
             continue
         seen.add(key)
-        root = quick_disk / str(len(seen))
-        root.mkdir()
-        lay_out(remains.tree, str(root))
-        with nothing_synced():
-            store = open_store(root)
-            try:
-                check_promises(store, busy, promises)
-            except Exception as failure:
-                failure.add_note(f"power cut after {operations} operations, {remains.what} is left, see {root}")
-                raise
-            finally:
-                store.release()
-        shutil.rmtree(root)
+        note = f"power cut after {operations} operations, {remains.what} is left"
+        check_state(remains.tree, busy, promises, quick_disk / str(len(seen)), note)
     return len(seen)
 
 
@@ -209,10 +215,63 @@ def before_syncs(point: int, operation: Operation) -> bool:
     return isinstance(operation, Sync) and point % 2 == 0
 
 
+def everywhere(point: int, operation: Operation) -> bool:
+    return True
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_a_power_cut_costs_nothing_that_was_synced(run: Run, tmp_path: Path, quick_disk: Path) -> None:
     history, busy = record(run, tmp_path / "run")
     cut = PowerCut(history, seed=1, samples=1, singles=before_syncs)
     states = check_all_states(cut, busy, quick_disk)
-    print(f"{run.__name__}: {len(history)} operations, {states} different states")
+    print(f"{run.__name__}: {len(history)} operations, {len(history)} samples, {states} different states")
     assert states > len(history)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("run", RUNS)
+def test_a_power_cut_at_any_point_with_any_loss(run: Run, seed: int, tmp_path: Path, quick_disk: Path) -> None:
+    """Each single operation lost at each point, and many more samples."""
+    history, busy = record(run, tmp_path / "run")
+    cut = PowerCut(history, seed=seed + 2, samples=12, singles=everywhere)
+    states = check_all_states(cut, busy, quick_disk)
+    print(f"{run.__name__}: {len(history)} operations, {12 * len(history)} samples, {states} different states")
+    assert states > 5 * len(history)
+
+
+@pytest.mark.long
+def test_a_second_power_cut_during_the_recovery_costs_nothing_more(tmp_path: Path, quick_disk: Path) -> None:
+    """The recovery of a state with much unsynced work is a run like any other; its end is all that was promised."""
+    history, busy = record(producers_and_transactions, tmp_path / "run")
+    promises = busy.promises_at(len(history))
+    for number, (_, remains) in enumerate(last_states(history)):
+        root = tmp_path / f"again-{number}"
+        root.mkdir()
+        with recorded_history(str(root)) as again:
+            lay_out_recorded(remains.tree, str(root))
+            before = len(again)
+            open_store(root).release()
+        cut = PowerCut(again, seed=number, samples=1, singles=before_syncs)
+        for operations, left in cut.states():
+            if operations >= before:
+                check_state(left.tree, busy, promises, quick_disk / "state", f"second cut, {left.what}")
+
+
+def last_states(history: DiskHistory) -> list[tuple[int, Remains]]:
+    """Some of those after the whole run."""
+    cut = PowerCut(history, seed=3, samples=2, singles=lambda point, operation: False)
+    return [state for state in cut.states() if state[0] == len(history)][:6]
+
+
+def lay_out_recorded(tree: Tree, root: str) -> None:
+    """As `lay_out`, by the calls that are recorded, and synced: this was on disk before."""
+    files = Files()
+    for path, content in tree.items():
+        target = os.path.join(root, path)
+        if content is None:
+            os.mkdir(target)
+        else:
+            files.write_bytes(target, content)
+    for path in ("", *(path for path, content in tree.items() if content is None)):
+        files.sync_directory(os.path.join(root, path).rstrip("/"))
