@@ -8,6 +8,7 @@ of the process changed.
 """
 
 import asyncio
+import contextlib
 import logging
 import tempfile
 from collections.abc import Awaitable, Generator, Mapping
@@ -21,7 +22,7 @@ from ..config.notices import notices, why_ignored
 from ..storage.files import Files, allowed_log_files
 from .address import local_address
 from .environment import Environment
-from .loop_thread import LoopThread
+from .loop_thread import LoopOverError, LoopThread
 from .network.settings import Endpoint
 from .server import BrokerServer
 
@@ -53,8 +54,7 @@ class Broker:
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._server: BrokerServer | None = None
-        self._killed: BrokerServer | None = None  # and its sockets and tasks may not have ended yet
+        self._server: BrokerServer | None = None  # starts, runs, or has not ended completely yet
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
         self.failure: Exception | None = None
@@ -72,7 +72,7 @@ class Broker:
 
     @property
     def is_running(self) -> bool:
-        return self._server is not None
+        return self._server is not None and self._server.is_running
 
     @property
     def config(self) -> Config:
@@ -94,46 +94,58 @@ class Broker:
     # -- its life, on the running event loop
 
     async def start(self) -> None:
-        """Returns when clients may come. Raises StartError; nothing is left behind then."""
-        if self._server is not None:
-            raise RuntimeError("the broker runs already")
+        """Returns when clients may come. Raises StartError, also when it is stopped or killed meanwhile.
+
+        Nothing is left behind then, nor when it is cancelled."""
         await self._settle()
-        is_first_start = self._directory is None
-        if self._needs_directory and self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="pybroker-")
+        if self._server is not None:
+            raise RuntimeError("the broker runs already, or starts")
+        made = self._make_directory() if self._needs_directory and self._directory is None else None
         self._loop = asyncio.get_running_loop()
         self.failure = None
         self._server = server = BrokerServer(self.config, Environment(files=Files(allowed_log_files())))
         try:
             await server.start()
         except BaseException:
-            self._server = None
-            if is_first_start:
-                self._forget()
+            try:
+                await self._forget_server(server)
+            finally:
+                if made is not None:
+                    self._directory = None
+                    made.cleanup()
             raise
         self._endpoints = tuple(server.endpoints)
         server.failed.add_done_callback(self._failed)
 
     async def stop(self) -> None:
-        """A clean stop, as on SIGTERM: what is under way is answered, everything is on disk. Harmless when stopped."""
-        server, self._server = self._server, None
+        """A clean stop, as on SIGTERM: what is under way is answered, everything is on disk. A start under way is given
+        up. Harmless when stopped. Goes to its end also when it is cancelled."""
+        server = self._server
         if server is not None:
-            await server.stop()
-        await self._settle()
+            try:
+                await server.stop()
+            finally:
+                await self._forget_server(server)
 
     def kill(self) -> Awaitable[None]:
-        """Stop as ``kill -9`` would: no flush, no checkpoint, no mark of a clean stop; connections are reset, locks are
-        released. From any thread; harmless when stopped.
+        """Stop as ``kill -9`` would, whatever it does just now: no flush, no checkpoint, no mark of a clean stop;
+        connections are reset, locks are released. From any thread; harmless when stopped.
 
         The broker is dead when this returns. What it returns may be awaited, on the broker's loop: until the sockets
-        are closed, too.
+        are closed, too, and a start under way has ended.
         """
         loop = self._loop
-        if loop is not None and self._server is not None and _running_loop() is not loop:
+        if loop is None or self._server is None or _running_loop() is loop:
+            self._kill()
+            return _Settled(self)
+        if self._thread is not None:
+            with contextlib.suppress(LoopOverError):  # and with it the broker
+                self._thread.call(self._kill_and_settle())
+        elif loop.is_running():
             asyncio.run_coroutine_threadsafe(self._kill_and_settle(), loop).result()
-            return _Settled(None)
-        self._kill()
-        return _Settled(self)
+        else:
+            self._kill()
+        return _Settled(None)
 
     async def restart(self) -> None:
         """Stop if it runs, then start on the same data and port. Raises as ``start``."""
@@ -186,15 +198,22 @@ class Broker:
     # -- within
 
     def _kill(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.kill()
-            self._killed = server
+        if self._server is not None:
+            self._server.kill()
 
     async def _settle(self) -> None:
-        killed, self._killed = self._killed, None
-        if killed is not None:
-            await killed.settle()
+        """Wait for the complete end of a broker that is ending."""
+        while self._server is not None and self._server.is_ending:
+            await self._forget_server(self._server)
+
+    async def _forget_server(self, server: BrokerServer) -> None:
+        await server.settle()
+        if self._server is server:
+            self._server = None
+
+    def _make_directory(self) -> "tempfile.TemporaryDirectory[str]":
+        self._directory = tempfile.TemporaryDirectory(prefix="pybroker-")
+        return self._directory
 
     async def _kill_and_settle(self) -> None:
         self._kill()
@@ -253,8 +272,9 @@ class BlockingBroker:
         self._thread.call(self._broker.start())
 
     def stop(self) -> None:
-        """As ``Broker.stop``."""
-        self._thread.call(self._broker.stop())
+        """As ``Broker.stop``. From any thread, also while another one starts the broker."""
+        with contextlib.suppress(LoopOverError):  # and with it the broker
+            self._thread.call(self._broker.stop())
 
     def kill(self) -> None:
         """As ``Broker.kill``."""

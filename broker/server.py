@@ -2,12 +2,14 @@
 
 start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
        ► register, take part in the controller's election ► lead what is led here ► accept connections
-stop:  leave the cluster, close the connections ► coordinators ► checkpoints, logs ► store ► locks
+stop:  close the connections ► coordinators ► leave the cluster ► checkpoints, logs ► store ► threads ► locks
 kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
+
+Each part says where it is made how it is closed and how it is killed; what is made later ends earlier. `Life` sees to
+it that both may come at any moment.
 """
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
@@ -49,12 +51,14 @@ from .controller_orders import ControllerOrders
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
 from .environment import ClosablePool, Environment
+from .life import Life
 from .live_settings import LiveSettings
 from .metadata_cache import MetadataCache, MetadataUpdate
 from .network.errors import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint
 from .offsets_topic import CoordinatorPlaces, OffsetsTopic
+from .open_parts import OpenParts
 from .ready_line import ready_line
 from .start_error import StartError
 from .stop_signals import StopSignals
@@ -100,7 +104,6 @@ class BrokerServer:
     _orders: ControllerOrders
     _groups: GroupCoordinator
     _addresses: AdvertisedAddresses
-    _listeners: Listeners
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
@@ -108,102 +111,96 @@ class BrokerServer:
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[Exception] = self._loop.create_future()
         self._overrides = TopicOverrides()
-        self._cleanup = contextlib.AsyncExitStack()
+        self._parts = OpenParts()
+        self._life = Life(self._parts)
+        self._listeners: Listeners | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._is_serving = False
-        self._killed = False
 
     # -- start and stop
 
     async def start(self) -> None:
-        """Raises StartError, in words for the person who starts it; what was opened is closed again."""
+        """Raises StartError, in words for the person who starts it, also when it is stopped or killed meanwhile. What
+        was opened is closed again then, and when this is cancelled."""
         try:
-            await self._start()
+            await self._life.start(self._start)
         except _START_ERRORS as error:
-            await self._cleanup.aclose()
             raise StartError(str(error)) from error
-        except BaseException:
-            await self._cleanup.aclose()
-            raise
 
     async def stop(self) -> None:
-        """A clean stop: what is under way is answered, everything is on disk, the next start needs no recovery."""
-        await self._cleanup.aclose()
+        """A clean stop: what is under way is answered, everything is on disk, the next start needs no recovery.
+
+        Goes to its end also when it is cancelled. A start under way is given up.
+        """
+        await self._life.stop()
 
     def kill(self) -> None:
-        """End a started broker as a crash would: no flush, no checkpoint, no mark of a clean stop, no word to anyone.
+        """End the broker as a crash would, from whatever it does: no flush, no checkpoint, no mark of a clean stop, no
+        word to anyone.
 
-        A part that holds a task, a timer, a thread or a socket has its line here.
-        Blocks for the steps that worker threads are in. When it returns, all files and locks are free; sockets and
-        cancelled tasks end in the loop's next turns.
+        Blocks for the steps that worker threads are in. When it returns, files and locks are free (in the middle of a
+        start it can take the next turns of the loop); sockets and cancelled tasks end in the loop's next turns.
         """
-        self._killed = True
-        self._cleanup.pop_all()
-        self._listeners.kill()
-        for task in self._tasks:
-            task.cancel()
-        self._metadata.kill()
-        self._groups.kill()
-        self._store_schedule.stop()
-        self._replication_schedule.kill()
-        self._partitions.close()
-        self._pool.kill()
-        self._background.kill()
-        self._store.kill()
-        self._logs.release()
-        self._environment.files.close_all()
+        self._life.kill()
+
+    @property
+    def is_running(self) -> bool:
+        return self._life.is_running
+
+    @property
+    def is_ending(self) -> bool:
+        """A stop or a kill has begun, or the start failed."""
+        return self._life.is_ending
 
     def reload_settings(self) -> None:
         """Read the file of settings again, soon, and act on what may change while the broker runs."""
-        if self._is_serving:
+        if self.is_running:
             self._spawn(self._settings.reload())
 
     async def settle(self) -> None:
-        """Wait, after ``kill``, until the loop has closed every socket and ended what was cancelled."""
-        await self._listeners.gone()
-        await asyncio.sleep(0)  # cancelled tasks end in the loop's next turn
+        """Wait, after the end has begun, until the loop has closed every socket and ended what was cancelled."""
+        await self._life.gone()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._listeners is not None:
+            await self._listeners.gone()
+        await asyncio.sleep(0)  # what the parts cancelled ends in the loop's next turn
 
     async def _start(self) -> None:
-        self._start_pools()
-        self._lock_log_directories()
+        self._take_resources()
+        self._logs.lock_directories()  # before anything is opened: the locks keep others from the metadata store too
         await self._open_metadata()
         await self._load_logs()
         self._build_replication()
-        self._build_coordinator()
-        await self._bind_listeners()
         self._schedule_storage()
         await self._changes.load_high_watermarks()
+        self._build_coordinator()
+        listeners = await self._bind_listeners()
         self._orders.broker_epoch = await self._metadata.start(self._registered_endpoints())
-        self._cleanup.push_async_callback(self._metadata.stop)
-        self._cleanup.push_async_callback(self._groups.close)
         self._store_schedule.start()
         self._replication_schedule.start()
         self._groups.start()
         self._spawn(self._settings.run())
         await self._settings.changes.caught_up()
-        await self._listeners.serve()
-        self._cleanup.push_async_callback(self._listeners.close, _CLOSE_GRACE_S)
-        self._is_serving = True
+        await listeners.serve()
 
     # -- the parts, in the order they are made; each says how it is closed
 
-    def _start_pools(self) -> None:
-        self._cleanup.callback(self._environment.files.close_all)
-        start_pool = self._environment.start_pool
-        self._pool = start_pool(self._loop, self.config.int("num.io.threads"), "pybroker-io")
-        self._cleanup.callback(self._pool.close)
+    def _take_resources(self) -> None:
+        """What has to be there to the last: files, locks, threads. Nobody may read or write when a lock is let go."""
+        environment, add = self._environment, self._parts.add
+        add(environment.files.close_all, environment.files.close_all)
+        self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
         self._offload = Offload(self._pool)
-        self._background = start_pool(self._loop, _BACKGROUND_THREADS, "pybroker-background")
-        self._cleanup.callback(self._background.close)
-
-    def _lock_log_directories(self) -> None:
-        """Before anything is opened: the locks keep a second broker from the metadata store too."""
-        environment = self._environment
         self._logs = LogStore(
             self.config, environment.files, self._pool, environment.clock_ms, self._overrides, environment.random
         )
-        self._cleanup.callback(self._logs.release)
-        self._logs.lock_directories()
+        add(self._logs.release, self._logs.release)
+        add(self._pool.close, self._pool.kill)
+        self._background = self._start_pool(_BACKGROUND_THREADS, "pybroker-background")
+        add(self._background.close, self._background.kill)
+        add(self._logs.give_up_loading, self._logs.give_up_loading)
+
+    def _start_pool(self, threads: int, name: str) -> ClosablePool:
+        return self._environment.start_pool(self._loop, threads, name)
 
     async def _open_metadata(self) -> None:
         environment, config = self._environment, self.config
@@ -213,7 +210,7 @@ class BrokerServer:
         if cluster is not None and _is_missing(path):
             raise _lost_store(path, "missing", cluster, config)
         self._store = await environment.open_store(path, environment.clock_ms)
-        self._cleanup.push_async_callback(self._store.close)
+        self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
             raise _lost_store(path, "empty", cluster, config)
         stored_id = stored.broker_id if stored is not None else None
@@ -238,6 +235,8 @@ class BrokerServer:
         identity = self._metadata.identity
         self._logs.claim(identity.broker_id, identity.cluster_id)
         await self._offload(self._logs.load)  # recovery may take long, and a signal is to be heard meanwhile
+        # From here on the logs are known to be sound, and their stop is a clean one, whatever becomes of the start.
+        self._parts.add(lambda: self._offload(self._logs.close))
 
     def _build_replication(self) -> None:
         config, cache, dynamic = self.config, MetadataCache(), self._settings.dynamic
@@ -249,7 +248,7 @@ class BrokerServer:
             offload=self._offload,
             broken=self._fail,
         )
-        self._cleanup.callback(self._partitions.close)
+        self._parts.add(self._partitions.close, self._partitions.close)
         self._changes = StateChanges(
             self._metadata.identity.broker_id,
             self._partitions,
@@ -283,10 +282,11 @@ class BrokerServer:
         )
         settings = GroupSettings.from_config(config)
         self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
+        self._parts.add(self._groups.close, self._groups.kill)
         self._changes.on_leadership(self._move_groups)
         self._cache.on_update(self._forget_offsets_of_deleted)
 
-    async def _bind_listeners(self) -> None:
+    async def _bind_listeners(self) -> Listeners:
         config, environment = self.config, self._environment
         self._addresses = addresses = AdvertisedAddresses(
             self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
@@ -308,17 +308,18 @@ class BrokerServer:
             offload=self._offload,
             random=environment.random,
         )
-        self._listeners = Listeners(
+        self._listeners = listeners = Listeners(
             self._settings.network_settings(),
             Dispatcher(table, config.int("pybroker.request.max.elements")),
             clock_ms=environment.clock_ms,
             run_in_worker=self._offload,
         )
-        self._settings.limit_connections(self._listeners.change_limits)
-        self._cleanup.callback(self._listeners.stop_accepting)
-        self.endpoints = await self._listeners.bind(
+        self._settings.limit_connections(listeners.change_limits)
+        self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
+        self.endpoints = await listeners.bind(
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
+        return listeners
 
     def _schedule_storage(self) -> None:
         self._store_schedule = StoreSchedule(
@@ -331,15 +332,18 @@ class BrokerServer:
             checkpoint_interval_ms=self.config.int("replica.high.watermark.checkpoint.interval.ms"),
             replica_lag_time_max_ms=self.config.int("replica.lag.time.max.ms"),
         )
-        self._cleanup.push_async_callback(self._close_storage)
+        self._parts.add(self._replication_schedule.stop, self._replication_schedule.kill)
+        self._parts.add(self._end_tasks, self._cancel_tasks)
+        self._parts.add(self._store_schedule.stop, self._store_schedule.stop)
+        self._parts.add(self._metadata.stop, self._metadata.kill)
 
-    async def _close_storage(self) -> None:
-        self._store_schedule.stop()
+    async def _end_tasks(self) -> None:
+        self._cancel_tasks()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _cancel_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._replication_schedule.stop()
-        await self._offload(self._logs.close)
 
     # -- what the parts ask of the broker
 
@@ -418,7 +422,7 @@ class BrokerServer:
 
     def _fail(self, error: Exception) -> None:
         """Rather stop than go on with what may be wrong."""
-        if self._killed:
+        if self._life.is_killed:
             return
         trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say
         logger.critical("the broker cannot go on: %s", error, exc_info=trace)

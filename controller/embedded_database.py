@@ -120,6 +120,9 @@ class EmbeddedDatabase:
         def tell(outcome: tuple[ZnodeTree, int] | MetadataStoreError) -> None:
             if isinstance(outcome, MetadataStoreError):
                 self._thread = None
+            if opened.done():  # who waited was cancelled
+                return
+            if isinstance(outcome, MetadataStoreError):
                 opened.set_exception(outcome)
             else:
                 opened.set_result(outcome)

@@ -79,7 +79,10 @@ class EmbeddedStore(MetadataStore):
 
     @classmethod
     async def open(cls, path: Path, clock_ms: Callable[[], int]) -> "EmbeddedStore":
-        """Open or create the file at ``path``. StoreCorruptError, StoreLockedError, StoreWriteError."""
+        """Open or create the file at ``path``. StoreCorruptError, StoreLockedError, StoreWriteError.
+
+        Cancelled, it lets go of the file before it ends.
+        """
         return await cls.open_on(EmbeddedDatabase(path), clock_ms)
 
     @classmethod
@@ -87,11 +90,15 @@ class EmbeddedStore(MetadataStore):
         loop = asyncio.get_running_loop()
         opened: Future[tuple[ZnodeTree, int]] = loop.create_future()
         database.start(loop, opened)
-        tree, session_id = await opened
-        store = cls(database, tree, session_id, clock_ms)
-        stale = tree.ephemerals()
-        if stale:
-            await store.multi([Delete(node) for node in stale])
+        try:
+            tree, session_id = await opened
+            store = cls(database, tree, session_id, clock_ms)
+            stale = tree.ephemerals()
+            if stale:
+                await store.multi([Delete(node) for node in stale])
+        except BaseException:
+            database.kill()
+            raise
         return store
 
     @property

@@ -16,7 +16,8 @@ _SPACE_RETRY_MS = 2_000
 
 
 class ReplicationSchedule:
-    """Made and used on the loop. ``stop`` ends it with a last checkpoint.
+    """Made and used on the loop. ``stop`` ends it with a last checkpoint, if it was started: before that, partitions
+    have not taken their roles yet, and the checkpoint of the last run knows more.
 
     ``checkpoint_interval_ms`` is replica.high.watermark.checkpoint.interval.ms; ISRs are looked at every half of
     replica.lag.time.max.ms, so that a follower is out after at most one and a half of it.
@@ -39,9 +40,12 @@ class ReplicationSchedule:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._checkpoint: asyncio.Task[None] | None = None
         self._space_retry: asyncio.Task[None] | None = None
+        self._started = False
         self._stopped = False
 
     def start(self) -> None:
+        """When the partitions that are led or followed here have their roles."""
+        self._started = True
         self._repeat("checkpoint", self._checkpoint_interval_ms, self._start_checkpoint)
         self._repeat("shrink", self._shrink_interval_ms, self._partitions.shrink_isrs)
         self._repeat("space", _SPACE_RETRY_MS, self._start_space_retry)
@@ -52,7 +56,8 @@ class ReplicationSchedule:
             await self._checkpoint
         if self._space_retry is not None:
             await self._space_retry
-        await self._changes.checkpoint_high_watermarks()
+        if self._started:
+            await self._changes.checkpoint_high_watermarks()
 
     def kill(self) -> None:
         """Write nothing more."""

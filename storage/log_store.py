@@ -76,6 +76,7 @@ class LogStore:
         self.checkpoints = Checkpoints(self.directories, self._table)
         self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
+        self._loading_is_given_up = threading.Event()
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMoves(
@@ -139,7 +140,7 @@ class LogStore:
         found = [logs for logs, _ in filter(None, surveys)]
         unflushed = [logs for _, logs in filter(None, surveys)]
         sizes = [log.size_bytes for logs in unflushed for log in logs]
-        progress = RecoveryProgress(len(sizes), sum(sizes), self._clock)
+        progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
         threads = self.config.int("num.recovery.threads.per.data.dir")
         recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
         for logs in found:
@@ -152,6 +153,10 @@ class LogStore:
         self.directories.require_one_online()
         self._load_copies()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
+
+    def give_up_loading(self) -> None:
+        """Have a `load` that runs just now in another thread end soon, behind the logs it is at. Does not wait."""
+        self._loading_is_given_up.set()
 
     def _find_logs(self, directory: LogDirectory) -> tuple[FoundLogs, list[Unflushed]] | None:
         """The logs, and those to be recovered. None: the directory cannot be read, and is offline."""
@@ -174,6 +179,8 @@ class LogStore:
 
         def load(named: tuple[str, TopicPartition]) -> Log:
             name, tp = named
+            if self._loading_is_given_up.is_set():
+                raise LogDirectoriesError(f"{directory.path}: loading its logs was given up")
             start = found.start_of(tp)
             if os.path.join(directory.path, name) in recovered:
                 return self._load(directory, name, tp, replace(start, is_recovered=True))

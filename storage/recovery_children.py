@@ -10,7 +10,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from .recovery_job import RecoveryJob, RecoveryReport
@@ -36,7 +36,8 @@ def shares(jobs: Sequence[RecoveryJob], count: int) -> list[list[RecoveryJob]]:
 def recover_in_children(parts: Sequence[Sequence[RecoveryJob]], progress: RecoveryProgress) -> set[str]:
     """Recover each part in a process of its own; return the paths of the logs that are done. Blocks."""
     reports: SimpleQueue[RecoveryReport | None] = SimpleQueue()
-    threads = [threading.Thread(target=_follow, args=(part, reports), daemon=True) for part in parts]
+    given_up = progress.is_given_up
+    threads = [threading.Thread(target=_follow, args=(part, reports, given_up), daemon=True) for part in parts]
     for thread in threads:
         thread.start()
     done: set[str] = set()
@@ -57,8 +58,10 @@ def recover_in_children(parts: Sequence[Sequence[RecoveryJob]], progress: Recove
     return done
 
 
-def _follow(jobs: Sequence[RecoveryJob], reports: SimpleQueue[RecoveryReport | None]) -> None:
-    """Start a child, hand it its jobs, and pass on what it says until it ends."""
+def _follow(
+    jobs: Sequence[RecoveryJob], reports: SimpleQueue[RecoveryReport | None], is_given_up: Callable[[], bool]
+) -> None:
+    """Start a child, hand it its jobs, and pass on what it says until it ends, or is ended at its next word."""
     try:
         command = [sys.executable, "-c", _START.format(module=_MODULE), json.dumps(sys.path)]
         # A session of its own: Ctrl-C in a terminal is for the broker, which ends this with itself.
@@ -71,6 +74,8 @@ def _follow(jobs: Sequence[RecoveryJob], reports: SimpleQueue[RecoveryReport | N
             feeder.start()
             for line in process.stdout:
                 reports.put(RecoveryReport.from_json(line))
+                if is_given_up():
+                    process.kill()
             feeder.join()
     except OSError as error:
         logger.warning("a recovering child process cannot be used: %s", error)

@@ -13,9 +13,16 @@ _MIB = 1 << 20
 
 
 class RecoveryProgress:
-    """Told from any thread. `clock` gives ms."""
+    """Told from any thread. `clock` gives ms. `is_given_up` is asked by who can end early."""
 
-    def __init__(self, log_count: int, total_bytes: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        log_count: int,
+        total_bytes: int,
+        clock: Callable[[], int],
+        is_given_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.is_given_up = is_given_up
         self._log_count = log_count
         self._total_bytes = total_bytes
         self._clock = clock

@@ -108,6 +108,8 @@ class WorkerPool:
         with contextlib.suppress(Empty):
             while True:
                 self._steps.get_nowait()
+        for _ in self._surplus:  # what tells them to end was among it
+            self._steps.put(None)
         self.close()
         self._posted.clear()
 

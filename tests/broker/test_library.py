@@ -1,13 +1,11 @@
 """Brokers inside another program: ``from pybroker import Broker``, by ``async with`` and by ``with``."""
 
 import asyncio
-import gc
-import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,21 +18,11 @@ from pybroker import Broker
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.storage.log_store import LogStore
+from support.process_state import open_descriptors
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 CLEAN_STOP = ".kafka_cleanshutdown"
-
-
-def open_descriptors() -> list[str]:
-    """What the process has open, named; the same again is no leak."""
-    gc.collect()  # logs that other tests left open close with it, not in between
-    names: list[str] = []
-    for number in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
-        try:
-            names.append(os.readlink(f"/proc/self/fd/{number}"))
-        except FileNotFoundError:  # that of the listing itself
-            continue
-    return sorted(names)
 
 
 @pytest.fixture(scope="module")
@@ -295,6 +283,58 @@ def test_the_same_broker_is_used_again_as_new() -> None:
     assert not first_directory.exists()
     with broker as blocking:
         assert not (blocking.data_directory / "events-0").exists()
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_start_in_another_thread_is_ended_from_here(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """While it loads the logs, which it does in a worker: that waits until the end has begun."""
+    loading = threading.Event()
+    load, give_up = LogStore.load, LogStore.give_up_loading
+    given_up = threading.Event()
+
+    def slow_load(logs: LogStore) -> None:
+        loading.set()
+        given_up.wait()
+        load(logs)
+
+    def tell_and_give_up(logs: LogStore) -> None:
+        give_up(logs)
+        given_up.set()
+
+    with Broker() as broker:
+        produce(broker.bootstrap_servers, "events", b"one")
+        broker.stop()
+        monkeypatch.setattr(LogStore, "load", slow_load)
+        monkeypatch.setattr(LogStore, "give_up_loading", tell_and_give_up)
+        with ThreadPoolExecutor(1) as elsewhere:
+            start = elsewhere.submit(broker.start)
+            loading.wait()
+            assert not broker.is_running
+            getattr(broker, end)()
+            with pytest.raises(StartError, match="while it was starting"):
+                start.result()
+        assert not broker.is_running
+        assert not listens(broker.bootstrap_servers)
+        broker.restart()
+        assert consume(broker.bootstrap_servers, "events", 1) == [b"one"]
+
+
+def test_what_is_asked_of_a_broker_after_its_with_does_nothing() -> None:
+    with Broker() as broker:
+        pass
+    broker.stop()
+    broker.kill()
+    with pytest.raises(RuntimeError, match="is over"):
+        broker.start()
+
+
+def test_a_loop_that_stands_still_does_not_keep_its_broker_from_being_killed() -> None:
+    broker = Broker()
+    with asyncio.Runner() as runner:
+        runner.run(broker.start())
+        broker.kill()
+        assert not listens(broker.bootstrap_servers)
+        runner.run(broker.close())
 
 
 def test_stop_and_kill_of_a_stopped_broker_do_nothing() -> None:

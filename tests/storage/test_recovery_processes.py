@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pybroker.config.config import Config
 from pybroker.storage import recovery_children, recovery_plan
 from pybroker.storage.files import Files
 from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_directories import LogDirectoriesError
 from pybroker.storage.log_recovery import StartingPoint
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.recovery_children import shares
@@ -102,6 +104,25 @@ def test_what_children_do_not_get_done_is_recovered_inline(
 
 class OtherFiles(Files):
     """As a simulation's would be, no child has them."""
+
+
+def test_loading_that_is_given_up_leaves_all_to_the_next_start(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inline = open_store(Path(shutil.copytree(crashed, tmp_path / "inline")))
+    monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+    config = Config.load(f"log.dirs={crashed}\n", {"num.recovery.threads.per.data.dir": "2"})
+    store = LogStore(config, Files(), InlinePool(), lambda: NOW_MS, lambda topic: {}, random.Random(1))
+    store.lock_directories()
+    store.give_up_loading()
+    with pytest.raises(LogDirectoriesError, match="given up"):
+        store.load()
+    assert store.all_logs() == []
+    store.release()
+    again = open_store(crashed)
+    assert known(again) == known(inline)
+    again.release()
+    inline.release()
 
 
 def test_little_work_and_files_that_are_not_the_systems_take_no_children(

@@ -1,0 +1,102 @@
+"""How a broker's life begins and ends: an end may come at any point of the start, and a kill at any point of a stop."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from .open_parts import OpenParts
+from .start_error import StartError
+
+__all__ = ["Life"]
+
+
+class Life:
+    """Lived once: ``start``, then ``stop`` or ``kill``. Used on the loop.
+
+    The start is a task of its own, so that it can be ended from outside at whatever it waits for; so is the closing of
+    the parts, which goes to its end even if those who wait for it are cancelled.
+    """
+
+    def __init__(self, parts: OpenParts) -> None:
+        self._parts = parts
+        self._starting: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._end: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """The start is over and no end has begun."""
+        return self._starting is not None and self._starting.done() and not self.is_ending
+
+    @property
+    def is_ending(self) -> bool:
+        """It is being closed, or has ended."""
+        return self._end is not None or self._closing is not None
+
+    @property
+    def is_killed(self) -> bool:
+        return self._end == "killed"
+
+    async def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``work``. If it fails, or is ended or cancelled meanwhile, what it has opened is closed again when this
+        raises: what ``work`` raised, StartError for a ``stop`` or a ``kill``, CancelledError."""
+        self._starting = asyncio.get_running_loop().create_task(work(), name="broker-start")
+        try:
+            await self._starting
+            self._require_no_end()
+        except BaseException as error:
+            await self._close()
+            if isinstance(error, asyncio.CancelledError) and not _is_cancelled():
+                self._require_no_end()
+            raise
+
+    async def stop(self) -> None:
+        """Close everything; a start that is under way ends first. Returns when nothing is open any more."""
+        self._end = self._end or "stopped"
+        if self._starting is not None and not self._starting.done():
+            self._starting.cancel()
+            await _outlast(self._starting)
+        await self._close()
+
+    def kill(self) -> None:
+        """End at once; what was cancelled for it ends in the loop's next turns, see ``gone``."""
+        self._end = "killed"
+        for task in (self._starting, self._closing):
+            if task is not None:
+                task.cancel()
+        self._parts.kill()
+
+    async def gone(self) -> None:
+        """Wait, after an end has begun, until it is complete."""
+        for task in (self._starting, self._closing):
+            if task is not None:
+                await _outlast(task)
+
+    async def _close(self) -> None:
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._parts.close(), name="broker-stop")
+        await _outlast(self._closing)
+        if not self._closing.cancelled():
+            self._closing.result()
+
+    def _require_no_end(self) -> None:
+        if self._end is not None:
+            raise StartError(f"the broker was {self._end} while it was starting")
+
+
+async def _outlast(task: "asyncio.Task[None]") -> None:
+    """Wait for the end of ``task``, whatever it is. Cancelled meanwhile, it is so after that."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
+def _is_cancelled() -> bool:
+    """Whether the task that runs just now was asked to end (and not only what it waits for)."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
