@@ -94,23 +94,6 @@ class ParkedRequest:
         self.parts: list[ReplyPart] | None = None
 
 
-class KeptFrame:
-    """Bytes of a request that count until its handler needs them no more."""
-
-    __slots__ = ("_connection", "_requests", "_size_bytes")
-
-    def __init__(self, connection: "Connection", size_bytes: int, requests: int) -> None:
-        self._connection: Connection | None = connection
-        self._size_bytes = size_bytes
-        self._requests = requests
-        connection.count_memory(size_bytes, requests)
-
-    def release(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.count_memory(-self._size_bytes, -self._requests)
-
-
 class Connection(asyncio.BufferedProtocol):
     """See the head of this file. All of it runs on the loop."""
 
@@ -393,13 +376,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
         parked = ParkedRequest()
-        kept = None
+        kept_bytes = 0
         size = len(request.frame)
         if request.api_key == _PRODUCE:
-            kept = KeptFrame(self, size, 1)
-            request.on_release(kept.release)
+            kept_bytes = size
+            self.count_memory(size, 1)
         elif request.api_key == _FETCH and size > _SMALL_FETCH:
-            kept = KeptFrame(self, size * _DECODED_RATIO, 0)
+            kept_bytes = size * _DECODED_RATIO
+            self.count_memory(kept_bytes, 0)
         future: asyncio.Future[list[ReplyPart] | None]
         if asyncio.isfuture(reply):
             future = reply
@@ -409,7 +393,7 @@ class Connection(asyncio.BufferedProtocol):
             self._hold(_STARTING)
             self._resources.loop.call_soon(self._let_go, _STARTING)
         self._append(parked)
-        future.add_done_callback(partial(self._answered, parked, kept, request.api_key, request.api_version))
+        future.add_done_callback(partial(self._answered, parked, kept_bytes, request.api_key, request.api_version))
 
     def _append(self, parked: ParkedRequest) -> None:
         self._parked.append(parked)
@@ -419,13 +403,13 @@ class Connection(asyncio.BufferedProtocol):
     def _answered(
         self,
         parked: ParkedRequest,
-        kept: KeptFrame | None,
+        kept_bytes: int,
         api_key: int,
         api_version: int,
         future: "asyncio.Future[list[ReplyPart] | None]",
     ) -> None:
-        if kept is not None:
-            kept.release()
+        if kept_bytes:
+            self.count_memory(-kept_bytes, -1 if api_key == _PRODUCE else 0)
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if self._lost:
             if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
@@ -442,7 +426,7 @@ class Connection(asyncio.BufferedProtocol):
             self._send_ready()
         if self._writer.transport_is_full():
             self._count_unsent()
-        if kept is not None and not self._counted_bytes:
+        if kept_bytes and not self._counted_bytes:
             self._needs_no_memory()
 
     def _drop_behind(self, parked: ParkedRequest) -> None:

@@ -93,7 +93,6 @@ class Request:
     """
 
     __slots__ = (
-        "_release",
         "api_key",
         "api_version",
         "client_id",
@@ -123,26 +122,11 @@ class Request:
         self.frame = frame
         self.connection = connection
         self.received_ms = received_ms
-        self._release: Callable[[], None] | None = None
 
     @property
     def body(self) -> memoryview:
         """The frame behind its header, writable, not copied."""
         return memoryview(self.frame)[self.header_size :]
-
-    def release(self) -> None:
-        """Say that the frame's bytes are no longer needed, though the answer is still to come.
-
-        They stop counting against ``queued.max.request.bytes`` and the request against ``queued.max.requests``. A
-        produce request that waits for followers calls it after its append. Calling it again does nothing.
-        """
-        release, self._release = self._release, None
-        if release is not None:
-            release()
-
-    def on_release(self, release: Callable[[], None]) -> None:
-        """Call ``release`` once when the frame is no longer needed (set by the connection)."""
-        self._release = release
 
 
 Reply: TypeAlias = "list[ReplyPart] | Awaitable[list[ReplyPart] | None] | None"

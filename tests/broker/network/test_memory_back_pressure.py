@@ -33,19 +33,6 @@ async def test_a_request_counts_until_it_is_answered() -> None:
         assert server.listeners.request_bytes == 0
 
 
-async def test_a_handler_may_release_a_request_earlier() -> None:
-    async with serving() as server:
-        peer = await server.connect()
-        peer.send(frame(PRODUCE, 1, b"x" * MIB))
-        await server.handler.has_started(1)
-        server.handler.requests[0].release()
-        assert server.listeners.request_bytes == 0
-        server.handler.requests[0].release()
-        server.handler.answer(1)
-        await peer.answers(1)
-        assert server.listeners.request_bytes == 0
-
-
 async def test_over_the_limit_those_who_hold_memory_are_not_read() -> None:
     async with serving(NetworkSettings(max_queued_bytes=3 * MIB)) as server:
         peers = [await server.connect() for _ in range(3)]
