@@ -226,6 +226,26 @@ def test_bad_input_does_not_import_the_broker() -> None:
     assert ended.returncode == 2, ended.stderr
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["pybroker.broker.command_line", "pybroker.config.config", "argparse", "pybroker.broker.server", "asyncio"],
+)
+def test_ctrl_c_during_the_imports_is_quiet(module: str) -> None:
+    program = (
+        "import os, runpy, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv[1:] = []\n"
+        "assert not {'argparse', 'asyncio'} & set(sys.modules)\n"
+        "runpy.run_module('pybroker', run_name='__main__')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.stderr, ended.returncode) == ("", 130)
+
+
 def record(message: str) -> logging.LogRecord:
     return logging.LogRecord("pybroker.x", logging.INFO, __file__, 1, message, None, None)
 
