@@ -377,6 +377,22 @@ def test_bad_settings_are_refused_before_anything_is_opened() -> None:
         Broker({"num.io.threads": "many"})
 
 
+@pytest.mark.parametrize("value", [None, ["a", "b"], b"a"])
+def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^log\.dirs \(given to Broker\): .* is no text, number or path$"):
+        Broker({"log.dirs": value})
+
+
+@pytest.mark.parametrize("settings", ["", "server.properties", Path("server.properties"), 0])
+def test_settings_that_are_no_mapping_are_refused(settings: Any) -> None:
+    with pytest.raises(TypeError, match="takes a Config or a mapping of settings"):
+        Broker(settings)
+
+
+def test_a_path_is_a_value(tmp_path: Path) -> None:
+    assert Broker({"log.dirs": tmp_path}).config.log_dirs == (str(tmp_path),)
+
+
 def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         Broker({"num.partition": 3, "retention.ms": 5, "num.partitions": 3})
