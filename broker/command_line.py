@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
 
     Args:
         argv: the arguments without the command's name; None takes the process's.
-        run: runs a broker until it is told to stop; None takes ``broker.server.run``.
+        run: runs a broker until it is told to stop; None takes ``broker.process.run``.
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
@@ -117,7 +117,7 @@ def _import_broker() -> Run:
     """The whole broker, which --print-config and bad input do not need."""
     # Nothing of what the imports make is garbage. To look for some in it, now and later, is a fifth of the start.
     gc.disable()
-    from .server import run
+    from .process import run
 
     gc.freeze()
     gc.enable()

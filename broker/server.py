@@ -1,4 +1,4 @@
-"""The broker: its parts, the order in which they start and stop, and the process around it.
+"""The broker: its parts, and the order in which they start and stop.
 
 start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
        ► register, take part in the controller's election ► lead what is led here ► accept connections
@@ -10,10 +10,8 @@ it that both may come at any moment.
 """
 
 import asyncio
-import gc
 import logging
 import os
-import signal
 import socket
 from collections.abc import Coroutine, Sequence
 from functools import partial
@@ -36,7 +34,7 @@ from ..replication.offload import Offload
 from ..replication.partition_set import PartitionSet
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import Leadership, StateChanges
-from ..storage.files import DirectoryLockedError, raise_descriptor_limit
+from ..storage.files import DirectoryLockedError
 from ..storage.log import Log
 from ..storage.log_directories import LogDirectoriesError, peek_meta_properties
 from ..storage.log_moves import threads_of
@@ -59,13 +57,11 @@ from .network.listener import Listeners
 from .network.settings import Endpoint
 from .offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .open_parts import OpenParts
-from .ready_line import ready_line
 from .start_error import StartError
-from .stop_signals import StopSignals
 from .topic_overrides import TopicOverrides
 from .topic_waiters import TopicWaiters
 
-__all__ = ["BrokerServer", "run"]
+__all__ = ["BrokerServer"]
 
 logger = logging.getLogger(__name__)
 
@@ -446,34 +442,3 @@ def _lost_store(path: Path, what: str, cluster: str, config: Config) -> StartErr
         f"{path} is {what}, the metadata of cluster {cluster} was in it: restore it, or remove {directories} to begin"
         " anew"
     )
-
-
-def run(config: Config) -> int:
-    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
-
-    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone.
-    """
-    import uvloop
-
-    raise_descriptor_limit()
-    logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve_until_told(config))
-
-
-async def serve_until_told(config: Config) -> int:
-    signals = StopSignals(asyncio.get_running_loop())
-    broker = BrokerServer(config)
-    broker.failed.add_done_callback(lambda _failed: signals.told.set())
-    hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
-    await broker.start()
-    # What is there after the start stays: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
-    signals.ready()
-    logger.info("%s", ready_line(broker.endpoints))
-    await signals.told.wait()
-    await broker.stop()
-    logger.info("stopped")
-    return 1 if broker.failed.done() else 0

@@ -1,0 +1,49 @@
+"""A broker that has a process to itself: event loop, signals, the line that says it is ready."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+from functools import partial
+
+from ..config.config import Config
+from ..storage.files import raise_descriptor_limit
+from .ready_line import ready_line
+from .server import BrokerServer
+from .stop_signals import StopSignals
+
+__all__ = ["run"]
+
+logger = logging.getLogger(__name__)
+
+
+def run(config: Config) -> int:
+    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
+
+    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone.
+    """
+    import uvloop
+
+    raise_descriptor_limit()
+    logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve_until_told(config))
+
+
+async def serve_until_told(config: Config) -> int:
+    signals = StopSignals(asyncio.get_running_loop())
+    broker = BrokerServer(config)
+    broker.failed.add_done_callback(lambda _failed: signals.told.set())
+    hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+    await broker.start()
+    # What is there after the start stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    signals.ready()
+    logger.info("%s", ready_line(broker.endpoints))
+    await signals.told.wait()
+    await broker.stop()
+    logger.info("stopped")
+    return 1 if broker.failed.done() else 0
