@@ -46,6 +46,7 @@ from support.config_requests import (
 )
 from support.java import java_command
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.patience import await_answer
 from support.wire_client import WireClient
 
 SETTINGS = {
@@ -131,10 +132,8 @@ def described(
 
 
 def until(ask: Callable[[], Answer], is_so: Callable[[Answer], bool]) -> Answer:
-    """Ask again and again; the test's own limit of time ends what never comes."""
-    while not is_so(answer := ask()):
-        pass
-    return answer
+    """Ask again and again."""
+    return await_answer(ask, is_so, "a change in force")
 
 
 def set_now(client: WireClient, resource: Resource, **settings: str) -> None:

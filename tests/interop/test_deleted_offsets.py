@@ -11,6 +11,7 @@ from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey
 from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
 from support.offsets_files import OffsetsFiles
+from support.patience import await_answer
 from support.started_broker import StartBroker
 from support.topics import create_topic
 
@@ -88,8 +89,8 @@ def delete_this_and_that(groups: Groups, files: OffsetsFiles) -> None:
     groups.delete("deleted")
     groups.delete_offset("in part", KEPT, 1)
     groups.delete_topic(GONE)
-    while set(files.tombstones()) != WRITTEN:  # nobody waits for a deletion to be written
-        pass
+    # Nobody waits for a deletion to be written.
+    await_answer(lambda: set(files.tombstones()), lambda found: found == WRITTEN, "tombstones of what was deleted")
 
 
 def check(groups: Groups) -> None:

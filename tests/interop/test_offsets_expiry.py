@@ -14,6 +14,7 @@ from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
 from support.kafka_tools import run_tool
 from support.offsets_files import OffsetsFiles
+from support.patience import await_answer, await_that
 from support.started_broker import Broker, StartBroker
 from support.topics import create_topic
 from support.wire_client import WireClient
@@ -57,14 +58,17 @@ class Offsets:
         return first.committed_offset, second.committed_offset
 
     def wait_until_gone(self, group: str) -> None:
-        while self.of(group)[0] != -1:
-            pass
+        await_answer(lambda: self.of(group), lambda known: known[0] == -1, f"the expiry of an offset of {group}")
 
     def wait_until_loaded(self, group: str) -> None:
         """After a start; the first time that somebody asks for a coordinator the topic of offsets is made."""
         with WireClient(self._broker.bootstrap_servers) as client:
-            while client.ask(offsets(group, {self._topic: [OLD]}), 5).error_code != 0:
+
+            def error_code() -> int:
                 client.ask(FindCoordinatorRequest(key=group), 1)
+                return int(client.ask(offsets(group, {self._topic: [OLD]}), 5).error_code)
+
+            await_answer(error_code, lambda code: code == 0, f"the coordinator of {group}")
 
 
 def committed_by_hand_an_hour_ago(known: Offsets, group: str, topic: str) -> None:
@@ -96,8 +100,8 @@ def test_an_old_offset_goes_for_good_and_a_fresh_one_stays(
     known.wait_until_gone(group)
     assert known.of(group) == (-1, 6)
     files = OffsetsFiles(broker.log_directory)
-    while not files.tombstones():  # they are written after the offsets are gone from memory
-        pass
+    # They are written after the offsets are gone from memory.
+    await_that(files.tombstones, "a tombstone of the expired offset")
     getattr(broker, end)()
     if isinstance(broker, BrokerProcess):
         assert [line for line in broker.lines if f"group {group}: offsets of {topic}-{OLD} are dropped" in line]

@@ -20,6 +20,8 @@ __all__ = ["Arena", "arena", "frame_of", "framed", "header_of"]
 
 _INDEX_FILES = 2
 """Of the good client's log: they come when it is large enough."""
+ROUNDS = 100_000
+"""Of three requests of the good client: so many are waited for what must come."""
 
 
 def framed(content: bytes) -> bytes:
@@ -102,8 +104,11 @@ class Arena:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for what nothing announces; the good client's requests are the clock."""
-        while not condition():
+        for _ in range(ROUNDS):
+            if condition():
+                return
             self.good.is_served(1)
+        raise AssertionError(f"the good client was served {ROUNDS} times, and what was waited for did not come")
 
     @property
     def sockets_of_attackers(self) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError as KafkaPythonError
+from support.patience import BETWEEN_LOOKS_S, LOOKS
 
 __all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
 
@@ -64,9 +65,13 @@ class Traffic(ABC):
         return not self._told_to_stop.wait(PAUSE_S)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        while not condition():
+        for _ in range(LOOKS):
+            if condition():
+                return
             assert not self._failures, self._failures
-            self._told_to_stop.wait(0.01)
+            self._told_to_stop.wait(BETWEEN_LOOKS_S)
+        told = f"{len(self.acknowledged)} acknowledged, {len(self.read)} read, {len(self.refused)} refused"
+        raise AssertionError(f"clients of {self.topic}: not so far after {LOOKS} looks: {told}")
 
     def wait_for_more(self, amount: int) -> None:
         """That many more records acknowledged, and as many of what was acknowledged since were read.

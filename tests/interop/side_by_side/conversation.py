@@ -18,6 +18,7 @@ __all__ = ["CLOSED", "Conversation", "Pending", "Step"]
 CLOSED = "the connection was closed"
 _KEY_OF = {spec.name: key for key, spec in API_SPECS.items()}
 _CLIENT_ID = "side-by-side"
+ATTEMPTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Conversation:
 
     def until(self, request: Message, version: int, enough: Callable[[Any], bool], *, on: str = "main") -> Any:
         """Ask again and again until the answer is ``enough``; only that one is recorded."""
-        while True:
+        for _ in range(ATTEMPTS):
             pending = self.send(request, version, on=on)
             answer = pending.read()
             if answer is None or enough(answer):
@@ -137,6 +138,7 @@ class Conversation:
                 return answer
             self.steps.pop()
             self._numbers = count(len(self.steps) + 1)
+        raise AssertionError(f"asked {ATTEMPTS} times, and this was not enough: {request} -> {answer}")
 
     def unrecorded(self, request: Message, version: int, *, on: str = "main") -> Any:
         """Ask for something only to prepare the ground."""

@@ -1,0 +1,32 @@
+"""Waiting for what another process does and nothing announces: so many looks, then a failure that says for what.
+
+Looks are counted and not seconds: on a busy machine they take longer, and so does what is waited for.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["BETWEEN_LOOKS_S", "LOOKS", "await_answer", "await_that"]
+
+LOOKS = 12_000
+BETWEEN_LOOKS_S = 0.01
+
+Answer = TypeVar("Answer")
+
+
+def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], what: str, looks: int = LOOKS) -> Answer:
+    """Ask until an answer is so, and return that one. ``what`` is waited for, in words."""
+    answer = ask()
+    for _ in range(looks - 1):
+        if is_so(answer):
+            return answer
+        time.sleep(BETWEEN_LOOKS_S)
+        answer = ask()
+    assert is_so(answer), f"{what}: not after {looks} looks; the last answer was {answer!r}"
+    return answer
+
+
+def await_that(condition: Callable[[], object], what: str, looks: int = LOOKS) -> None:
+    """Look until the condition holds."""
+    await_answer(condition, bool, what, looks)
