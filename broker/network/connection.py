@@ -17,22 +17,36 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Awaitable
-from enum import IntFlag
 from functools import partial
 from typing import Protocol, cast
 
 from .absent_peers import has_hung_up
+from .connection_memory import ConnectionMemory
 from .frame_reader import FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES
+from .holds import (
+    ADMISSION,
+    CLOSING,
+    HEAVY,
+    MEMORY,
+    PARKED,
+    STARTING,
+    THROTTLED,
+    TRICKLE,
+    UNREAD_FOR_LONG,
+    WRITING,
+    Hold,
+)
 from .loop_resources import LoopResources
+from .parked_requests import ParkedRequest, ParkedRequests
 from .region_sender import RegionSender
-from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request, bytes_in
+from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
 from .request_header import BadRequestHeaderError
 from .response_writer import ResponseWriter
 from .strangers import Offence, recognise
 from .trickles import SMALL_PIECE, Trickle
 
-__all__ = ["Connection", "ConnectionOwner", "Hold"]
+__all__ = ["Connection", "ConnectionOwner"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,52 +60,12 @@ _DECODED_RATIO = 20
 bytes for each that came. Small ones do not. What other requests keep while they are parked, groups count."""
 
 
-class Hold(IntFlag):
-    """Why a connection is not read."""
-
-    ADMISSION = 1
-    """There are ``max.connections`` others."""
-    PARKED = 2
-    """Enough requests await their answers."""
-    WRITING = 4
-    """The peer does not read its answers as fast as they come."""
-    MEMORY = 8
-    """``queued.max.request.bytes`` or ``queued.max.requests`` is reached."""
-    STARTING = 16
-    """A request's coroutine has not begun yet."""
-    THROTTLED = 32
-    """A quota is exceeded (KIP-219: the answer leaves, then the connection is muted)."""
-    HEAVY = 128
-    """Its next request is large, and others like it have just taken much time."""
-    TRICKLE = 256
-    """A frame comes in many small pieces: they gather for a moment."""
-    CLOSING = 64
-    """Nothing more is wanted of this peer."""
-
-
-# Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
-_ADMISSION, _PARKED, _WRITING, _MEMORY, _STARTING, _THROTTLED, _HEAVY, _TRICKLE, _CLOSING = (
-    hold.value for hold in Hold
-)
-_UNREAD_FOR_LONG = _PARKED | _MEMORY
-
-
 class ConnectionOwner(Protocol):
     """The listener that a connection came in by."""
 
     def connected(self, connection: "Connection", transport: asyncio.Transport) -> ConnectionInfo: ...
 
     def disconnected(self, connection: "Connection") -> None: ...
-
-
-class ParkedRequest:
-    """The place in the order of a request whose answer is not known, or not written, yet."""
-
-    __slots__ = ("is_ready", "parts")
-
-    def __init__(self) -> None:
-        self.is_ready = False
-        self.parts: list[ReplyPart] | None = None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -111,16 +85,14 @@ class Connection(asyncio.BufferedProtocol):
         self.is_admitted = False
         # requests on their way
         self._frames: deque[bytearray] = deque()  # read, not started
-        self._parked: deque[ParkedRequest] = deque()  # started, not answered; in order
+        self._parked = ParkedRequests()  # started, not answered
         self._received_ms = 0
         self._requests_started = 0
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
         self._held = 0
-        self._counted_bytes = 0  # of ``resources.memory``: kept frames and the half one
-        self._half_frame_bytes = 0  # the part of them that is the half frame
-        self._waiting_bytes = 0  # and the part that is a large frame waiting for its turn
+        self._memory = ConnectionMemory(resources.memory)
         self._trickle: Trickle | None = None
         self._throttle: asyncio.TimerHandle | None = None
         self._sent_bytes_seen = 0
@@ -148,12 +120,13 @@ class Connection(asyncio.BufferedProtocol):
             stranger = error
             frames = error.frames
         resources.idle.touch(self)
-        if self._reader.held_bytes != self._half_frame_bytes:
-            self._count_half_frame()
+        memory = self._memory
+        if self._reader.held_bytes != memory.half_frame_bytes:
+            memory.count_half_frame(self._reader.held_bytes)
         if frames:
             self._received_ms = resources.clock_ms()
             for frame in frames:
-                if self._held and self._held != _MEMORY:
+                if self._held and self._held != MEMORY:
                     self._frames.append(frame)
                 else:
                     self._start(frame)
@@ -164,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
             self._small_piece_came()
         if stranger is not None:
             self._refuse_frame(stranger)
-        if self._counted_bytes:
+        if memory.bytes:
             self._watch_memory()
         elif resources.memory.turn is self:
             resources.memory.end_turn(self)
@@ -176,7 +149,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._writer.pause()
-        self._hold(_WRITING)
+        self._hold(WRITING)
         self._count_unsent()
 
     def resume_writing(self) -> None:
@@ -185,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self._held |= _CLOSING
+        self._held |= CLOSING
         self._drop_frames()
         self._parked.clear()
         self._writer.close()
@@ -193,9 +166,8 @@ class Connection(asyncio.BufferedProtocol):
             self._throttle.cancel()
         resources = self._resources
         resources.idle.forget(self)
-        if self._half_frame_bytes:
-            self.count_memory(-self._half_frame_bytes, 0)
-            self._half_frame_bytes = 0
+        if self._memory.half_frame_bytes:
+            self._memory.count_half_frame(0)
         resources.memory.forget(self)
         resources.unsent.forget(self)
         resources.absent.forget(self)
@@ -215,7 +187,7 @@ class Connection(asyncio.BufferedProtocol):
     def is_busy(self) -> bool:
         """Requests are under way, or an answer has moved on since this was asked last."""
         sent_before, self._sent_bytes_seen = self._sent_bytes_seen, self._writer.region_bytes
-        return self._sent_bytes_seen != sent_before or any(not parked.is_ready for parked in self._parked)
+        return self._sent_bytes_seen != sent_before or self._parked.are_under_way
 
     @property
     def frame_bytes(self) -> int:
@@ -223,7 +195,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def could_finish_frame(self) -> bool:
-        return self._reader.held_bytes > 0 and not self._held & ~_MEMORY
+        return self._reader.held_bytes > 0 and not self._held & ~MEMORY
 
     @property
     def peer_has_hung_up(self) -> bool:
@@ -240,45 +212,38 @@ class Connection(asyncio.BufferedProtocol):
         return Hold(self._held)
 
     def hold_for_admission(self) -> None:
-        self._hold(_ADMISSION)
+        self._hold(ADMISSION)
 
     def admit(self) -> None:
         self.is_admitted = True
-        self._let_go(_ADMISSION)
+        self._let_go(ADMISSION)
 
     def memory_is_free(self) -> None:
-        self._let_go(_MEMORY)
+        self._let_go(MEMORY)
 
     def heavy_turn_has_come(self) -> None:
-        self._let_go(_HEAVY)
+        self._let_go(HEAVY)
 
     def _hold_heavy(self, frame: bytearray) -> None:
         """It goes on to count until it is started: when its turn has come, something else may hold it up."""
         self._frames.appendleft(frame)
-        if not self._waiting_bytes:
-            self._waiting_bytes = len(frame)
-            self.count_memory(len(frame), 0)
-        self._hold(_HEAVY)
-
-    def _forget_heavy(self) -> None:
-        if self._waiting_bytes:
-            self.count_memory(-self._waiting_bytes, 0)
-            self._waiting_bytes = 0
+        self._memory.count_waiting(len(frame))
+        self._hold(HEAVY)
 
     def _drop_frames(self) -> None:
         self._frames.clear()
         self._resources.heavy.forget(self)
-        self._forget_heavy()
+        self._memory.forget_waiting()
 
     def trickle_has_gathered(self) -> None:
-        self._let_go(_TRICKLE)
+        self._let_go(TRICKLE)
 
     def _small_piece_came(self) -> None:
         if self._trickle is None:
             self._trickle = Trickle()
         pause_s = self._trickle.piece_came()
         if pause_s:
-            self._hold(_TRICKLE)
+            self._hold(TRICKLE)
             self._resources.trickles.pause(self, pause_s)
 
     def throttle(self, duration_s: float) -> None:
@@ -288,12 +253,12 @@ class Connection(asyncio.BufferedProtocol):
             if self._throttle.when() >= loop.time() + duration_s:
                 return
             self._throttle.cancel()
-        self._hold(_THROTTLED)
+        self._hold(THROTTLED)
         self._throttle = loop.call_later(duration_s, self._end_throttle)
 
     def _end_throttle(self) -> None:
         self._throttle = None
-        self._let_go(_THROTTLED)
+        self._let_go(THROTTLED)
 
     def close_idle(self) -> None:
         logger.debug("Closing %s: idle for %d ms", self.info, self._resources.settings.max_idle_ms)
@@ -310,13 +275,13 @@ class Connection(asyncio.BufferedProtocol):
     def finish(self) -> None:
         """Take no further request, answer those under way, close."""
         self._drop_frames()
-        self._hold(_CLOSING)
+        self._hold(CLOSING)
         self._maybe_close()
 
     def abort(self) -> None:
         """Close now, whatever is under way."""
         self._drop_frames()
-        self._hold(_CLOSING)
+        self._hold(CLOSING)
         self._transport.abort()
 
     def reset(self) -> None:
@@ -326,10 +291,6 @@ class Connection(asyncio.BufferedProtocol):
             with contextlib.suppress(OSError):  # it may be gone already
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
         self.abort()
-
-    def count_memory(self, size_bytes: int, requests: int) -> None:
-        self._counted_bytes += size_bytes
-        self._resources.memory.change(size_bytes, requests)
 
     # --- requests
 
@@ -348,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
             if not resources.heavy.may_start(self):
                 self._hold_heavy(frame)
                 return
-            self._forget_heavy()
+            self._memory.forget_waiting()
         self._requests_started += 1
         request = Request(
             api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
@@ -360,45 +321,39 @@ class Connection(asyncio.BufferedProtocol):
             return
         if isinstance(reply, list):
             if self._parked or self._writer.blocked:
-                self._park_answer(reply)
+                self._parked.add_answer(reply)
+                self._watch_parked()
             else:
                 if not self._writer.send(reply):
-                    self._hold(_WRITING)
+                    self._hold(WRITING)
         elif reply is not None:
             self._park(request, reply)
 
-    def _park_answer(self, parts: list[ReplyPart]) -> None:
-        """Known already, but it is not its turn."""
-        parked = ParkedRequest()
-        parked.parts = parts
-        parked.is_ready = True
-        self._append(parked)
-
     def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
-        parked = ParkedRequest()
         kept_bytes = 0
         size = len(request.frame)
         if request.api_key == _PRODUCE:
             kept_bytes = size
-            self.count_memory(size, 1)
+            self._memory.change(size, 1)
         elif request.api_key == _FETCH and size > _SMALL_FETCH:
             kept_bytes = size * _DECODED_RATIO
-            self.count_memory(kept_bytes, 0)
+            self._memory.change(kept_bytes, 0)
         future: asyncio.Future[list[ReplyPart] | None]
         if asyncio.isfuture(reply):
             future = reply
         else:
             future = self._resources.new_task(reply)
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
-            self._hold(_STARTING)
-            self._resources.loop.call_soon(self._let_go, _STARTING)
-        self._append(parked)
+            self._hold(STARTING)
+            self._resources.loop.call_soon(self._let_go, STARTING)
+        parked = ParkedRequest()
+        self._parked.append(parked)
+        self._watch_parked()
         future.add_done_callback(partial(self._answered, parked, kept_bytes, request.api_key, request.api_version))
 
-    def _append(self, parked: ParkedRequest) -> None:
-        self._parked.append(parked)
+    def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:
-            self._hold(_PARKED)
+            self._hold(PARKED)
 
     def _answered(
         self,
@@ -409,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
         future: "asyncio.Future[list[ReplyPart] | None]",
     ) -> None:
         if kept_bytes:
-            self.count_memory(-kept_bytes, -1 if api_key == _PRODUCE else 0)
+            self._memory.change(-kept_bytes, -1 if api_key == _PRODUCE else 0)
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if self._lost:
             if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
@@ -419,53 +374,42 @@ class Connection(asyncio.BufferedProtocol):
         if error is None:
             parked.parts = future.result()
         else:
-            self._drop_behind(parked)
+            self._parked.drop_behind(parked)
             self._failed(error, api_key, api_version)
         self._resources.idle.touch(self)
         if self._parked and self._parked[0] is parked:
             self._send_ready()
         if self._writer.transport_is_full():
             self._count_unsent()
-        if kept_bytes and not self._counted_bytes:
+        if kept_bytes and not self._memory.bytes:
             self._needs_no_memory()
-
-    def _drop_behind(self, parked: ParkedRequest) -> None:
-        """What was asked after a request that ends the connection gets no answer."""
-        while self._parked and self._parked[-1] is not parked:
-            self._parked.pop()
 
     def _send_ready(self) -> None:
         """Give the writer the answers whose turn it is; read on when there is room again."""
         parked, writer = self._parked, self._writer
-        while parked and parked[0].is_ready and not writer.blocked:
-            parts = parked.popleft().parts
-            if parts is not None:
-                writer.send(parts)
-        writer.flush()
+        parked.send_ready(writer)
         if writer.blocked:
-            self._hold(_WRITING)
+            self._hold(WRITING)
         else:
-            self._let_go(_WRITING)
+            self._let_go(WRITING)
         if len(parked) < self._max_parked:
-            self._let_go(_PARKED)
-        if self._held & _CLOSING:
+            self._let_go(PARKED)
+        if self._held & CLOSING:
             self._maybe_close()
 
     def _count_unsent(self) -> None:
-        """Answers that wait for the peer to read: in the transport, and behind those. Regions of files take nothing."""
-        unsent = self._transport.get_write_buffer_size()
-        unsent += sum(bytes_in(parked.parts) for parked in self._parked if parked.parts)
-        self._resources.unsent.hold(self, unsent)
+        """Answers that wait for the peer to read: in the transport, and behind those."""
+        self._resources.unsent.hold(self, self._transport.get_write_buffer_size() + self._parked.unsent_bytes)
 
     # --- reading or not
 
     def _hold(self, reason: int) -> None:
         if not self._held:
             self._transport.pause_reading()
-            if self._half_frame_bytes:
+            if self._memory.half_frame_bytes:
                 self._resources.memory.end_turn(self)  # before the frame is complete
         self._held |= reason
-        if reason & _UNREAD_FOR_LONG:
+        if reason & UNREAD_FOR_LONG:
             self._resources.absent.watch(self)
 
     def _let_go(self, reasons: int) -> None:
@@ -473,40 +417,35 @@ class Connection(asyncio.BufferedProtocol):
         if not held & reasons:
             return
         self._held = held & ~reasons
-        if reasons & _UNREAD_FOR_LONG and not self._held & _UNREAD_FOR_LONG:
+        if reasons & UNREAD_FOR_LONG and not self._held & UNREAD_FOR_LONG:
             self._resources.absent.forget(self)
-        if not self._held & ~_MEMORY:
+        if not self._held & ~MEMORY:
             self._read_on()
 
     def _read_on(self) -> None:
         frames = self._frames
-        while frames and not self._held & ~_MEMORY:
+        while frames and not self._held & ~MEMORY:
             self._start(frames.popleft())
         self._writer.flush()
-        if self._counted_bytes:
+        if self._memory.bytes:
             self._watch_memory()
-        elif self._held & _MEMORY:
+        elif self._held & MEMORY:
             self._needs_no_memory()
             return
         if not self._held:
             self._transport.resume_reading()
 
-    def _count_half_frame(self) -> None:
-        half = self._reader.held_bytes
-        self.count_memory(half - self._half_frame_bytes, 0)
-        self._half_frame_bytes = half
-
     def _watch_memory(self) -> None:
         memory = self._resources.memory
-        if self._held & _MEMORY:
+        if self._held & MEMORY:
             memory.could_read(self)
         elif memory.is_over and not memory.may_read_on(self):
-            self._hold(_MEMORY)
+            self._hold(MEMORY)
 
     def _needs_no_memory(self) -> None:
         """It waits no more, and the others need not wait for it."""
         self._resources.memory.forget(self)
-        self._let_go(_MEMORY)
+        self._let_go(MEMORY)
 
     # --- endings
 

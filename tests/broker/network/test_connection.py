@@ -5,7 +5,7 @@ import logging
 import struct
 
 import pytest
-from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import (
     CLOSE,

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from pybroker.broker.network import bound_sockets
-from pybroker.broker.network.connection import Hold
 from pybroker.broker.network.connection_limits import LimitSettings
 from pybroker.broker.network.errors import AddressInUseError, BindError
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
 from pybroker.config.config import Config

@@ -2,7 +2,7 @@
 
 import struct
 
-from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, LATER, PRODUCE, frame, serving, until
 

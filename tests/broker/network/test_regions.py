@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.network import region_sender
-from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings

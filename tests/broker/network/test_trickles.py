@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from pybroker.broker.network.connection import Hold
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.request import Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.network.trickles import FREE_PIECES, LONGEST_PAUSE_S, Trickle
