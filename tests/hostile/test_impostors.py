@@ -32,6 +32,7 @@ def test_what_only_brokers_ask_is_not_served_to_a_stranger(field: Arena, key: Ap
         for _ in range(20):
             field.is_hung_up(field.throw(frame_of(request, version)))
     field.recovers(lines=1, mib=AT_REST_MIB)
+    field.until(lambda: len(field.complaints()) == 1)
     assert "is not served" in field.complaints()[0]
 
 
