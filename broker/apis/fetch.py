@@ -48,6 +48,10 @@ _CONSUMER = -1
 _READ_COMMITTED = 1
 _ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _NO_LEADER_EPOCH = -1
+_MANY_PARTITIONS = 100
+_LONGEST_WAIT_FOR_MANY_MS = 5_000
+"""A fetch that names many partitions takes memory while it is parked, so it is answered by then, also when there is
+nothing: clients may ask for weeks, and of one that is gone nothing is heard as long as it is not read from."""
 # Shared by all answers that say nothing here; never changed.
 _NO_DIVERGENCE = EpochEndOffset()
 _NO_LEADER_HINT = LeaderIdAndEpoch()
@@ -118,8 +122,11 @@ class Fetch:
             isolation = Isolation.COMMITTED
         else:
             isolation = Isolation.HIGH_WATERMARK
+        max_wait_ms = request.max_wait_ms
+        if max_wait_ms > _LONGEST_WAIT_FOR_MANY_MS and _named_partitions(request) > _MANY_PARTITIONS:
+            max_wait_ms = _LONGEST_WAIT_FOR_MANY_MS
         return FetchParams(
-            request.max_wait_ms,
+            max_wait_ms,
             min(request.min_bytes, max_bytes),
             max_bytes,
             isolation,
@@ -267,6 +274,10 @@ class _PendingFetch:
             self.future.set_result(self._handler.answer(self._context, self._session, results + self._unnamed))
         except Exception as error:  # it is this request's trouble, not that of the append which woke it
             self.future.set_exception(error)
+
+
+def _named_partitions(request: FetchRequest) -> int:
+    return sum(len(topic.partitions) for topic in request.topics)
 
 
 def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:

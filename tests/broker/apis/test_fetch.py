@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,6 +24,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
+from pybroker.replication.fetch import FetchParams
 from pybroker.replication.fetch_session import FetchSessions
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
@@ -240,6 +242,22 @@ async def test_a_fetch_at_the_end_waits_for_the_next_append(consumer: Consumer) 
     await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"b"]]
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+async def test_a_fetch_that_names_many_partitions_waits_for_seconds_not_for_weeks(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    fetch = consumer.replicas.partitions.fetch
+
+    def note_wait(params: FetchParams, *rest: Any) -> Any:
+        asked.append(params.max_wait_ms)
+        return fetch(params, *rest)
+
+    monkeypatch.setattr(consumer.replicas.partitions, "fetch", note_wait)
+    for named, max_wait_ms in ((100, 1_000_000), (101, 1_000_000), (101, 400)):
+        consumer.send(*[0] * named, partitions=[0] * named, max_wait_ms=max_wait_ms)
+    assert asked == [1_000_000, 5_000, 400]
 
 
 async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
