@@ -25,6 +25,7 @@ from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.topic_partition import TopicPartition
 from support.compaction import StoredBatch, compact_log, stored_batches
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.patience import await_that
 from support.storage_logs import batches_in, close_cleanly, open_log
 
 LOGDIRS = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
@@ -161,15 +162,17 @@ class Cluster:
         self.kafka.start()
         if not self._has_topics:
             admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
+            # A Kafka that has just started may not know it yet, and librdkafka does not ask again for a long time.
+            await_that(lambda: admin.list_topics(timeout=30).controller_id >= 0, "a controller")
             for future in admin.create_topics([NewTopic(tp.topic, 1, 1) for tp in expected]).values():
                 future.result()
             self._has_topics = True
-        missing = dict(expected)
-        while missing:
-            time.sleep(0.05)  # between two looks at a file of another process
-            done = checkpoint_file.read_offsets(Files(), str(self.kafka.log_directory / "cleaner-offset-checkpoint"))
-            missing = {tp: offset for tp, offset in missing.items() if done.get(tp, -1) < offset}
+        await_that(lambda: self._has_compacted(expected), "Kafka's cleaner to get to the ends of the logs")
         self.kafka.stop()
+
+    def _has_compacted(self, expected: dict[TopicPartition, int]) -> bool:
+        done = checkpoint_file.read_offsets(Files(), str(self.kafka.log_directory / "cleaner-offset-checkpoint"))
+        return all(done.get(tp, -1) >= offset for tp, offset in expected.items())
 
     def end(self) -> None:
         self.kafka.kill()
