@@ -17,13 +17,13 @@ from pybroker.protocol.messages.create_topics import CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchRequest, FetchResponse
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pybroker.protocol.messages.produce import ProduceRequest
+from support.fuzzing.damage import damaged
 from support.golden import all_message_types, find_message_type, golden_files, read_lines
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
 FRAME_FILES = [path for path in golden_files(GOLDEN) if not path.name.startswith(("record-batches", "down-conversion"))]
 DAMAGES_PER_FRAME = 20
 LONGEST_FRAME = 4000
-STRIKING = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\xff\xff\xff\xff\x07", b"\x7f\xff", b"\xff\xff"]
 
 
 class Frame(NamedTuple):
@@ -40,28 +40,6 @@ def frames(path: Path) -> Iterator[Frame]:
         data = bytes.fromhex(line["hex"])[2 if has_version else 0 :]
         if len(data) <= LONGEST_FRAME:
             yield Frame(message_type, line["version"], data)
-
-
-def damaged(data: bytes, chance: random.Random) -> bytes:
-    """The bytes with one to three things wrong."""
-    result = bytearray(data)
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        at = chance.randrange(len(result) + 1)
-        match chance.randrange(6):
-            case 0:
-                del result[at:]
-            case 1:
-                del result[at : at + chance.randrange(1, 5)]
-            case 2:
-                result[at:at] = chance.randbytes(chance.randrange(1, 5))
-            case 3:
-                striking = chance.choice(STRIKING)
-                result[at : at + len(striking)] = striking
-            case 4 if at < len(result):
-                result[at] = chance.randrange(256)
-            case _ if at < len(result):
-                result[at] ^= 1 << chance.randrange(8)
-    return bytes(result)
 
 
 def decode_counting(message_type: type[Message], data: bytes, version: int) -> Message:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import DecodeError, EncodeError, decode
 from pybroker.protocol.codec.schema import Array, Nested
+from support.fuzzing.damage import damaged
 from support.fuzzing.frames import ReadFrame, build_frame, header_bytes, tame
 from support.fuzzing.grammar import Grammar, boundary_value
 from support.fuzzing.world import World, structs_of
@@ -15,21 +16,6 @@ from support.fuzzing.world import World, structs_of
 __all__ = ["Mutant", "Mutator", "Seed"]
 
 _LONGEST = 6000
-STRIKING = (
-    b"\xff\xff\xff\xff",
-    b"\x7f\xff\xff\xff",
-    b"\x80\0\0\0",
-    b"\xff\xff\xff\xff\x07",
-    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-    b"\x7f\xff",
-    b"\xff\xff",
-    b"\xff\xfe",
-    b"\x80\x80\x80\x80\x80\x80",
-    b"\0\0\0\0",
-    b"\0\0\0\x01",
-    b"\x01",
-    b"\0",
-)
 
 
 class Seed(NamedTuple):
@@ -174,7 +160,7 @@ class Mutator:
 
     def _damaged(self, correlation_id: int) -> ReadFrame:
         seed = self._seed()
-        return self._frame(seed, correlation_id, self._damage(seed.body))
+        return self._frame(seed, correlation_id, damaged(seed.body, self._random))
 
     def _spliced(self, correlation_id: int) -> ReadFrame:
         """The beginning of one request and the end of another, now and then of another API."""
@@ -199,7 +185,7 @@ class Mutator:
         header = header_bytes(seed.key, seed.version, correlation_id)
         if self._random.random() < 0.3:
             header = struct.pack(">h", self._random.choice((-1, 88, 1000, 4, 56, 67, 52))) + header[2:]
-        return ReadFrame.read(self._damage(header) + seed.body)
+        return ReadFrame.read(damaged(header, self._random) + seed.body)
 
     def _blind(self, correlation_id: int) -> ReadFrame:
         random = self._random
@@ -220,30 +206,6 @@ class Mutator:
 
     def _frame(self, seed: Seed, correlation_id: int, body: bytes) -> ReadFrame:
         return ReadFrame.read(header_bytes(seed.key, seed.version, correlation_id) + body)
-
-    def _damage(self, data: bytes) -> bytes:
-        """One to three things wrong."""
-        random = self._random
-        result = bytearray(data)
-        for _ in range(random.choice((1, 1, 2, 3))):
-            at = random.randrange(len(result) + 1)
-            match random.randrange(7):
-                case 0:
-                    del result[at:]
-                case 1:
-                    del result[at : at + random.randrange(1, 5)]
-                case 2:
-                    result[at:at] = random.randbytes(random.randrange(1, 5))
-                case 3:
-                    striking = random.choice(STRIKING)
-                    result[at : at + len(striking)] = striking
-                case 4 if at < len(result):
-                    result[at] = random.randrange(256)
-                case 5 if at < len(result):
-                    result[at] = (result[at] + random.choice((-1, 1))) & 0xFF
-                case _ if at < len(result):
-                    result[at] ^= 1 << random.randrange(8)
-        return bytes(result)
 
 
 # What has much behind it is asked for more often.
