@@ -34,10 +34,12 @@ from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch, read_records
+from support.patience import await_answer
 from support.wire_client import WireClient
 
 TOPICS = st.sampled_from(["one", "two"])
-GROUPS = st.sampled_from(["readers", "writers"])
+GROUP_NAMES = ("readers", "writers")
+GROUPS = st.sampled_from(GROUP_NAMES)
 VALUES = st.lists(st.integers(0, 200).map(lambda size: b"v" * size), min_size=1, max_size=5)
 SHARE = st.floats(0, 1)
 EARLIEST, LATEST = -2, -1
@@ -71,6 +73,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.broker = self.entered.__enter__()
         self.client = WireClient(self.broker.bootstrap_servers)
         self.ask(FindCoordinatorRequest(key="readers"), 1)
+        self.await_groups()
         self.producer_id = self.ask(
             InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 1
         ).producer_id
@@ -211,20 +214,33 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.client.close()
-        self.broker.restart()
-        self.client = WireClient(self.broker.bootstrap_servers)
+        self.start_again()
 
     @rule()
     def kill(self) -> None:
         """Where a log starts is written from time to time only, as in Kafka: deleted records may be back."""
         self.broker.kill()
         self.client.close()
-        self.broker.restart()
-        self.client = WireClient(self.broker.bootstrap_servers)
+        self.start_again()
         for topic, partition in self.partitions.items():
             start = self.offset_of(topic, EARLIEST)
             assert start <= partition.start
             partition.start = start
+
+    def start_again(self) -> None:
+        self.broker.restart()
+        self.client = WireClient(self.broker.bootstrap_servers)
+        self.await_groups()
+
+    def await_groups(self) -> None:
+        """A broker is up before it has read the offsets topic; until then it tells clients to ask again."""
+        for group in GROUP_NAMES:
+            request = OffsetFetchRequest(group_id=group, topics=[])
+            await_answer(
+                lambda request=request: self.ask(request, 5).error_code,
+                lambda code: code == ErrorCode.NONE,
+                f"the coordinator of {group}",
+            )
 
     # --- what must hold
 
