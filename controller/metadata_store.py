@@ -1,7 +1,7 @@
 """The tree that holds the cluster's metadata, with ZooKeeper's semantics, whoever keeps it.
 
-`embedded_store.py` keeps it in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many; both answer to the
-same tests (`tests/controller/metadata_store_suite.py`).
+`embedded_store.py` keeps it in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many, a model of ZooKeeper
+in memory serves simulations; all answer to the same tests (`tests/support/metadata_store_suite.py`).
 
 What a caller may rely on:
 
@@ -216,7 +216,8 @@ Watch = Callable[[WatchEvent], None]
 class SessionEvent(Enum):
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
-    """The store is out of reach; the session may still live."""
+    """The store is out of reach; the session may still live. What was under way fails with ConnectionLossError, what
+    is started from now on waits for the connection. Watches stay, and tell what they missed after CONNECTED."""
     EXPIRED = "expired"
     """The session is over and with it this object: ephemerals are or will be gone, no operation succeeds any more."""
 

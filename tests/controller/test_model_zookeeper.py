@@ -1,0 +1,397 @@
+"""The model of ZooKeeper: it passes the suite of the stores, and does to connections and sessions what networks do."""
+
+import asyncio
+import selectors
+from collections.abc import Awaitable, Callable, Coroutine
+from random import Random
+from typing import Any
+
+import pytest
+from pybroker.controller.metadata_store import (
+    ConnectionLossError,
+    Create,
+    EventType,
+    MetadataStore,
+    NodeExistsError,
+    SessionEvent,
+    SessionExpiredError,
+    StoreClosedError,
+    WatchEvent,
+)
+from simulation.model_zookeeper import ModelStore, ModelZooKeeper
+from support.metadata_store_suite import MetadataStoreSuite, Watcher
+
+TIMEOUT_MS = 6_000
+
+
+class ImpatientSelector(selectors.DefaultSelector):
+    """Waits for nothing: the time that the loop would wait has passed at once."""
+
+    now_s = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            assert timeout is not None, "the loop waits for something that never comes"
+            self.now_s += max(timeout, 0)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._waits = ImpatientSelector()
+        super().__init__(self._waits)
+
+    def time(self) -> float:
+        return self._waits.now_s
+
+
+def on_virtual_time(scenario: Callable[[ModelZooKeeper], Coroutine[Any, Any, None]], seed: int = 1) -> ModelZooKeeper:
+    loop = VirtualLoop()
+    zookeeper = ModelZooKeeper(loop, Random(seed), lambda: round(loop.time() * 1000))
+    try:
+        loop.run_until_complete(scenario(zookeeper))
+    finally:
+        loop.close()
+    return zookeeper
+
+
+# -- the suite
+
+
+class ModelStores:
+    def __init__(self) -> None:
+        self._zookeeper = ModelZooKeeper(asyncio.get_running_loop(), Random(7), lambda: 1_700_000_000_000)
+
+    async def open(self) -> MetadataStore:
+        return await self._zookeeper.open("client")
+
+    async def end(self, store: MetadataStore) -> None:
+        store.kill()
+        self._zookeeper.expire(store.session_id)
+
+
+@pytest.fixture
+async def stores() -> ModelStores:
+    return ModelStores()
+
+
+class TestModelStore(MetadataStoreSuite):
+    pass
+
+
+# -- several sessions
+
+
+def test_another_sessions_watch_hears_of_a_change_before_it_can_read_it() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        writer, reader = await zookeeper.open("writer"), await zookeeper.open("reader")
+        await writer.create("/a", b"0")
+        for number in range(1, 50):
+            order: list[str] = []
+            await reader.get("/a", lambda event, order=order: order.append(event.type.value))  # type: ignore[misc]
+            change = writer.set("/a", b"%d" % number)
+            data = b""
+            while data != b"%d" % number:
+                assert order == []
+                data, _ = await reader.get("/a")
+            assert order == ["data changed"]
+            await change
+
+    on_virtual_time(scenario)
+
+
+def test_session_that_is_killed_lives_until_its_timeout() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        loop = asyncio.get_running_loop()
+        first, second = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS), await zookeeper.open("b")
+        await first.create("/here", ephemeral=True)
+        died = loop.time()
+        first.kill()
+        gone: asyncio.Future[WatchEvent] = loop.create_future()
+        stat = await second.exists("/here", gone.set_result)
+        assert stat is not None
+        assert stat.ephemeral_owner == first.session_id
+        assert (await gone).type is EventType.DELETED
+        assert 6.0 <= loop.time() - died < 6.1
+        assert zookeeper.live_sessions == [second.session_id]
+
+    on_virtual_time(scenario)
+
+
+def test_session_survives_a_cut_shorter_than_its_timeout() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
+        events: list[SessionEvent] = []
+        store.on_session_event(events.append)
+        await store.create("/here", ephemeral=True)
+        zookeeper.cut("a")
+        await asyncio.sleep(5.9)
+        zookeeper.heal("a")
+        stat = await store.exists("/here")
+        assert stat is not None
+        assert events == [SessionEvent.DISCONNECTED, SessionEvent.CONNECTED]
+        await asyncio.sleep(60)
+        assert zookeeper.live_sessions == [store.session_id]
+
+    on_virtual_time(scenario)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_session_cut_for_longer_expires_and_learns_it_when_it_is_back(silent: bool) -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        cut, other = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS), await zookeeper.open("b")
+        events: list[SessionEvent] = []
+        cut.on_session_event(events.append)
+        await cut.create("/here", ephemeral=True)
+        zookeeper.cut("a", silent=silent)
+        await asyncio.sleep(5.9)
+        assert await other.exists("/here") is not None
+        await asyncio.sleep(0.2)
+        assert await other.exists("/here") is None
+        waiting = cut.get("/")
+        await asyncio.sleep(100)
+        assert events == [SessionEvent.DISCONNECTED]
+        zookeeper.heal("a")
+        with pytest.raises(SessionExpiredError):
+            await waiting
+        assert events == [SessionEvent.DISCONNECTED, SessionEvent.EXPIRED]
+        with pytest.raises(SessionExpiredError):
+            await cut.get("/")
+        again = await zookeeper.open("a")
+        assert again.session_id != cut.session_id
+        assert await again.exists("/here") is None
+
+    on_virtual_time(scenario)
+
+
+def test_silent_cut_that_heals_in_time_only_delays() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        loop = asyncio.get_running_loop()
+        store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
+        events: list[SessionEvent] = []
+        store.on_session_event(events.append)
+        began = loop.time()
+        zookeeper.cut("a", silent=True)
+        created = store.create("/a")
+        loop.call_later(3.9, zookeeper.heal, "a")
+        assert await created == "/a"
+        assert loop.time() - began >= 3.9
+        assert events == []
+
+    on_virtual_time(scenario)
+
+
+def test_silent_cut_is_noticed_after_two_thirds_of_the_timeout() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        loop = asyncio.get_running_loop()
+        store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
+        began = loop.time()
+        zookeeper.cut("a", silent=True)
+        created = store.create("/a")
+        with pytest.raises(ConnectionLossError):
+            await created
+        assert loop.time() - began == pytest.approx(4.0)
+        zookeeper.heal("a")
+        assert await store.exists("/a") is None
+
+    on_virtual_time(scenario)
+
+
+# -- operations under way when a connection breaks
+
+
+async def create_three_and_lose_the_answers(zookeeper: ModelZooKeeper) -> list[str]:
+    """What the server made of three creates that were under way when the connection broke."""
+    store = await zookeeper.open("a")
+    creates = [store.create(f"/{name}") for name in "abc"]
+    zookeeper.drop_connection("a")
+    outcomes = await asyncio.gather(*creates, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ConnectionLossError] * 3
+    return await store.children("/")
+
+
+def test_outcome_of_what_was_under_way_is_unknown_but_keeps_the_order() -> None:
+    seen: dict[str, None] = {}
+
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        seen["".join(await create_three_and_lose_the_answers(zookeeper))] = None
+
+    for seed in range(30):
+        on_virtual_time(scenario, seed)
+    assert set(seen) == {"", "a", "ab", "abc"}
+
+
+def test_same_seed_gives_the_same_run() -> None:
+    def trace(seed: int) -> list[object]:
+        happened: list[object] = []
+
+        async def scenario(zookeeper: ModelZooKeeper) -> None:
+            loop = asyncio.get_running_loop()
+            for _ in range(5):
+                happened.append((loop.time(), await create_three_and_lose_the_answers(zookeeper)))
+                zookeeper.stop()
+                await asyncio.sleep(1)
+                zookeeper.start()
+
+        happened.append(on_virtual_time(scenario, seed).fired)
+        return happened
+
+    assert trace(3) == trace(3)
+    assert trace(3) != trace(4)
+
+
+def test_what_is_started_while_disconnected_waits_for_the_connection() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store = await zookeeper.open("a")
+        zookeeper.cut("a")
+        created, read = store.create("/a", b"x"), store.get("/a")
+        await asyncio.sleep(1)
+        assert not created.done()
+        zookeeper.heal("a")
+        assert (await read)[0] == b"x"
+        assert created.result() == "/a"
+
+    on_virtual_time(scenario)
+
+
+# -- watches and reconnection
+
+
+def test_watches_survive_a_reconnection_and_tell_what_was_missed() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store, other = await zookeeper.open("a"), await zookeeper.open("b")
+        for path in ("/set", "/gone", "/parent", "/same", "/parent/old"):
+            await other.create(path)
+        watcher = Watcher()
+        for path in ("/set", "/gone", "/same"):
+            await store.get(path, watcher)
+        await store.exists("/new", watcher)
+        await store.exists("/never", watcher)
+        await store.children("/parent", watcher)
+        zookeeper.cut("a")
+        await other.set("/set", b"x")
+        await other.delete("/gone")
+        await other.create("/new")
+        await other.delete("/parent/old")
+        zookeeper.heal("a")
+        assert watcher.told == []
+        await store.get("/same")  # whoever has an answer has heard
+        assert watcher.told == [
+            (EventType.DATA_CHANGED, "/set"),
+            (EventType.DELETED, "/gone"),
+            (EventType.CREATED, "/new"),
+            (EventType.CHILDREN_CHANGED, "/parent"),
+        ]
+        await other.set("/same", b"y")
+        await other.create("/never")
+        await store.get("/same")
+        assert watcher.told[4:] == [(EventType.DATA_CHANGED, "/same"), (EventType.CREATED, "/never")]
+
+    on_virtual_time(scenario)
+
+
+def test_watch_whose_setting_got_lost_is_not_set() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store = await zookeeper.open("a")
+        watcher = Watcher()
+        read = store.get("/", watcher)
+        zookeeper.drop_connection("a")
+        with pytest.raises(ConnectionLossError):
+            await read
+        await store.set("/", b"x")
+        await store.get("/")
+        assert watcher.told == []
+
+    for seed in range(10):
+        on_virtual_time(scenario, seed)
+
+
+# -- the server away
+
+
+def test_server_that_was_away_takes_sessions_for_new() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
+        dead = await zookeeper.open("dead", session_timeout_ms=TIMEOUT_MS)
+        await store.create("/here", ephemeral=True)
+        await dead.create("/dead", ephemeral=True)
+        dead.kill()
+        await asyncio.sleep(5)
+        zookeeper.stop()
+        await asyncio.sleep(100)
+        zookeeper.start()
+        assert await store.children("/") == ["dead", "here"]
+        await asyncio.sleep(6)
+        assert await store.children("/") == ["here"]
+
+    on_virtual_time(scenario)
+
+
+def test_opening_waits_for_a_server() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        loop = asyncio.get_running_loop()
+        zookeeper.stop()
+        loop.call_later(10, zookeeper.start)
+        await zookeeper.open("a")
+        assert loop.time() >= 10
+        zookeeper.cut("b")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(zookeeper.open("b"), 20)
+        zookeeper.heal("b")
+        await asyncio.sleep(1)
+        assert len(zookeeper.live_sessions) == 1
+
+    on_virtual_time(scenario)
+
+
+# -- ends
+
+
+def test_close_without_a_connection_leaves_the_session_to_its_timeout() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store, other = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS), await zookeeper.open("b")
+        await store.create("/here", ephemeral=True)
+        zookeeper.cut("a")
+        waiting = store.create("/never")
+        await store.close()
+        with pytest.raises(StoreClosedError):
+            await waiting
+        assert await other.children("/") == ["here"]
+        await asyncio.sleep(6.1)
+        assert await other.children("/") == []
+
+    on_virtual_time(scenario)
+
+
+def test_killed_client_is_told_nothing() -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store, other = await zookeeper.open("a"), await zookeeper.open("b")
+        watcher, events = Watcher(), list[SessionEvent]()
+        await store.get("/", watcher)
+        store.on_session_event(events.append)
+        waiting = store.create("/perhaps")
+        store.kill()
+        await other.set("/", b"x")
+        await asyncio.sleep(100)
+        assert not waiting.done()
+        assert (watcher.told, events) == ([], [])
+
+    on_virtual_time(scenario)
+
+
+def test_two_sessions_cannot_both_create_a_node() -> None:
+    async def elect(store: ModelStore) -> bool:
+        try:
+            await store.multi([Create("/leader", ephemeral=True)])
+        except NodeExistsError:
+            return False
+        return True
+
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        stores = [await zookeeper.open(name) for name in "abc"]
+        attempts: list[Awaitable[bool]] = [elect(store) for store in stores]
+        assert sorted(await asyncio.gather(*attempts)) == [False, False, True]
+
+    for seed in range(10):
+        on_virtual_time(scenario, seed)
