@@ -303,6 +303,7 @@ class BrokerServer:
             waiters=self._waiters,
             offload=self._offload,
             random=environment.random,
+            orders=self._orders,
         )
         self._listeners = listeners = Listeners(
             self._settings.network_settings(),

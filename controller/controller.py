@@ -16,18 +16,28 @@ from random import Random
 from typing import TypeVar
 from uuid import UUID
 
-from ..protocol.errors import BrokerNotAvailableError, KafkaError, NotControllerError, StaleBrokerEpochError
+from ..protocol.errors import (
+    BrokerIdNotRegisteredError,
+    BrokerNotAvailableError,
+    KafkaError,
+    NotControllerError,
+    StaleBrokerEpochError,
+    UnknownServerError,
+)
 from ..storage.topic_partition import TopicPartition
 from .broker_channel import BrokerChannel
 from .cluster_tree import ClusterTree, ControllerMovedError
 from .context import ControllerContext
 from .controller_term import ControllerTerm
 from .election_request import ElectionRequest, outcome
+from .isr_change import IsrChange
+from .leader_and_isr import LeaderAndIsr
 from .leader_election import ElectionStrategy
 from .metadata_store import MetadataStoreError, SessionEvent, WatchEvent
+from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
 from .reassignment import refusal
 from .replica_assignment import ReplicaAssignment
-from .znodes import BrokerInfo, ControllerInfo, ZnodeDecodeError
+from .znodes import BrokerInfo, ControllerInfo, ProducerIdBlock, ZnodeDecodeError
 
 __all__ = ["Controller"]
 
@@ -60,6 +70,7 @@ class Controller:
     ) -> None:
         self.broker_id = broker_id
         self._tree = tree
+        self._producer_ids = ProducerIdBlocks(tree)
         self._clock_ms = clock_ms
         self._fatal = fatal
         self._new_term = partial(
@@ -198,6 +209,36 @@ class Controller:
             return {partition: assignment for partition, assignment in found.items() if assignment.is_being_reassigned}
 
         return await self.call("reassignments", look_up)
+
+    async def alter_partitions(
+        self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
+    ) -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
+        """What broker ``broker_id`` wants to change of partitions it leads (AlterPartition). Gives by partition the
+        state that holds now, with its new partition epoch, or one of `isr_change.decide`'s errors.
+        NotControllerError; StaleBrokerEpochError: the broker is not registered, or under another epoch."""
+
+        async def alter() -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
+            self._expect_active()
+            self._expect_broker(broker_id, broker_epoch)
+            return await self._term.isr_changes.alter(broker_id, changes)
+
+        return await self.call("ISR changes", alter)
+
+    async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> ProducerIdBlock:
+        """A block of producer ids that nobody had before (AllocateProducerIds). NotControllerError;
+        BrokerIdNotRegisteredError; StaleBrokerEpochError; UnknownServerError: none are left."""
+
+        async def allocate() -> ProducerIdBlock:
+            self._expect_active()
+            if broker_id not in self.context.live_or_shutting_down_ids:
+                raise BrokerIdNotRegisteredError(f"Broker {broker_id} is not registered.")
+            self._expect_broker(broker_id, broker_epoch)
+            try:
+                return await self._producer_ids.next_block(broker_id)
+            except ProducerIdsExhaustedError as error:
+                raise UnknownServerError(str(error)) from error
+
+        return await self.call("producer ids", allocate)
 
     def unclean_election_allowed(self, topic: str | None = None) -> None:
         """Settings allow it from now on, for one topic or (None) by default: elect leaders where there is none."""
@@ -339,6 +380,12 @@ class Controller:
         self.active_controller_id = -1
         await self._term.requests.close()
         self._term = self._new_term()
+
+    def _expect_broker(self, broker_id: int, broker_epoch: int) -> None:
+        """One that is up, in this very life."""
+        known = self.context.broker(broker_id)
+        if known is None or self.context.broker_epoch(broker_id) != broker_epoch:
+            raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with broker epoch {broker_epoch}.")
 
     def _expect_active(self) -> None:
         if not self.is_active:

@@ -16,6 +16,7 @@ from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .feature_node import enable_features
+from .isr_changes import IsrChanges
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
@@ -65,6 +66,7 @@ class ControllerTerm:
             context, tree, batch, requests, self.partitions, self._replicas, self._deletion, post_event
         )
         self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
+        self.isr_changes = IsrChanges(context, tree, requests)
         self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
 
     async def take_over(self) -> None:

@@ -13,6 +13,7 @@ from ...replication.partition_set import PartitionSet
 from ...replication.record_deletion import RecordDeletion
 from ...storage.log_store import LogStore
 from ..advertised_address import AdvertisedAddresses
+from ..controller_orders import ControllerOrders
 from ..coordinator.group.coordinator import GroupCoordinator
 from ..live_settings import LiveSettings
 from ..metadata_cache import MetadataCache
@@ -92,8 +93,9 @@ def handlers(
     waiters: TopicWaiters,
     offload: Offload,
     random: Random,
+    orders: ControllerOrders,
 ) -> Mapping[ApiKey, Handler]:
-    """Every handler with the parts of the broker that it asks."""
+    """Every handler with the parts of the broker that it asks. ``orders`` are only taken in a cluster."""
     cluster_id = metadata.identity.cluster_id
     creation = metadata.auto_creation.create if config.boolean("auto.create.topics.enable") else None
     slots = config.int("max.incremental.fetch.session.cache.slots")
@@ -105,7 +107,7 @@ def handlers(
     tree_offsets = TreeOffsets(metadata.tree)
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
-    return {
+    return _of_brokers(config, orders, metadata) | {
         ApiKey.PRODUCE: Produce(partitions, cache),
         ApiKey.FETCH: Fetch(
             partitions,
@@ -182,3 +184,13 @@ def handlers(
             cache, config.int("max.request.partition.size.limit")
         ),
     }
+
+
+def _of_brokers(config: Config, orders: ControllerOrders, metadata: MetadataPlane) -> dict[ApiKey, Handler]:
+    """What other brokers may ask, where there can be others: with the embedded store a stranger could play
+    controller."""
+    if config.uses_embedded_store:
+        return {}
+    from .cluster_table import cluster_handlers  # one broker alone does not need it
+
+    return dict(cluster_handlers(config, orders, metadata.controller))

@@ -1,0 +1,34 @@
+"""What only brokers may ask of a broker: it is taken on their own listeners alone.
+
+Without authentication that is all that keeps a client from playing controller or replica; a listener of its own for
+the brokers (``inter.broker.listener.name``) can be kept from clients by the network.
+"""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from ...config.config import Config
+from ...protocol.errors import ClusterAuthorizationError
+from .context import Handler, RequestContext
+
+__all__ = ["BetweenBrokers", "listeners_between_brokers"]
+
+
+def listeners_between_brokers(config: Config) -> tuple[str, ...]:
+    """The names of the listeners that brokers reach each other on."""
+    control_plane = config.optional_string("control.plane.listener.name")
+    names = (config.inter_broker_listener_name, control_plane.upper() if control_plane else "")
+    return tuple(filter(None, names))
+
+
+class BetweenBrokers:
+    """Handler: ``handler``, for requests that came by one of ``listeners``. ClusterAuthorizationError for others."""
+
+    def __init__(self, handler: Handler, listeners: tuple[str, ...]) -> None:
+        self._handler = handler
+        self._listeners = listeners
+
+    def __call__(self, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
+        if context.address.listener_name not in self._listeners:
+            raise ClusterAuthorizationError("Only brokers may ask this, on the listener that is for brokers.")
+        return self._handler(context, request)

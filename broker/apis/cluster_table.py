@@ -1,0 +1,32 @@
+"""What brokers of a cluster serve each other, beside `table.handlers`."""
+
+from collections.abc import Mapping
+
+from ...config.config import Config
+from ...controller.controller import Controller
+from ...protocol.apis import ApiKey
+from ..controller_orders import ControllerOrders
+from .allocate_producer_ids import AllocateProducerIds
+from .alter_partition import AlterPartition
+from .between_brokers import BetweenBrokers, listeners_between_brokers
+from .context import Handler
+from .controlled_shutdown import ControlledShutdown
+from .leader_and_isr import LeaderAndIsr
+from .stop_replica import StopReplica
+from .update_metadata import UpdateMetadata
+
+__all__ = ["cluster_handlers"]
+
+
+def cluster_handlers(config: Config, orders: ControllerOrders, controller: Controller) -> Mapping[ApiKey, Handler]:
+    """What the controller orders, and what is asked of this broker when it is the controller."""
+    listeners = listeners_between_brokers(config)
+    between_brokers: Mapping[ApiKey, Handler] = {
+        ApiKey.LEADER_AND_ISR: LeaderAndIsr(orders),
+        ApiKey.STOP_REPLICA: StopReplica(orders),
+        ApiKey.UPDATE_METADATA: UpdateMetadata(orders),
+        ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
+        ApiKey.ALTER_PARTITION: AlterPartition(controller),
+        ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
+    }
+    return {key: BetweenBrokers(handler, listeners) for key, handler in between_brokers.items()}

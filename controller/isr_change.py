@@ -1,0 +1,107 @@
+"""What a leader may change of its partition: who is in sync with it, and that it has recovered (AlterPartition,
+KIP-497). Pure."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from ..protocol.errors import (
+    FencedLeaderEpochError,
+    IneligibleReplicaError,
+    InvalidRequestError,
+    InvalidUpdateVersionError,
+    NotControllerError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+)
+from ..storage.topic_partition import TopicPartition
+from .context import ControllerContext
+from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+
+__all__ = ["UNKNOWN_BROKER_EPOCH", "IsrChange", "decide"]
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_BROKER_EPOCH = -1
+"""A member whose broker epoch the leader does not know: it is not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """A leader's wish. ``isr``: broker id → the broker epoch (or UNKNOWN_BROKER_EPOCH) under which that replica caught
+    up (KIP-903), in the order in which the ISR is to be written. ``topic_id``: None when the leader does not say."""
+
+    leader_epoch: int
+    partition_epoch: int
+    isr: Mapping[int, int]
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    topic_id: UUID | None = None
+
+
+def decide(
+    context: ControllerContext, broker_id: int, partition: TopicPartition, change: IsrChange
+) -> LeaderAndIsr | None:
+    """The state to write; None when the partition is as broker ``broker_id``, which should lead it, wants it. The
+    leader epoch stays: it is the same leader.
+
+    In Kafka's order, and beyond it what a KRaft controller checks: UnknownTopicIdError, UnknownTopicOrPartitionError,
+    NotControllerError (the leader knows of a newer controller's decisions), FencedLeaderEpochError,
+    InvalidUpdateVersionError, InvalidRequestError, IneligibleReplicaError.
+    """
+    if change.topic_id is not None and context.topic_ids.get(partition.topic) != change.topic_id:
+        raise UnknownTopicIdError(f"{partition.topic} has another topic id")
+    leadership = context.leadership(partition)
+    if leadership is None:
+        raise UnknownTopicOrPartitionError(f"{partition} has no leader yet")
+    current = leadership.leader_and_isr
+    _check_epochs(current, partition, change)
+    wanted = replace(current, isr=tuple(change.isr), leader_recovery_state=change.leader_recovery_state)
+    if wanted == current and current.leader == broker_id:
+        return None  # before the partition epochs are compared: the answer to an earlier request was lost
+    if change.partition_epoch < current.partition_epoch:
+        raise InvalidUpdateVersionError(
+            f"{partition} has partition epoch {current.partition_epoch}, not {change.partition_epoch}"
+        )
+    _check_request(context, broker_id, partition, current, wanted)
+    _check_members(context, partition, change)
+    return wanted
+
+
+def _check_epochs(current: LeaderAndIsr, partition: TopicPartition, change: IsrChange) -> None:
+    if change.partition_epoch > current.partition_epoch or change.leader_epoch > current.leader_epoch:
+        raise NotControllerError(f"{partition}: another broker must have been elected controller")
+    if change.leader_epoch < current.leader_epoch:
+        raise FencedLeaderEpochError(
+            f"{partition} has leader epoch {current.leader_epoch}, {change.leader_epoch} is over"
+        )
+
+
+def _check_request(
+    context: ControllerContext, broker_id: int, partition: TopicPartition, current: LeaderAndIsr, wanted: LeaderAndIsr
+) -> None:
+    """What no sound leader asks for."""
+    if current.leader != broker_id:
+        raise InvalidRequestError(f"{partition} is led by broker {current.leader}, not by {broker_id}")
+    if broker_id not in wanted.isr:
+        raise InvalidRequestError(f"{partition}: the leader is missing in the ISR {list(wanted.isr)}")
+    replicas = context.assignment(partition).replicas
+    if any(member not in replicas for member in wanted.isr):
+        raise InvalidRequestError(f"{partition}: not all of {list(wanted.isr)} are among its replicas {list(replicas)}")
+    if wanted.leader_recovery_state is LeaderRecoveryState.RECOVERING:
+        if len(wanted.isr) > 1:
+            raise InvalidRequestError(f"{partition}: a recovering leader is alone in the ISR")
+        if current.leader_recovery_state is LeaderRecoveryState.RECOVERED:
+            raise InvalidRequestError(f"{partition}: a leader that has recovered stays so")
+
+
+def _check_members(context: ControllerContext, partition: TopicPartition, change: IsrChange) -> None:
+    """All in sync must be up, and not about to stop (KIP-841), and still the same life of their broker (KIP-903)."""
+    live = context.live_ids
+    ineligible = [
+        member
+        for member, epoch in change.isr.items()
+        if member not in live or epoch not in (UNKNOWN_BROKER_EPOCH, context.broker_epoch(member))
+    ]
+    if ineligible:
+        raise IneligibleReplicaError(f"{partition}: brokers {ineligible} may not be in the ISR, live are {live}")

@@ -1,0 +1,67 @@
+"""Carries out what leaders want to change of their partitions (AlterPartition)."""
+
+import logging
+from collections.abc import Mapping
+
+from ..protocol.errors import InvalidUpdateVersionError, KafkaError, UnknownTopicOrPartitionError
+from ..storage.topic_partition import TopicPartition
+from .broker_requests import BrokerRequests
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .isr_change import IsrChange, decide
+from .leader_and_isr import LeaderAndIsr, PartitionLeadership
+
+__all__ = ["IsrChanges"]
+
+logger = logging.getLogger(__name__)
+
+
+class IsrChanges:
+    """Runs within the controller's events only."""
+
+    def __init__(self, context: ControllerContext, tree: ClusterTree, requests: BrokerRequests) -> None:
+        self._context = context
+        self._tree = tree
+        self._requests = requests
+
+    async def alter(
+        self, broker_id: int, changes: Mapping[TopicPartition, IsrChange]
+    ) -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
+        """Write what is granted, tell every broker of it; gives the states that hold now, and why others do not."""
+        wanted: dict[TopicPartition, LeaderAndIsr] = {}
+        refused: dict[TopicPartition, KafkaError] = {}
+        for partition, change in changes.items():
+            try:
+                state = decide(self._context, broker_id, partition, change)
+            except KafkaError as error:
+                logger.info("broker %d may not change the ISR of %s: %s", broker_id, partition, error)
+                refused[partition] = error
+            else:
+                if state is not None:
+                    wanted[partition] = state
+        refused.update(await self._write(wanted))
+        self._requests.tell_everyone(changes)
+        return {partition: refused.get(partition) or self._state_of(partition) for partition in changes}
+
+    async def _write(self, wanted: Mapping[TopicPartition, LeaderAndIsr]) -> dict[TopicPartition, KafkaError]:
+        """Gives those that could not be written."""
+        written, changed = await self._tree.update_partition_states(
+            wanted, self._context.epoch, self._context.epoch_version
+        )
+        for partition, state in written.items():
+            logger.info("partition %s: ISR %s, partition epoch %d", partition, list(state.isr), state.partition_epoch)
+            self._context.put_leadership(partition, PartitionLeadership(state, self._context.epoch))
+        refused: dict[TopicPartition, KafkaError] = {}
+        for partition in wanted:
+            if partition not in written and partition not in changed:
+                refused[partition] = UnknownTopicOrPartitionError(f"{partition} was deleted")
+        if changed:  # by whom it may be: what is known of them must not stay behind
+            for partition, leadership in (await self._tree.partition_states(changed)).items():
+                self._context.put_leadership(partition, leadership)
+            refused.update((partition, InvalidUpdateVersionError(f"{partition} was changed")) for partition in changed)
+        return refused
+
+    def _state_of(self, partition: TopicPartition) -> LeaderAndIsr:
+        leadership = self._context.leadership(partition)
+        assert leadership is not None
+        return leadership.leader_and_isr
