@@ -1,4 +1,7 @@
-"""What a broker takes from the world: clock, chance, disk, threads, the metadata store. A simulation passes its own."""
+"""What a broker takes from the world: clocks, chance, disk, threads and children, raw descriptors, the metadata store.
+
+A simulation passes its own.
+"""
 
 import asyncio
 import time
@@ -6,12 +9,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from ..controller.metadata_store import MetadataStore
 from ..storage.files import Files
 from ..storage.worker_pool import Pool, WorkerPool
+from .network.region_sender import RegionSenderFactory, new_region_sender
+
+if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
+    from ..storage.cleaner_child import CompactionWorker
 
 __all__ = ["ClosablePool", "Environment"]
 
@@ -37,6 +44,12 @@ def start_worker_pool(loop: asyncio.AbstractEventLoop, threads: int, name: str) 
     return WorkerPool(loop, threads, name)
 
 
+def start_cleaner_child() -> "CompactionWorker":
+    from ..storage.cleaner_child import CleanerChild
+
+    return CleanerChild()
+
+
 async def open_embedded_store(path: Path, clock_ms: Callable[[], int]) -> MetadataStore:
     from ..controller.embedded_store import EmbeddedStore
 
@@ -48,8 +61,12 @@ class Environment:
     """The defaults are the real things. The running event loop, with its monotonic clock, is a part of it too."""
 
     clock_ms: Callable[[], int] = wall_clock_ms
+    stopwatch_s: Callable[[], float] = time.perf_counter
+    """Moves on while a step is carried out, which the loop's clock does not: it tells how long the step took."""
     random: Random = field(default_factory=SystemRandom)
     new_uuid: Callable[[], str] = lambda: str(uuid4())
     files: Files = field(default_factory=Files)
     start_pool: Callable[[asyncio.AbstractEventLoop, int, str], ClosablePool] = start_worker_pool
+    start_compaction: Callable[[], "CompactionWorker"] = start_cleaner_child
+    new_sender: RegionSenderFactory = new_region_sender
     open_store: Callable[[Path, Callable[[], int]], Awaitable[MetadataStore]] = open_embedded_store

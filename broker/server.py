@@ -187,7 +187,13 @@ class BrokerServer:
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
         self._offload = Offload(self._pool)
         self._logs = LogStore(
-            self.config, environment.files, self._pool, environment.clock_ms, self._overrides, environment.random
+            self.config,
+            environment.files,
+            self._pool,
+            environment.clock_ms,
+            self._overrides,
+            environment.random,
+            environment.stopwatch_s,
         )
         add(self._logs.release, self._logs.release)
         add(self._pool.close, self._pool.kill)
@@ -309,7 +315,9 @@ class BrokerServer:
             self._settings.network_settings(),
             Dispatcher(table, config.int("pybroker.request.max.elements")),
             clock_ms=environment.clock_ms,
+            stopwatch_s=environment.stopwatch_s,
             run_in_worker=self._offload,
+            new_sender=environment.new_sender,
         )
         self._settings.limit_connections(listeners.change_limits)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
@@ -320,7 +328,12 @@ class BrokerServer:
 
     def _schedule_storage(self) -> None:
         self._store_schedule = StoreSchedule(
-            self._logs, self._loop, self._background, self._high_watermark_of, self._start_movers
+            self._logs,
+            self._loop,
+            self._background,
+            self._high_watermark_of,
+            self._start_movers,
+            self._environment.start_compaction,
         )
         self._replication_schedule = ReplicationSchedule(
             self._loop,

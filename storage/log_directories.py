@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ..config.config import Config
 from .files import Files
+from .inline_append import InlineBudget
 from .log import Log
 from .log_directory import LogDirectory
 from .log_table import LogTable
@@ -36,11 +37,12 @@ class LogDirectoriesError(Exception):
 class LogDirectories:
     """See the module's text. `all` is in the order of `log.dirs`; `table` says which logs lie in them."""
 
-    def __init__(self, files: Files, pool: Pool, table: LogTable) -> None:
+    def __init__(self, files: Files, pool: Pool, table: LogTable, stopwatch_s: Callable[[], float]) -> None:
         self.all: list[LogDirectory] = []
         self._files = files
         self._pool = pool
         self._table = table
+        self._stopwatch_s = stopwatch_s
         self.on_failure: DirectoryFailureCallback | None = None
         """Called on the loop with the directory's path and the partitions that were in it."""
         self.on_last_failure: Callable[[LogDirectoriesError], None] | None = None
@@ -62,7 +64,7 @@ class LogDirectories:
             if os.path.realpath(absolute) in seen:
                 raise LogDirectoriesError(f"log.dirs names {path} twice")
             seen.add(os.path.realpath(absolute))
-            directory = LogDirectory(self._files, absolute)
+            directory = LogDirectory(self._files, absolute, InlineBudget(self._stopwatch_s))
             self.all.append(directory)
             try:
                 directory.open()

@@ -29,10 +29,10 @@ _NO_BROKER_EPOCH = -1
 class LogDirectory:
     """A log directory. Checkpoints may be written from any thread, one at a time."""
 
-    def __init__(self, files: Files, path: str) -> None:
+    def __init__(self, files: Files, path: str, budget: InlineBudget) -> None:
         self._files = files
         self.path = path
-        self.budget = InlineBudget()
+        self.budget = budget
         self.is_online = True
         self.failure: OSError | None = None
         self.had_clean_stop = False

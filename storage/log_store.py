@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,7 @@ class LogStore:
         clock: Callable[[], int],
         topic_overrides: Callable[[str], Mapping[str, str]],
         randomness: random.Random,
+        stopwatch_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.config = config
         self.files = files
@@ -72,7 +74,7 @@ class LogStore:
         self._random = randomness
         self._table = LogTable()
         self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's is by its hash
-        self.directories = LogDirectories(files, pool, self._table)
+        self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
         self.checkpoints = Checkpoints(self.directories, self._table)
         self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
@@ -190,9 +192,13 @@ class LogStore:
             return log
 
         threads = self.config.int("num.recovery.threads.per.data.dir")
-        with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
-            for log in executor.map(load, found.logs):
-                self._add(directory, log)
+        if threads == 1:
+            for named in found.logs:
+                self._add(directory, load(named))
+        else:
+            with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
+                for log in executor.map(load, found.logs):
+                    self._add(directory, log)
         if found.recovery_points is None:  # from now on, a log that is not in it is a new one
             self.checkpoints.write_recovery_points_of(directory)
 

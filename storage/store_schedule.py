@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .log import Log
 from .log_store import LogStore
 from .worker_pool import Pool
+
+if TYPE_CHECKING:
+    from .cleaner_child import CompactionWorker
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +39,14 @@ class StoreSchedule:
         background: Pool,
         high_watermark_of: Callable[[Log], int],
         start_movers: Callable[[], KillablePool],
+        start_compaction: Callable[[], CompactionWorker] | None = None,
     ) -> None:
         self._store = store
         self._loop = loop
         self._background = background
         self._high_watermark_of = high_watermark_of
         self._start_movers = start_movers
+        self._start_compaction = start_compaction
         self._movers: KillablePool | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delayed: set[asyncio.TimerHandle] = set()
@@ -77,7 +82,7 @@ class StoreSchedule:
             if interval_ms < _NEVER_MS:
                 self._repeat(name, initial_ms, max(interval_ms, 1), step)
         if config.boolean("log.cleaner.enable") and config.int("log.cleaner.threads"):
-            store.start_cleaner(blocking, self._loop.call_later, self._high_watermark_of)
+            store.start_cleaner(blocking, self._loop.call_later, self._high_watermark_of, self._start_compaction)
 
     def stop(self) -> None:
         """Nothing more is started; files whose deletion is pending go at the next start."""

@@ -5,7 +5,6 @@ one that took its time the next, whoever sends it, waits for twice as long as th
 the loop, and everybody else the rest.
 """
 
-import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -31,7 +30,7 @@ class HeavyRequests:
     def __init__(
         self,
         call_later: Callable[[float, Callable[[], None]], object],
-        now_s: Callable[[], float] = time.perf_counter,
+        now_s: Callable[[], float],
     ) -> None:
         self._call_later = call_later
         self._now_s = now_s

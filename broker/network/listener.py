@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,13 +39,15 @@ class Listeners:
         handler: Handler,
         *,
         clock_ms: Callable[[], int],
+        stopwatch_s: Callable[[], float] = time.perf_counter,
         run_in_worker: RunInWorker | None = None,
         new_sender: RegionSenderFactory = new_region_sender,
         header_version: HeaderVersion = api_header_version,
     ) -> None:
         """To be made on the running loop.
 
-        ``clock_ms``: the wall clock. ``run_in_worker``: for reading cold pages; default: the loop's executor.
+        ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled.
+        ``run_in_worker``: for reading cold pages; default: the loop's executor.
         """
         loop = asyncio.get_running_loop()
         self._loop = loop
@@ -53,6 +56,7 @@ class Listeners:
             handler,
             loop=loop,
             clock_ms=clock_ms,
+            stopwatch_s=stopwatch_s,
             run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
             new_sender=new_sender,
             header_version=header_version,

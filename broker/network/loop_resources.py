@@ -31,6 +31,7 @@ class LoopResources:
         *,
         loop: asyncio.AbstractEventLoop,
         clock_ms: Callable[[], int],
+        stopwatch_s: Callable[[], float],
         run_in_worker: RunInWorker,
         new_sender: RegionSenderFactory,
         header_version: HeaderVersion,
@@ -48,7 +49,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
-        self.heavy = HeavyRequests(self.call_later)
+        self.heavy = HeavyRequests(self.call_later, stopwatch_s)
         self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.heavy_requests import HeavyRequests
 from pybroker.broker.network.loop_resources import LoopResources
 from pybroker.broker.network.request import ConnectionInfo, Handler
 from pybroker.broker.network.settings import NetworkSettings
@@ -146,12 +145,12 @@ class VirtualNetwork:
             handler,
             loop=cast("asyncio.AbstractEventLoop", self.loop),
             clock_ms=lambda: 0,
+            stopwatch_s=self.loop.time,
             run_in_worker=_no_worker,
             new_sender=_no_worker,
             header_version=lambda api_key, api_version: 1,
             logger=logging.getLogger(__name__),
         )
-        self.resources.heavy = HeavyRequests(self.resources.call_later, self.loop.time)
         self._count = 0
 
     def connect(self) -> VirtualPeer:

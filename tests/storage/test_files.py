@@ -1,0 +1,17 @@
+"""The system's files, under the suite that simulated ones pass, too."""
+
+from pathlib import Path
+
+import pytest
+from pybroker.storage.files import Files
+from support.files_suite import FilesSuite
+
+
+class TestFiles(FilesSuite):
+    @pytest.fixture
+    def files(self) -> Files:
+        return Files(100)
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> str:
+        return str(tmp_path)
