@@ -9,6 +9,7 @@ Magic 0 and 1 become one magic 2 batch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..protocol.errors import (
     CorruptRecordError,
@@ -30,15 +31,15 @@ from ..protocol.records.batch import (
 )
 from ..protocol.records.builder import build_batch
 from ..protocol.records.compression import Codec, codec_of
-from ..protocol.records.message_set import check_inner_crcs
 from ..protocol.records.walk import Record
+from .apart import run_apart
 from .errors import InvalidRecordsError, InvalidTimestampsError, RecordError
 from .files import Buffer
 from .log_config import LogConfig
 from .prepared_append import PreparedAppend, PreparedBatch, producer_update
 from .producer_state import AppendOrigin
 from .topic_partition import TopicPartition
-from .unpacking import unpack_records
+from .unpacking import BigBatchError, check_wrapped, unpack_records
 
 _UNBOUNDED = (1 << 63) - 1
 _LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
@@ -61,8 +62,32 @@ def prepare_leader_append(
 
     Writes into `records` where it can; a read-only buffer is copied first. Raises CorruptRecordError,
     InvalidRecordError (InvalidRecordsError with the records at fault), InvalidTimestampsError, RecordTooLargeError,
-    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError.
+    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError; for a big batch RequestTimedOutError, too.
     """
+    try:
+        return _prepare(records, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
+    except BigBatchError:  # before anything was patched
+        plain = bytes(records)
+        return run_apart(_prepare_apart, plain, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
+
+
+def _prepare_apart(records: bytes, *arguments: Any) -> PreparedAppend | None:
+    """`_prepare` where nobody waits; what it returns can be pickled."""
+    prepared = _prepare(bytearray(records), *arguments)
+    if prepared is not None:
+        prepared.data = bytearray(prepared.data)
+    return prepared
+
+
+def _prepare(
+    records: Buffer,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    origin: AppendOrigin,
+) -> PreparedAppend | None:
     size = len(records)
     batch = read_header(records, 0, size)
     if batch is None or batch.end > size:
@@ -311,7 +336,7 @@ class _Conversion:
         offset = self._next_offset
         for batch in batches:
             if batch.magic < 2 and batch.is_compressed:
-                check_inner_crcs(batch, self._config.max_decompressed_bytes)
+                check_wrapped(batch, self._config.max_decompressed_bytes)
             for record in _records_of(batch, self._config):
                 self._errors.check(batch, record)
                 record.offset = offset

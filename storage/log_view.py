@@ -12,10 +12,12 @@ from ..protocol.errors import OffsetOutOfRangeError
 from .batch_span import read_batches
 from .files import FileRegion, NotCachedError
 from .producer_state import UnstableOffsets
+from .record_search import first_between
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
 from .transaction_index import AbortedTransaction
-from .unpacking import unpack_records
+
+_GREATEST = (1 << 63) - 1
 
 
 class LogReadResult(NamedTuple):
@@ -174,9 +176,9 @@ class LogView(NamedTuple):
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp < timestamp:
                 continue
-            for record in unpack_records(batch, max_decompressed_bytes):
-                if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
-                    return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
+            found = first_between(batch, timestamp, _GREATEST, self.log_start_offset, max_decompressed_bytes)
+            if found is not None:
+                return found
         return None
 
     def offset_of_max_timestamp(self, max_decompressed_bytes: int) -> FoundTimestamp | None:
@@ -189,9 +191,9 @@ class LogView(NamedTuple):
         position = segment.offset_index.lookup(largest.offset).position
         for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
             if batch.max_timestamp == largest.timestamp:
-                for record in unpack_records(batch, max_decompressed_bytes):
-                    if record.timestamp_ms == largest.timestamp:
-                        return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
+                found = first_between(batch, largest.timestamp, largest.timestamp, 0, max_decompressed_bytes)
+                if found is not None:
+                    return found
         return None
 
     def last_stable_offset(self, high_watermark: int) -> int:

@@ -1,86 +1,97 @@
 """Reading the records of batches that may be bombs: a megabyte that unpacks to gigabytes, or to millions of records.
 
-A batch that unpacks to no more than ``SMALL_BYTES`` is read where it stands. All others are read one at a time: one is
-under way, a few wait, and further ones are refused until later, so that they can neither fill the memory nor keep every
-worker. Whoever walks records gives the interpreter away now and then: the loop must not wait.
+A batch that unpacks to no more than ``SMALL_BYTES``, and has no more than ``MANY_RECORDS``, is read where it stands;
+whoever walks records gives the interpreter away now and then, for the loop must not wait. Any other batch is read by
+another process, with all that is to be done with its records, in a function that is given to `apart.run_apart`:
+
+    try:
+        return do(batch, …)
+    except BigBatchError:
+        return run_apart(do, bytes(batch.view()), …)
 
 None of this is for the event loop's thread.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import NoReturn
 
-from ..protocol.errors import CorruptRecordError, RequestTimedOutError
+from ..protocol.errors import CorruptRecordError
 from ..protocol.records.batch import RecordBatch
-from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, check_claims
+from ..protocol.records.message_set import check_inner_crcs
+from ..protocol.records.output_buffer import PayloadTooLargeError
 from ..protocol.records.record import read_records
 from ..protocol.records.walk import Record
 
-__all__ = ["MAX_WAITING", "SMALL_BYTES", "BigBatches", "is_packed", "unpack_records"]
+__all__ = ["MANY_RECORDS", "SMALL_BYTES", "BigBatchError", "check_wrapped", "read_all_here", "unpack_records"]
 
 SMALL_BYTES = 2 * 1024 * 1024
-MAX_WAITING = 2
+MANY_RECORDS = 100_000
 _RECORDS_A_TURN = 1024
 
-
-class BigBatches:
-    """The turn to read a big batch: one has it, ``max_waiting`` may wait for it."""
-
-    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
-        self._max_waiting = max_waiting
-        self._waiting = 0
-        self._turn = threading.Lock()
-        self._counting = threading.Lock()
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Raises RequestTimedOutError, which producers try again after, when enough wait already."""
-        with self._counting:
-            if self._waiting > self._max_waiting:
-                raise RequestTimedOutError("Too many batches that are large when unpacked came at the same time.")
-            self._waiting += 1  # who has the turn counts, too
-        try:
-            with self._turn:
-                yield
-        finally:
-            with self._counting:
-                self._waiting -= 1
+_is_apart = False
+"""This process is there to read big batches."""
 
 
-_BIG = BigBatches()  # memory is the process's, and so is the turn
+class BigBatchError(Exception):
+    """This batch is not to be read in this process."""
 
 
-def is_packed(batch: RecordBatch) -> bool:
-    """Whether reading its records means to decompress."""
-    return batch.attributes & 7 != 0
+def read_all_here() -> None:
+    """This is a process in which nobody waits."""
+    global _is_apart
+    _is_apart = True
 
 
-def unpack_records(
-    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, big: BigBatches = _BIG
-) -> Iterator[Record]:
+def unpack_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
     """`read_records` within the bounds above.
 
-    Raises what that raises, and RequestTimedOutError. Close it, or drop it, to end the turn of a big batch early.
+    Raises what that raises, and BigBatchError before the first record comes.
     """
-    if not is_packed(batch):
+    if _is_apart:
+        yield from read_records(batch, max_bytes)
+        return
+    if batch.magic >= 2 and batch.record_count > MANY_RECORDS:
+        _check_size(batch, max_bytes)
+        raise BigBatchError
+    if not batch.is_compressed:
         yield from _in_turns(read_records(batch, max(max_bytes, batch.size_bytes)))
         return
     records = read_records(batch, min(SMALL_BYTES, max_bytes))
     try:
         first = next(records, None)  # all of the batch is decompressed for it
-    except CorruptRecordError:  # broken, or too big for now
-        if max_bytes <= SMALL_BYTES:
-            raise
-        with big.turn():
-            yield from _in_turns(read_records(batch, max_bytes))
-        return
+    except PayloadTooLargeError:
+        _refuse_or_send_away(batch, max_bytes)
     if first is not None:
         yield first
         yield from _in_turns(records)
+
+
+def check_wrapped(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
+    """`check_inner_crcs` within the bounds above. Raises what that raises, and BigBatchError."""
+    if _is_apart:
+        check_inner_crcs(batch, max_bytes)
+        return
+    try:
+        check_inner_crcs(batch, min(SMALL_BYTES, max_bytes))
+    except PayloadTooLargeError:
+        _refuse_or_send_away(batch, max_bytes)
+
+
+def _refuse_or_send_away(batch: RecordBatch, max_bytes: int) -> NoReturn:
+    """Of a batch that is too large to be read here. One too large for any place needs no other process to say so."""
+    _check_size(batch, max_bytes)
+    if max_bytes <= SMALL_BYTES:
+        raise CorruptRecordError(f"Batch of {batch.size_bytes} bytes unpacks to more than {max_bytes}")
+    raise BigBatchError
+
+
+def _check_size(batch: RecordBatch, max_bytes: int) -> None:
+    if batch.magic >= 2:
+        check_claims(batch.compression, batch.payload(), max_bytes)
 
 
 def _in_turns(records: Iterator[Record]) -> Iterator[Record]:

@@ -36,9 +36,10 @@ from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, Parti
 from ...replication.fetch_session import FetchContext, FetchSessions
 from ...replication.isolation import Isolation
 from ...replication.partition_set import PartitionSet
+from ...storage.apart import run_apart
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
-from ...storage.unpacking import unpack_records
+from ...storage.unpacking import BigBatchError, unpack_records
 from .context import RequestContext
 from .leader_hints import LeaderHints, endpoints_of
 
@@ -322,11 +323,17 @@ def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
     data.records = None
 
 
+def _converted(data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int) -> bytes:
+    arguments = (data, magic, fetch_offset, size_bytes, max_bytes, unpack_records)
+    try:
+        return down_convert(*arguments)
+    except BigBatchError:
+        return run_apart(down_convert, *arguments)
+
+
 def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int) -> None:
     try:
-        converted = down_convert(
-            region.read(), magic, fetch_offset, region.size_bytes, max_bytes, records_of=unpack_records
-        )
+        converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes)
         data.records = converted or OVERFLOW_MESSAGE
     except KafkaError as error:
         _replace_by_error(data, error.code)

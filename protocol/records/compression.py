@@ -17,9 +17,9 @@ import cramjam
 from ..errors import CorruptRecordError, UnsupportedCompressionTypeError
 from .crc import Buffer
 from .lz4 import compress_lz4, decompress_lz4
-from .output_buffer import output_buffer
-from .snappy import compress_snappy, decompress_snappy
-from .zstd_frame import zstd_output_bound
+from .output_buffer import PayloadTooLargeError, output_buffer
+from .snappy import check_snappy_size, compress_snappy, decompress_snappy
+from .zstd_frame import zstd_bounds
 
 DEFAULT_MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 """What readers of a batch allow by default (bytes). Kafka itself has no bound."""
@@ -73,11 +73,12 @@ def compress(codec: Codec, data: Buffer, level: int | None = None, magic: int = 
 def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> bytes | bytearray | memoryview:
     """Decompresses a payload of records. `magic` 0 has lz4 accept any header checksum, as Kafka does.
 
-    Raises CorruptRecordError when the payload is broken or holds more than `max_bytes`.
+    Raises CorruptRecordError when the payload is broken, PayloadTooLargeError (which is one, too) when it holds more
+    than `max_bytes`.
     """
     if codec is Codec.NONE:
         if len(data) > max_bytes:
-            raise CorruptRecordError(f"Payload of {len(data)} bytes is over the limit of {max_bytes}")
+            raise PayloadTooLargeError(f"Payload of {len(data)} bytes is over the limit of {max_bytes}")
         return data
     if codec is Codec.GZIP:
         return _decompress_gzip(data, max_bytes)
@@ -86,6 +87,15 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> by
     if codec is Codec.LZ4:
         return decompress_lz4(data, max_bytes, check_header=magic != 0)
     return _decompress_zstd(data, max_bytes)
+
+
+def check_claims(codec: Codec, data: Buffer, max_bytes: int) -> None:
+    """Raises PayloadTooLargeError when the structure of a payload alone says that it holds more than `max_bytes`, and
+    CorruptRecordError when it is broken. Costs little, whatever it holds; that it passes says nothing."""
+    if codec is Codec.ZSTD:
+        zstd_bounds(data, max_bytes)
+    elif codec is Codec.SNAPPY:
+        check_snappy_size(data, max_bytes)
 
 
 def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
@@ -105,7 +115,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
             raise CorruptRecordError(f"Broken gzip payload: {error}") from None
         room -= len(piece)
         if room < 0:
-            raise CorruptRecordError(f"gzip payload decompresses to more than {max_bytes} bytes")
+            raise PayloadTooLargeError(f"gzip payload decompresses to more than {max_bytes} bytes")
         pieces.append(piece)
         position += len(fed)
         if decoder.eof:
@@ -117,9 +127,13 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _decompress_zstd(data: Buffer, max_bytes: int) -> memoryview:
-    output = output_buffer(min(zstd_output_bound(data), max_bytes))
+    bounds = zstd_bounds(data, max_bytes)
+    output = output_buffer(min(bounds.most, max_bytes))
     try:
         size = cramjam.zstd.decompress_into(data, output)
     except cramjam.DecompressionError as error:
-        raise CorruptRecordError(f"Broken zstd payload, or one of more than {max_bytes} bytes: {error}") from None
+        if bounds.most <= max_bytes:
+            raise CorruptRecordError(f"Broken zstd payload: {error}") from None
+        reason = f"zstd payload decompresses to more than {max_bytes} bytes, or is broken: {error}"
+        raise PayloadTooLargeError(reason) from None
     return output[:size]

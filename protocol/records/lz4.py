@@ -17,7 +17,7 @@ import cramjam
 
 from ..errors import CorruptRecordError
 from .crc import Buffer
-from .output_buffer import output_buffer
+from .output_buffer import PayloadTooLargeError, output_buffer
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _BLOCK_SIZE = 64 * 1024
@@ -108,16 +108,17 @@ def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryvi
         block = view[position + 4 : position + 4 + size]
         if raw_size & _STORED_PLAIN:
             if size > room - filled:
-                raise CorruptRecordError(f"lz4 payload decompresses to more than {max_bytes} bytes")
+                raise PayloadTooLargeError(f"lz4 payload decompresses to more than {max_bytes} bytes")
             output[filled : filled + size] = block
             filled += size
         else:
             try:
                 filled += cramjam.lz4.decompress_block_into(block, output[filled : filled + max_block])
             except cramjam.DecompressionError as error:
-                raise CorruptRecordError(
-                    f"Broken lz4 block, or a payload of more than {max_bytes} bytes: {error}"
-                ) from None
+                if bound <= max_bytes:
+                    raise CorruptRecordError(f"Broken lz4 block: {error}") from None
+                reason = f"lz4 payload decompresses to more than {max_bytes} bytes, or is broken: {error}"
+                raise PayloadTooLargeError(reason) from None
         position += 4 + size + trailer
 
 

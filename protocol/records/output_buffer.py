@@ -2,7 +2,13 @@
 
 import mmap
 
+from ..errors import CorruptRecordError
+
 _SMALL = 1024 * 1024
+
+
+class PayloadTooLargeError(CorruptRecordError):
+    """A payload holds more than its decoder may produce, or (where that can't be told apart) is broken."""
 
 
 def output_buffer(size_bytes: int) -> memoryview:

@@ -13,7 +13,7 @@ import cramjam
 
 from ..errors import CorruptRecordError
 from .crc import Buffer
-from .output_buffer import output_buffer
+from .output_buffer import PayloadTooLargeError, output_buffer
 
 _MAGIC = b"\x82SNAPPY\x00"
 _HEADER = _MAGIC + b"\0\0\0\1\0\0\0\1"
@@ -40,7 +40,7 @@ def compress_snappy(data: Buffer) -> bytes:
 def decompress_snappy(data: Buffer, max_bytes: int) -> memoryview:
     """The plain bytes. Raises CorruptRecordError when the payload is broken or holds more than `max_bytes`."""
     view = memoryview(data)
-    if view[:8] != _MAGIC or len(view) < _HEADER_SIZE:
+    if _is_raw(view):
         room = _plain_size(view)
         _check_room(room, max_bytes)
         output = output_buffer(room)
@@ -57,6 +57,19 @@ def decompress_snappy(data: Buffer, max_bytes: int) -> memoryview:
         filled += _decompress_raw(view[position + 4 : position + 4 + size], output[filled:])
         position += 4 + size
     return output[:filled]
+
+
+def check_snappy_size(data: Buffer, max_bytes: int) -> None:
+    """Raises what `decompress_snappy` raises for a payload that is too large by what its chunks say."""
+    view = memoryview(data)
+    if _is_raw(view):
+        _check_room(_plain_size(view), max_bytes)
+    else:
+        _total_size(view, max_bytes)
+
+
+def _is_raw(view: memoryview) -> bool:
+    return view[:8] != _MAGIC or len(view) < _HEADER_SIZE
 
 
 def _total_size(view: memoryview, max_bytes: int) -> int:
@@ -93,7 +106,7 @@ def _plain_size(raw: memoryview) -> int:
 
 def _check_room(size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        raise CorruptRecordError(f"snappy payload decompresses to more than {max_bytes} bytes")
+        raise PayloadTooLargeError(f"snappy payload decompresses to more than {max_bytes} bytes")
 
 
 def _decompress_raw(raw: memoryview, output: memoryview) -> int:

@@ -4,13 +4,16 @@
     block: 3 bytes, little endian: last block? (1 bit), type (2), size (21) | bytes
     skippable frame: magic 5?2a4d18 | size: 4 | bytes
 
-The number is an upper bound: a stored block holds its size, a run its length, and a compressed one at most
-min(window, 128 KiB). It need not be exact, for untouched pages of the output buffer cost nothing; the decoder itself
-checks the rest.
+A stored block holds its size, a run its length, and a compressed one anything up to min(window, 128 KiB): so there is a
+least and a most. They need not be exact, for untouched pages of the output buffer cost nothing; the decoder itself
+checks the rest. A payload that holds too much by its least is refused here, where its first blocks have been looked at.
 """
+
+from typing import NamedTuple
 
 from ..errors import CorruptRecordError
 from .crc import Buffer
+from .output_buffer import PayloadTooLargeError
 
 _FRAME_MAGIC = 0xFD2FB528
 _SKIPPABLE_MAGIC = 0x184D2A50
@@ -18,23 +21,37 @@ _MAX_BLOCK = 128 * 1024
 _CUT_OFF = "zstd payload is cut off"
 
 
-def zstd_output_bound(data: Buffer) -> int:
-    """Most bytes that all frames of the payload together can hold. Raises CorruptRecordError on a broken structure."""
+class Bounds(NamedTuple):
+    """How many bytes a payload, or a frame of it, holds."""
+
+    least: int
+    most: int
+
+
+def zstd_bounds(data: Buffer, max_bytes: int) -> Bounds:
+    """Of all frames of the payload together.
+
+    Raises PayloadTooLargeError when they hold more than `max_bytes` for certain, CorruptRecordError on a broken
+    structure.
+    """
     view = memoryview(data)
     position = 0
-    bound = 0
+    least = most = 0
     while position < len(view):
         magic = _number(view, position, 4)
         if magic == _FRAME_MAGIC:
-            held, position = _frame_bound(view, position + 4)
-            bound += held
+            held, position = _frame_bounds(view, position + 4, max_bytes - least)
+            least += held.least
+            most += held.most
+            if least > max_bytes:
+                raise PayloadTooLargeError(f"zstd payload decompresses to more than {max_bytes} bytes")
         elif magic & ~0xF == _SKIPPABLE_MAGIC:
             position += 8 + _number(view, position + 4, 4)
         else:
             raise CorruptRecordError("zstd payload does not begin with a frame")
     if position != len(view) or position == 0:
         raise CorruptRecordError(_CUT_OFF)
-    return bound
+    return Bounds(least, most)
 
 
 def _number(view: memoryview, position: int, size: int) -> int:
@@ -43,8 +60,9 @@ def _number(view: memoryview, position: int, size: int) -> int:
     return int.from_bytes(view[position : position + size], "little")
 
 
-def _frame_bound(view: memoryview, position: int) -> tuple[int, int]:
-    """Returns (most bytes the frame can hold, its end) for the frame whose descriptor is at `position`."""
+def _frame_bounds(view: memoryview, position: int, max_bytes: int) -> tuple[Bounds, int]:
+    """Returns (what the frame can hold, its end) for the frame whose descriptor is at `position`. What follows a part
+    that holds more than `max_bytes` is not looked at."""
     descriptor = _number(view, position, 1)
     position += 1
     is_single_segment = bool(descriptor & 0x20)
@@ -56,14 +74,18 @@ def _frame_bound(view: memoryview, position: int) -> tuple[int, int]:
         window = base + (base >> 3) * (raw_window & 7)
     position += (0, 1, 2, 4)[descriptor & 3]
     content_size, position = _content_size(view, position, descriptor >> 6, is_single_segment)
+    if content_size is not None and content_size > max_bytes:
+        return Bounds(content_size, content_size), position
     if is_single_segment:
         window = content_size if content_size is not None else 0
-    held, position = _blocks_bound(view, position, min(window, _MAX_BLOCK))
+    held, position = _blocks_bounds(view, position, min(window, _MAX_BLOCK), max_bytes)
+    if held.least > max_bytes:
+        return held, position
     if descriptor & 4:
         position += 4
     if position > len(view):
         raise CorruptRecordError(_CUT_OFF)
-    return held if content_size is None else min(held, content_size), position
+    return held if content_size is None else Bounds(held.least, min(held.most, content_size)), position
 
 
 def _content_size(view: memoryview, position: int, code: int, is_single_segment: bool) -> tuple[int | None, int]:
@@ -74,8 +96,9 @@ def _content_size(view: memoryview, position: int, code: int, is_single_segment:
     return _number(view, position, size) + (256 if code == 1 else 0), position + size
 
 
-def _blocks_bound(view: memoryview, position: int, max_block: int) -> tuple[int, int]:
-    bound = 0
+def _blocks_bounds(view: memoryview, position: int, max_block: int, max_bytes: int) -> tuple[Bounds, int]:
+    least = 0
+    compressed = 0
     end = len(view)
     while position + 3 <= end:
         header = view[position] | view[position + 1] << 8 | view[position + 2] << 16
@@ -83,16 +106,16 @@ def _blocks_bound(view: memoryview, position: int, max_block: int) -> tuple[int,
         kind = header >> 1 & 3
         size = header >> 3
         if kind == 0:
-            bound += size
+            least += size
             position += size
         elif kind == 1:
-            bound += size
+            least += size
             position += 1
         elif kind == 2:
-            bound += max_block
+            compressed += 1
             position += size
         else:
             raise CorruptRecordError("zstd block of a reserved type")
-        if header & 1:
-            return bound, position
+        if header & 1 or least > max_bytes:
+            return Bounds(least, least + compressed * max_block), position
     raise CorruptRecordError(_CUT_OFF)

@@ -29,7 +29,7 @@ from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupReq
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.records.compression import Codec
 from support.arena import frame_of, framed, header_of
-from support.bombs import packed_batch, zstd_bomb
+from support.bombs import packed_batch, zstd_bomb, zstd_mine
 from support.broker_process import BrokerProcess
 from support.good_client import GoodClient, create_topic, produce_request
 from support.process_state import cpu_seconds
@@ -128,6 +128,15 @@ def bombs(port: int, done: Operations) -> None:
             done.value += 1
 
 
+def batches_that_unpack_to_240_mb(port: int, done: Operations) -> None:
+    mine = frame_of(produce_request("compacted", packed_batch(Codec.ZSTD, zstd_mine(240 * 1024**2), 1000)), 9)
+    with connect(port) as peer:
+        while True:
+            peer.sendall(mine)
+            peer.recv(65_536)
+            done.value += 1
+
+
 def fetches_never_read(port: int, done: Operations) -> None:
     wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=50_000_000)])
     request = frame_of(FetchRequest(max_bytes=50_000_000, session_epoch=-1, topics=[wanted]), 12)
@@ -169,6 +178,7 @@ ATTACKS: tuple[Attack, ...] = (
     batches_with_wrong_checksums,
     requests_of_many_elements,
     bombs,
+    batches_that_unpack_to_240_mb,
     fetches_never_read,
     members_that_vanish,
 )

@@ -1,43 +1,70 @@
-"""Batches that are large when unpacked are read one at a time."""
+"""Batches that are large when unpacked are not read in the broker's own process."""
 
 import pytest
-from pybroker.protocol.errors import CorruptRecordError, RequestTimedOutError
+from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.unpacking import SMALL_BYTES, BigBatches, unpack_records
+from pybroker.storage.unpacking import MANY_RECORDS, SMALL_BYTES, BigBatchError, check_wrapped, unpack_records
+from support.bombs import packed_batch, zstd_bomb
 
-ALONE = 0
-
-
-def batch_of(size_bytes: int) -> RecordBatch:
-    value = bytes(size_bytes // 4)
-    return RecordBatch(build_batch([Record(n, 0, None, value) for n in range(4)], codec=Codec.ZSTD), 0)
+PACKING = [Codec.GZIP, Codec.LZ4, Codec.ZSTD, Codec.SNAPPY]
 
 
-def test_a_small_batch_waits_for_nobody() -> None:
-    big = BigBatches(ALONE)
-    with big.turn():
-        assert len(list(unpack_records(batch_of(SMALL_BYTES // 2), big=big))) == 4
+def records_of(size_bytes: int) -> list[Record]:
+    return [Record(number, 0, None, bytes(size_bytes // 4)) for number in range(4)]
 
 
-def test_a_big_batch_is_refused_until_later_while_enough_wait() -> None:
-    big = BigBatches(ALONE)
-    batch = batch_of(2 * SMALL_BYTES)
-    with big.turn(), pytest.raises(RequestTimedOutError):
-        list(unpack_records(batch, big=big))
-    assert len(list(unpack_records(batch, big=big))) == 4
+def batch_of(size_bytes: int, codec: Codec = Codec.ZSTD) -> RecordBatch:
+    return RecordBatch(build_batch(records_of(size_bytes), codec=codec), 0)
 
 
-def test_who_reads_a_part_of_a_big_batch_gives_the_turn_back() -> None:
-    big = BigBatches(ALONE)
-    batch = batch_of(2 * SMALL_BYTES)
-    records = unpack_records(batch, big=big)
-    next(records)
-    records.close()  # type: ignore[attr-defined]
-    assert len(list(unpack_records(batch, big=big))) == 4
+@pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
+def test_a_small_batch_is_read_here_and_a_big_one_is_not(codec: Codec) -> None:
+    assert list(unpack_records(batch_of(SMALL_BYTES // 2, codec))) == records_of(SMALL_BYTES // 2)
+    with pytest.raises(BigBatchError):
+        next(unpack_records(batch_of(2 * SMALL_BYTES, codec)))
 
 
-def test_a_batch_over_the_limit_is_corrupt() -> None:
+@pytest.mark.parametrize("codec", [Codec.NONE, *PACKING], ids=lambda codec: codec.name)
+def test_many_records_are_not_read_here(codec: Codec) -> None:
+    some = [Record(number, 0, None, None) for number in range(MANY_RECORDS)]
+    assert sum(1 for _ in unpack_records(RecordBatch(build_batch(some, codec=codec), 0))) == MANY_RECORDS
+    with pytest.raises(BigBatchError):
+        next(unpack_records(RecordBatch(build_batch([*some, Record(MANY_RECORDS, 0, None, None)], codec=codec), 0)))
+
+
+def test_a_large_batch_that_is_not_packed_is_read_here() -> None:
+    assert list(unpack_records(batch_of(2 * SMALL_BYTES, Codec.NONE))) == records_of(2 * SMALL_BYTES)
+
+
+@pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
+def test_a_batch_over_the_limit_is_corrupt(codec: Codec) -> None:
     with pytest.raises(CorruptRecordError):
-        list(unpack_records(batch_of(2 * SMALL_BYTES), SMALL_BYTES + 1))
+        next(unpack_records(batch_of(SMALL_BYTES, codec), SMALL_BYTES // 2))
+
+
+@pytest.mark.parametrize("count", [1000, MANY_RECORDS + 1])
+def test_what_is_too_large_by_its_own_account_needs_no_other_process_to_be_refused(count: int) -> None:
+    bomb = RecordBatch(packed_batch(Codec.ZSTD, zstd_bomb(1 << 30), count), 0)
+    with pytest.raises(CorruptRecordError):
+        next(unpack_records(bomb, 1 << 29))
+    with pytest.raises(BigBatchError):
+        next(unpack_records(bomb, 1 << 30))
+
+
+def test_a_broken_batch_needs_no_other_process_to_be_refused() -> None:
+    broken = RecordBatch(packed_batch(Codec.ZSTD, b"\x28\xb5\x2f\xfd" + bytes(9), 1), 0)
+    with pytest.raises(CorruptRecordError):
+        next(unpack_records(broken))
+
+
+def test_checksums_inside_a_wrapper_are_checked_here_unless_it_is_big() -> None:
+    for size, is_big in ((SMALL_BYTES // 2, False), (SMALL_BYTES * 2, True)):
+        wrapper = RecordBatch(build_message_set(records_of(size), 1, Codec.GZIP), 0)
+        if is_big:
+            with pytest.raises(BigBatchError):
+                check_wrapped(wrapper)
+        else:
+            check_wrapped(wrapper)

@@ -10,7 +10,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.lz4 import short_xxhash32
 from pybroker.protocol.records.record import Record, build_batch
 
-__all__ = ["gzip_bomb", "lz4_bomb", "packed_batch", "snappy_bomb", "with_crc", "zstd_bomb"]
+__all__ = ["gzip_bomb", "lz4_bomb", "packed_batch", "snappy_bomb", "with_crc", "zstd_bomb", "zstd_mine"]
 
 
 def with_crc(batch: bytearray) -> bytes:
@@ -42,6 +42,15 @@ def zstd_bomb(size: int) -> bytes:
     run = (128 * 1024) << 3 | 1 << 1
     body = b"".join(struct.pack("<I", run | (number == blocks - 1))[:3] + b"\0" for number in range(blocks))
     return head + body
+
+
+def zstd_mine(size: int) -> bytes:
+    """A frame of compressed blocks, which do not say how much they are."""
+    packer = cramjam.zstd.Compressor(level=1)
+    piece = b"0123456789abcdef" * 65_536
+    for _ in range(size // len(piece)):
+        packer.compress(piece)
+    return bytes(packer.finish())
 
 
 def lz4_bomb(size: int) -> bytes:

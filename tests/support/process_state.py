@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 __all__ = [
     "cpu_seconds",
@@ -49,7 +50,7 @@ def resident_mib(pid: int) -> float:
     return _status_mib(pid, "VmRSS")
 
 
-def peak_mib(pid: int) -> float:
+def peak_mib(pid: int | Literal["self"]) -> float:
     """The most memory it had since its start, or since ``forget_peak``."""
     return _status_mib(pid, "VmHWM")
 
@@ -65,7 +66,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
 
-def _status_mib(pid: int, name: str) -> float:
+def _status_mib(pid: int | str, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024

@@ -13,9 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError, UnsupportedCompressionTypeError
-from pybroker.protocol.records.compression import COMPRESSION_LEVELS, Codec, codec_of, compress, decompress
+from pybroker.protocol.records.compression import (
+    COMPRESSION_LEVELS,
+    Codec,
+    check_claims,
+    codec_of,
+    compress,
+    decompress,
+)
 from pybroker.protocol.records.lz4 import short_xxhash32
-from pybroker.protocol.records.zstd_frame import zstd_output_bound
+from pybroker.protocol.records.output_buffer import PayloadTooLargeError
+from pybroker.protocol.records.zstd_frame import zstd_bounds
 
 MIB = 1 << 20
 TEXT = b"".join(b"record %d of some length " % number for number in range(20_000))
@@ -291,9 +299,30 @@ def test_zstd_frame_without_a_content_size_is_read() -> None:
 
 
 @given(st.binary(max_size=2000), st.integers(min_value=1, max_value=500))
-def test_zstd_bound_is_never_too_small(data: bytes, repeat: int) -> None:
+def test_zstd_content_lies_between_its_bounds(data: bytes, repeat: int) -> None:
     packed = compress(Codec.ZSTD, data * repeat)
-    assert zstd_output_bound(packed) >= len(data) * repeat
+    size = len(data) * repeat
+    least, most = zstd_bounds(packed, size)
+    assert least <= size <= most
+
+
+def test_zstd_runs_that_are_too_much_for_certain_are_refused_at_their_beginning() -> None:
+    torn = zstd_run_frame(100)[:-200]  # had it been looked at to its end, it would be broken
+    with pytest.raises(PayloadTooLargeError):
+        zstd_bounds(torn, 10 * 131072)
+    with pytest.raises(CorruptRecordError, match="cut off"):
+        zstd_bounds(torn, 100 * 131072)
+
+
+@given(st.sampled_from(COMPRESSING), st.binary(min_size=1, max_size=3000), st.integers(1, 50))
+def test_what_a_payload_claims_is_what_it_holds_or_less(codec: Codec, data: bytes, repeat: int) -> None:
+    check_claims(codec, compress(codec, data * repeat), len(data) * repeat)
+
+
+@pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.SNAPPY], ids=lambda codec: codec.name)
+def test_a_payload_that_says_itself_that_it_is_too_large_is_refused_unread(codec: Codec) -> None:
+    with pytest.raises(PayloadTooLargeError):
+        check_claims(codec, compress(codec, bytes(MIB)), MIB - 1)
 
 
 def test_zstd_runs_are_read() -> None:

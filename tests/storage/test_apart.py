@@ -1,0 +1,143 @@
+"""The process in which large batches are read, and what comes back from it."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from pybroker.protocol.errors import InvalidRecordError, RequestTimedOutError
+from pybroker.protocol.records.batch import RecordBatch
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.conversion import down_convert
+from pybroker.protocol.records.record import Record, build_batch, read_records
+from pybroker.storage.apart import Apart, describe_error, rebuild_error, run_apart
+from pybroker.storage.append_validation import prepare_leader_append
+from pybroker.storage.errors import InvalidRecordsError, RecordError
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.record_search import first_between
+from pybroker.storage.segment import FoundTimestamp
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.unpacking import SMALL_BYTES, BigBatchError, unpack_records
+from support.bombs import lz4_bomb, packed_batch
+from support.process_state import peak_mib
+
+TOPIC = TopicPartition("topic", 0)
+NOW_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    one = Apart()
+    yield one
+    one.close()
+
+
+def big_batch(keys: bool = True, codec: Codec = Codec.LZ4) -> bytes:
+    key = b"k" if keys else None
+    return build_batch([Record(n, NOW_MS + n, key, bytes(SMALL_BYTES)) for n in range(4)], codec=codec)
+
+
+def prepare(records: bytes, config: LogConfig) -> bytes:
+    prepared = prepare_leader_append(bytearray(records), TOPIC, config, 100, 7, NOW_MS, AppendOrigin.CLIENT)
+    assert prepared is not None
+    assert (prepared.first_offset, prepared.last_offset, prepared.max_timestamp) == (100, 103, NOW_MS + 3)
+    return bytes(prepared.data)
+
+
+def test_a_big_batch_is_checked_and_stored_as_it_came() -> None:
+    batch = big_batch()
+    stored = RecordBatch(prepare(batch, LogConfig(cleanup_policy=("compact",), validate_every_record=True)), 0)
+    assert (stored.base_offset, stored.partition_leader_epoch, stored.is_valid_crc()) == (100, 7, True)
+    assert bytes(stored.payload()) == bytes(RecordBatch(batch, 0).payload())
+
+
+def test_a_big_batch_is_converted() -> None:
+    stored = RecordBatch(prepare(big_batch(), LogConfig(compression_type="zstd")), 0)
+    assert stored.compression is Codec.ZSTD
+    found = {record.offset: record.value for record in read_records(stored)}
+    assert found == {offset: bytes(SMALL_BYTES) for offset in range(100, 104)}
+
+
+def test_records_at_fault_in_a_big_batch_are_named() -> None:
+    with pytest.raises(InvalidRecordsError) as refused:
+        prepare(big_batch(keys=False), LogConfig(cleanup_policy=("compact",)))
+    assert [error.batch_index for error in refused.value.record_errors] == [0, 1, 2, 3]
+
+
+def test_a_record_in_a_big_batch_is_found_by_its_time() -> None:
+    batch = RecordBatch(big_batch(), 0)
+    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28) == FoundTimestamp(NOW_MS + 2, 2, -1)
+    assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28) is None
+
+
+def test_a_big_batch_is_converted_for_an_old_client(apart: Apart) -> None:
+    arguments = (big_batch(), 1, 0, None, 1 << 28, unpack_records)
+    with pytest.raises(BigBatchError):
+        down_convert(*arguments)
+    assert apart.run(down_convert, *arguments) == down_convert(*arguments[:-1])
+
+
+def test_an_error_comes_back_as_it_was() -> None:
+    error = InvalidRecordsError("no", [RecordError(3, "key")])
+    again = rebuild_error(describe_error(error))
+    assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
+
+
+def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
+    apart = Apart(max_waiting=0)
+    with apart.turn(), pytest.raises(RequestTimedOutError):
+        apart.run(len, b"12345")
+    assert apart.run(len, b"12345") == 5
+    apart.close()
+
+
+def test_the_process_stays_for_the_next_batch_and_another_follows_one_that_ended(apart: Apart) -> None:
+    first = apart.run(os.getpid)
+    assert first == apart.run(os.getpid) == apart.pid != os.getpid()
+    os.kill(first, signal.SIGKILL)
+    assert apart.run(os.getpid) != first
+
+
+def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: Apart) -> None:
+    with pytest.raises(RequestTimedOutError):
+        apart.run(os._exit, 1)
+    assert apart.run(len, b"12345") == 5
+
+
+def test_the_process_is_of_low_priority_and_ends_with_the_one_that_started_it(apart: Apart) -> None:
+    pid = apart.run(os.getpid)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+    process = apart._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()  # as the end of this process does
+    assert process.wait() == 0
+
+
+def test_several_threads_get_their_own_results() -> None:
+    apart = Apart(max_waiting=8)
+    found: dict[int, int] = {}
+    threads = [threading.Thread(target=lambda n=n: found.update({n: apart.run(len, bytes(n))})) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: number for number in range(8)}
+    apart.close()
+
+
+def test_a_big_batch_of_no_records_is_refused() -> None:
+    with pytest.raises(InvalidRecordError):
+        prepare(packed_batch(Codec.LZ4, lz4_bomb(8 << 20), 4), LogConfig(validate_every_record=True))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
+def test_a_big_batch_takes_four_times_its_size_at_most() -> None:
+    size_mib = 64
+    batch = build_batch([Record(0, NOW_MS, b"k", bytes(size_mib << 20))], codec=Codec.ZSTD)
+    arguments = (batch, TOPIC, LogConfig(compression_type="gzip"), 100, 7, NOW_MS, AppendOrigin.CLIENT)
+    prepare_leader_append(*arguments)
+    assert run_apart(peak_mib, "self") <= 40 + 4 * size_mib
