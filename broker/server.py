@@ -13,7 +13,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -357,13 +357,17 @@ class BrokerServer:
 
     # -- what the parts ask of the broker
 
-    def _channel_to(self, broker: BrokerInfo) -> BrokerChannel:
-        """With the embedded store there is no other broker."""
-        return LocalChannel(
-            leader_and_isr=self._orders.leader_and_isr,
-            update_metadata=self._orders.update_metadata,
-            stop_replica=self._orders.stop_replica,
-        )
+    def _channel_to(self, broker_id: int, registration: Callable[[], BrokerInfo | None]) -> BrokerChannel:
+        """The controller's way to a broker: to this one without a detour."""
+        if broker_id == self._metadata.identity.broker_id:
+            return LocalChannel(
+                leader_and_isr=self._orders.leader_and_isr,
+                update_metadata=self._orders.update_metadata,
+                stop_replica=self._orders.stop_replica,
+            )
+        from .inter_broker.remote_channel import channel_over_network  # one broker alone has no use for it
+
+        return channel_over_network(self._loop, self.config, self._metadata.identity.broker_id, broker_id, registration)
 
     async def _advertise(self, config: Config) -> None:
         """The addresses that clients are told have changed."""

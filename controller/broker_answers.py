@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
@@ -15,6 +16,8 @@ from .state_tables import PartitionReplica
 from .topic_deletion import TopicDeletion
 
 __all__ = ["BrokerAnswers"]
+
+Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse)
 
 logger = logging.getLogger(__name__)
 
@@ -35,16 +38,30 @@ class BrokerAnswers:
         self._post = post
 
     def received(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
-        name = f"{type(response).__name__} of broker {broker_id}"
         match response:
             case LeaderAndIsrResponse():
-                self._post(name, partial(self._leader_and_isr_answered, broker_id, response))
+                self._post_answer(broker_id, request, response, partial(self._leader_and_isr_answered, broker_id))
             case StopReplicaResponse():
                 assert isinstance(request, StopReplicaRequest)
-                self._post(name, partial(self._stop_replica_answered, broker_id, request, response))
+                answered = partial(self._stop_replica_answered, broker_id, request)
+                self._post_answer(broker_id, request, response, answered)
             case UpdateMetadataResponse():
                 if response.error_code != ErrorCode.NONE:
                     logger.error("broker %d refused metadata: error %d", broker_id, response.error_code)
+
+    def _post_answer(
+        self,
+        broker_id: int,
+        request: ControlRequest,
+        response: Response,
+        answered: Callable[[Response], Awaitable[None]],
+    ) -> None:
+        async def handle() -> None:
+            """Of a broker that has gone since, or was restarted, the answer says nothing any more."""
+            if self._context.is_of_broker_epoch(broker_id, request.broker_epoch):
+                await answered(response)
+
+        self._post(f"{type(response).__name__} of broker {broker_id}", handle)
 
     async def _leader_and_isr_answered(self, broker_id: int, response: LeaderAndIsrResponse) -> None:
         if response.error_code != ErrorCode.NONE:

@@ -13,8 +13,9 @@ from typing import Protocol
 from ..protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from .znodes import BrokerInfo
 
-__all__ = ["BrokerChannel", "BrokerQueue", "ControlRequest", "ControlResponse", "LocalChannel"]
+__all__ = ["BrokerChannel", "BrokerQueue", "ChannelTo", "ControlRequest", "ControlResponse", "LocalChannel"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,16 @@ class BrokerChannel(Protocol):
     async def send(self, request: ControlRequest) -> ControlResponse:
         """Deliver ``request`` and await the answer. Tries again for ever when the broker cannot be reached: whoever
         notices that it is gone closes the queue."""
+
+    def kill(self) -> None:
+        """Let go of the way there, at once; who waits in `send` gets an error or is cancelled."""
+
+    async def close(self) -> None:
+        """`kill`, and wait until nothing is left of it."""
+
+
+ChannelTo = Callable[[int, Callable[[], BrokerInfo | None]], BrokerChannel]
+"""``(broker id, its registration as it is now, None: there is none) -> channel``: an address may change on the way."""
 
 
 class LocalChannel:
@@ -54,6 +65,12 @@ class LocalChannel:
             case StopReplicaRequest():
                 answer = self._stop_replica(request)
         return await answer if isinstance(answer, Awaitable) else answer
+
+    def kill(self) -> None:
+        """There is nothing to let go of."""
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
 
 
 OnResponse = Callable[[ControlResponse], None]
@@ -96,6 +113,7 @@ class BrokerQueue:
         self.kill()
         if task is not None:
             await asyncio.gather(task, return_exceptions=True)
+        await self._channel.close()
 
     def kill(self) -> None:
         """`close`, not waiting for the end of what is given up."""
@@ -103,6 +121,7 @@ class BrokerQueue:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
+        self._channel.kill()
         self._idle.set()
 
     async def _run(self) -> None:

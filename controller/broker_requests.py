@@ -7,7 +7,7 @@ from functools import partial
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..storage.topic_partition import TopicPartition
-from .broker_channel import BrokerChannel, BrokerQueue, ControlRequest, ControlResponse
+from .broker_channel import BrokerQueue, ChannelTo, ControlRequest, ControlResponse
 from .context import ControllerContext
 from .request_batch import RequestBatch
 from .znodes import BrokerInfo
@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerRequests:
-    """``channel_to`` makes the channel to a broker. ``on_answer`` gets each answer, with broker and request."""
+    """``on_answer`` gets each answer, with broker and request."""
 
     def __init__(
         self,
         context: ControllerContext,
         batch: RequestBatch,
-        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        channel_to: ChannelTo,
         on_answer: Callable[[int, ControlRequest, ControlResponse], None],
     ) -> None:
         self._context = context
@@ -34,7 +34,9 @@ class BrokerRequests:
         self._queues: dict[int, BrokerQueue] = {}
 
     def connect(self, info: BrokerInfo) -> None:
-        self._queues[info.broker_id] = BrokerQueue(info.broker_id, self._channel_to(info), self._on_send_failure)
+        broker_id = info.broker_id
+        channel = self._channel_to(broker_id, partial(self._context.broker, broker_id))
+        self._queues[broker_id] = BrokerQueue(broker_id, channel, self._on_send_failure)
 
     async def disconnect(self, broker_id: int) -> None:
         """Forget what waits for the broker, and give up what is in flight."""

@@ -73,6 +73,10 @@ class ControllerContext:
     def broker_epoch(self, broker_id: int) -> int:
         return self._brokers[broker_id][1]
 
+    def is_of_broker_epoch(self, broker_id: int, broker_epoch: int) -> bool:
+        """Whether the broker is up, in the life that has this epoch."""
+        return broker_id in self._brokers and self._brokers[broker_id][1] == broker_epoch
+
     def put_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._brokers[info.broker_id] = (info, broker_epoch)
 

@@ -25,7 +25,7 @@ from ..protocol.errors import (
     UnknownServerError,
 )
 from ..storage.topic_partition import TopicPartition
-from .broker_channel import BrokerChannel
+from .broker_channel import ChannelTo
 from .cluster_tree import ClusterTree, ControllerMovedError
 from .context import ControllerContext
 from .controller_term import ControllerTerm
@@ -37,7 +37,7 @@ from .metadata_store import MetadataStoreError, SessionEvent, WatchEvent
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
 from .reassignment import refusal
 from .replica_assignment import ReplicaAssignment
-from .znodes import BrokerInfo, ControllerInfo, ProducerIdBlock, ZnodeDecodeError
+from .znodes import ControllerInfo, ProducerIdBlock, ZnodeDecodeError
 
 __all__ = ["Controller"]
 
@@ -59,7 +59,7 @@ class Controller:
         *,
         broker_id: int,
         tree: ClusterTree,
-        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        channel_to: ChannelTo,
         inter_broker_listener: str,
         unclean_by_default: Callable[[], bool],
         delete_topic_enable: bool,
@@ -383,8 +383,7 @@ class Controller:
 
     def _expect_broker(self, broker_id: int, broker_epoch: int) -> None:
         """One that is up, in this very life."""
-        known = self.context.broker(broker_id)
-        if known is None or self.context.broker_epoch(broker_id) != broker_epoch:
+        if not self.context.is_of_broker_epoch(broker_id, broker_epoch):
             raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with broker epoch {broker_epoch}.")
 
     def _expect_active(self) -> None:

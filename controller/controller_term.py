@@ -10,7 +10,7 @@ from random import Random
 
 from ..storage.topic_partition import TopicPartition
 from .broker_answers import BrokerAnswers
-from .broker_channel import BrokerChannel, ControlRequest, ControlResponse
+from .broker_channel import ChannelTo, ControlRequest, ControlResponse
 from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
@@ -22,7 +22,6 @@ from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .topic_deletion import TopicDeletion
 from .topic_events import TopicEvents
-from .znodes import BrokerInfo
 
 __all__ = ["ControllerTerm"]
 
@@ -35,7 +34,7 @@ class ControllerTerm:
         *,
         broker_id: int,
         tree: ClusterTree,
-        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        channel_to: ChannelTo,
         inter_broker_listener: str,
         unclean_by_default: Callable[[], bool],
         delete_topic_enable: bool,

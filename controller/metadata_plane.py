@@ -8,7 +8,7 @@ from random import Random
 from ..config.config import Config
 from .assignment import BrokerRack
 from .auto_creation import AutoTopicCreation
-from .broker_channel import BrokerChannel
+from .broker_channel import ChannelTo
 from .broker_registration import BrokerRegistration, cluster_id, earlier_broker_id, generate_broker_id
 from .cluster_tree import ClusterTree
 from .controller import Controller
@@ -68,7 +68,7 @@ class MetadataPlane:
         store: MetadataStore,
         config: Config,
         identity: BrokerIdentity,
-        channel_to: Callable[[BrokerInfo], BrokerChannel],
+        channel_to: ChannelTo,
         clock_ms: Callable[[], int],
         random: Random,
         fatal: Callable[[Exception], None],

@@ -1,7 +1,7 @@
 """A controller over a real tree, and brokers that write down what it tells them."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
@@ -44,8 +44,11 @@ class FakeBroker:
         self.deleted: list[TopicPartition] = []
         self.metadata = MetadataCache()
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.errors_told = 0
         self.reachable = asyncio.Event()
         self.reachable.set()
+        self.registration: Callable[[], BrokerInfo | None] = lambda: None
+        """Where the controller finds it."""
 
     async def send(self, request: ControlRequest) -> ControlResponse:
         await self.reachable.wait()
@@ -58,6 +61,12 @@ class FakeBroker:
                 return UpdateMetadataResponse()
             case StopReplicaRequest():
                 return self._stop(request)
+
+    def kill(self) -> None:
+        """Let go of by the controller."""
+
+    async def close(self) -> None:
+        """Let go of by the controller."""
 
     def forget_requests(self) -> None:
         self.requests.clear()
@@ -73,6 +82,7 @@ class FakeBroker:
                 partition = TopicPartition(topic.topic_name, state.partition_index)
                 self.roles[partition] = state
                 error = self.errors.get(partition, ErrorCode.NONE)
+                self.errors_told += error is not ErrorCode.NONE
                 errors.partition_errors.append(
                     LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=error)
                 )
@@ -167,6 +177,10 @@ class ControlPlane:
         names = {name.replace("_", "."): value for name, value in settings.items()}
         await self.tree.create_topic(info, names)
 
+    async def nap(self) -> None:
+        """Let others have their turn on the loop."""
+        await asyncio.sleep(0)
+
     async def settled(self) -> None:
         await self.controller.drained()
 
@@ -175,8 +189,10 @@ class ControlPlane:
         wanted = TopicPartition(topic, partition)
         return (await self.tree.partition_states([wanted]))[wanted].leader_and_isr
 
-    def _channel_to(self, info: BrokerInfo) -> FakeBroker:
-        return self.brokers[info.broker_id]
+    def _channel_to(self, broker_id: int, info: Callable[[], BrokerInfo | None]) -> FakeBroker:
+        broker = self.brokers[broker_id]
+        broker.registration = info
+        return broker
 
 
 def clock_ms() -> int:

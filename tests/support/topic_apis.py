@@ -50,7 +50,7 @@ class TopicApis:
             store=store,
             config=config,
             identity=identity,
-            channel_to=lambda _info: broker,
+            channel_to=lambda _broker_id, _info: broker,
             clock_ms=lambda: 1_700_000_000_000,
             random=Random(2),
             fatal=failures.append,

@@ -1,0 +1,117 @@
+"""The controller's way to another broker (Kafka's RequestSendThread): each request is sent until it is answered.
+
+Whether a request whose connection broke was carried out nobody knows: it is sent again. Brokers take orders twice
+without harm, and refuse those of an older controller or for an earlier life of theirs.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ...config.config import Config
+from ...controller.broker_channel import ControlRequest, ControlResponse
+from ...controller.znodes import BrokerInfo
+from ...protocol.codec import Message
+from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from ...protocol.messages.stop_replica import StopReplicaRequest
+from ...protocol.messages.update_metadata import UpdateMetadataRequest
+from .broker_link import Address, BrokerLink
+from .request_versions import RequestVersions
+
+__all__ = ["RETRY_SECONDS", "RemoteChannel", "channel_over_network"]
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.1
+_LEADER_RECOVERY_SINCE = 6
+
+
+def channel_over_network(
+    loop: asyncio.AbstractEventLoop,
+    config: Config,
+    controller_id: int,
+    broker_id: int,
+    registration: Callable[[], BrokerInfo | None],
+) -> "RemoteChannel":
+    """From the controller on broker ``controller_id`` to broker ``broker_id``, wherever it is registered just then."""
+    control_plane = config.optional_string("control.plane.listener.name")
+    listener = control_plane.upper() if control_plane else config.inter_broker_listener_name
+
+    def address() -> Address | None:
+        info = registration()
+        endpoint = info.endpoint(listener) if info is not None else None
+        return (endpoint.host, endpoint.port) if endpoint is not None else None
+
+    link = BrokerLink(
+        loop,
+        address,
+        client_id=str(controller_id),
+        connect_timeout_ms=config.int("socket.connection.setup.timeout.ms"),
+    )
+    versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
+    return RemoteChannel(broker_id, link, versions, config.int("request.timeout.ms"))
+
+
+class Link(Protocol):
+    """`BrokerLink`, as far as it is needed here."""
+
+    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class RemoteChannel:
+    """`BrokerChannel` to broker ``broker_id`` over ``link``. ``timeout_ms``: how long one try may take."""
+
+    def __init__(self, broker_id: int, link: Link, versions: RequestVersions, timeout_ms: int) -> None:
+        self._broker_id = broker_id
+        self._link = link
+        self._versions = versions
+        self._timeout_ms = timeout_ms
+
+    async def send(self, request: ControlRequest) -> ControlResponse:
+        """Tries for ever: when the broker's registration is gone, the controller closes the queue that waits here."""
+        version = self._version_of(request)
+        readable = _as_of(request, version)
+        failed_before = False
+        while True:
+            try:
+                answer: ControlResponse = await self._link.ask(readable, version, self._timeout_ms)
+            except (ConnectionError, TimeoutError) as error:
+                if not failed_before:
+                    name = type(request).__name__
+                    logger.warning("controller: %s to broker %d fails: %s", name, self._broker_id, error)
+                failed_before = True
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return answer
+
+    def kill(self) -> None:
+        self._link.kill()
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    def _version_of(self, request: ControlRequest) -> int:
+        match request:
+            case LeaderAndIsrRequest():
+                return self._versions.leader_and_isr
+            case UpdateMetadataRequest():
+                return self._versions.update_metadata
+            case StopReplicaRequest():
+                return self._versions.stop_replica
+
+
+def _as_of(request: ControlRequest, version: int) -> ControlRequest:
+    """Without what the version cannot say and its readers do without."""
+    if not isinstance(request, LeaderAndIsrRequest) or version >= _LEADER_RECOVERY_SINCE:
+        return request
+    topics = [
+        replace(topic, partition_states=[replace(state, leader_recovery_state=0) for state in topic.partition_states])
+        for topic in request.topic_states
+    ]
+    return replace(request, topic_states=topics)

@@ -1,0 +1,71 @@
+"""Which version of each request brokers send each other, by ``inter.broker.protocol.version``.
+
+A broker of the release that the setting names must be able to read them, and every later one can. Kafka's
+MetadataVersion and ControllerChannelManager decide the first seven; what goes to the controller Kafka settles with it
+by ApiVersions, and here it is the newest version that the release's own controller reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...config.versions import is_at_least
+
+__all__ = ["RequestVersions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestVersions:
+    # The controller to brokers
+    leader_and_isr: int
+    stop_replica: int
+    update_metadata: int
+
+    # Followers to leaders
+    fetch: int
+    list_offsets: int
+    offset_for_leader_epoch: int
+
+    # Coordinators to leaders
+    write_txn_markers: int
+
+    # Brokers to the controller
+    alter_partition: int
+    allocate_producer_ids: int
+    controlled_shutdown: int
+    create_topics: int
+
+    @classmethod
+    def of(cls, protocol_version: str) -> "RequestVersions":
+        """``protocol_version``: from 3.0 to 3.9, in any of its spellings."""
+        versions = dict(_FROM_3_0)
+        for since, raised in _RAISED:
+            if is_at_least(protocol_version, since):
+                versions.update(raised)
+        return cls(**versions)
+
+
+_FROM_3_0: Mapping[str, int] = {
+    "leader_and_isr": 5,
+    "stop_replica": 3,
+    "update_metadata": 7,
+    "fetch": 12,
+    "list_offsets": 6,
+    "offset_for_leader_epoch": 4,
+    "write_txn_markers": 1,
+    "alter_partition": 0,
+    "allocate_producer_ids": 0,
+    "controlled_shutdown": 3,
+    "create_topics": 7,
+}
+
+_RAISED: tuple[tuple[str, Mapping[str, int]], ...] = (
+    ("3.0-IV1", {"list_offsets": 7}),
+    ("3.1-IV0", {"fetch": 13}),  # topic ids (KIP-516)
+    ("3.2-IV0", {"leader_and_isr": 6, "alter_partition": 1}),  # leader recovery state (KIP-704)
+    ("3.3-IV0", {"alter_partition": 2}),  # KIP-841
+    ("3.4-IV0", {"leader_and_isr": 7, "stop_replica": 4, "update_metadata": 8}),  # KIP-866
+    ("3.5-IV0", {"fetch": 14, "list_offsets": 8, "alter_partition": 3}),  # KIP-405, KIP-903
+    ("3.5-IV1", {"fetch": 15}),  # the follower's broker epoch (KIP-903)
+    ("3.7-IV4", {"fetch": 16}),  # KIP-951
+    ("3.9-IV0", {"fetch": 17, "list_offsets": 9}),  # KIP-853, KIP-1005
+)

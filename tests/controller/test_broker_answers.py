@@ -1,0 +1,34 @@
+"""What brokers answer, when they were restarted or went between the request and the answer's turn."""
+
+from pathlib import Path
+
+from pybroker.controller.state_tables import PartitionReplica, ReplicaState
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.topic_partition import TopicPartition
+from support.control_plane import ControlPlane
+
+T0 = TopicPartition("t", 0)
+
+
+async def test_failure_that_an_earlier_life_of_a_broker_reported_is_not_held_against_it(tmp_path: Path) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await plane.create_topic("t", {0: (2, 1)})
+    await plane.settled()
+    broker = plane.brokers[2]
+    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+
+    async def bounce_before_the_answer_has_its_turn() -> None:
+        await plane.tree.tell_of_failed_log_dir(2)  # it will be asked for its replicas ...
+        await plane.controller._term.brokers._log_dirs_failed()
+        while not broker.errors_told:
+            await plane.nap()  # ... its answer waits behind this event ...
+        broker.errors.clear()
+        await plane.bounce(2)  # ... and so does its restart, with a disk that is whole
+        await plane.controller._term.brokers._brokers_changed()
+
+    await plane.controller.call("restart", bounce_before_the_answer_has_its_turn)
+    await plane.settled()
+    context = plane.controller.context
+    assert context.offline_dir_replicas.get(2, set()) == set()
+    assert context.replica_state(PartitionReplica(T0, 2)) is ReplicaState.ONLINE
+    await plane.stop()
