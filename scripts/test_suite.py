@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument("--fast", action="store_true", help="the everyday part: about a minute")
     parser.add_argument("--long", action="store_true", help="the long forms too")
+    parser.add_argument("--compiled", action="store_true", help="the tests, of a build with compiled modules")
     return parser.parse_known_args(arguments)
 
 
@@ -61,6 +63,16 @@ def bring_clients() -> None:
     subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
+def run_compiled(options: argparse.Namespace, further: list[str]) -> bool:
+    """The tests against a wheel with compiled modules (setup.py), which goes before the checkout on Python's path."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.compiled_package import build_compiled
+
+    with tempfile.TemporaryDirectory(prefix="pybroker-compiled-") as directory:
+        os.environ["PYTHONPATH"] = str(build_compiled(Path(directory)))
+        return run_tests(options, further)
+
+
 def run_tests(options: argparse.Namespace, further: list[str]) -> bool:
     arguments = list(further)
     if not options.long:
@@ -75,7 +87,7 @@ def run_tests(options: argparse.Namespace, further: list[str]) -> bool:
 def main(arguments: list[str]) -> int:
     options, further = parse(arguments)
     only_some = any(Path(argument.partition("::")[0]).exists() for argument in further)
-    steps = [] if only_some else [("lint", lint), ("types", types)]
+    steps = [] if only_some or options.compiled else [("lint", lint), ("types", types)]
     failed = []
     timings = []
     for name, step in steps:
@@ -88,7 +100,7 @@ def main(arguments: list[str]) -> int:
         bring_kafka()
         bring_clients()
     started = time.monotonic()
-    if not run_tests(options, further):
+    if not (run_compiled if options.compiled else run_tests)(options, further):
         failed.append("tests")
     timings.append(f"tests {time.monotonic() - started:.0f} s")
     print(", ".join(timings) + (f"; failed: {', '.join(failed)}" if failed else "; all passed"), flush=True)

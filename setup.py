@@ -1,0 +1,49 @@
+"""The optional build: `PYBROKER_COMPILE=1 pip install .` compiles the modules below with mypyc. It takes a C compiler.
+
+They are the loops that look at every record: the walks of validation, of compaction and of whoever reads records. The
+sources are the same, as are the tests (`scripts/test --compiled`); what is not compiled calls them as before. Without
+the variable, and in an editable install, nothing here does anything: the wheel is pure Python.
+"""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+COMPILED = (
+    "protocol/records/compaction_walk.py",
+    "protocol/records/varint.py",
+    "protocol/records/walk.py",
+)
+ROOT = Path(__file__).resolve().parent
+# Types were checked by scripts/test; where a build is isolated, most of what is imported is not even there.
+_MYPY_OPTIONS = ["--ignore-missing-imports", "--config-file=", "--explicit-package-bases"]
+
+
+def compiler_requirement() -> str:
+    """The mypy that the tests use, which brings mypyc."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    return next(str(requirement) for requirement in extras["test"] if requirement.startswith("mypy"))
+
+
+def extensions() -> list[Extension]:
+    """mypyc finds out a module's name by the folders above it, so the root is seen through a link of the right name."""
+    from mypyc.build import mypycify
+
+    os.chdir(ROOT)
+    link = Path("build", "compiled", "pybroker")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(ROOT)
+    os.environ["MYPYPATH"] = str(link.parent)
+    return mypycify([*_MYPY_OPTIONS, *(str(link / path) for path in COMPILED)], opt_level="3", debug_level="0")
+
+
+asked = os.environ.get("PYBROKER_COMPILE", "0") not in ("", "0")
+setup(
+    script_name="setup.py",  # by which this file is known not to be a module of the package
+    setup_requires=[compiler_requirement()] if asked and "egg_info" in sys.argv else [],
+    ext_modules=extensions() if asked and "bdist_wheel" in sys.argv else [],
+)
