@@ -305,6 +305,11 @@ class Partition:
         self.high_watermark = new
         return changed
 
+    def log_was_cut(self) -> None:
+        """A follower's log was truncated, or begins elsewhere: bring the HW inside what it holds."""
+        log = self._require_log()
+        self.high_watermark = max(min(self.high_watermark, log.log_end_offset), log.log_start_offset)
+
     def low_watermark(self) -> int:
         """The lowest log start offset of the live replicas: everything below is deleted everywhere."""
         lowest = self._require_log().log_start_offset

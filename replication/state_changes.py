@@ -4,7 +4,7 @@ One order at a time. Making logs and writing leader epochs touches files, so it 
 logs' strands; roles change on the loop, all at once for each partition:
 
     to lead:    log there ► fence and epoch start on the strand ► leader, by the LEO that the strand found
-    to follow:  follower at once, who waits is told ► fence on the strand
+    to follow:  follower at once, who waits is told ► fence on the strand ► fetch
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from ..storage.topic_partition import TopicPartition
 from .hosted_partition import HostedPartition, settle
 from .partition import Partition
 from .partition_set import PartitionSet
-from .partition_state import PartitionState
+from .partition_state import NO_LEADER, PartitionState
 
 __all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
 
@@ -62,6 +62,15 @@ LeadershipListener = Callable[[Sequence[Leadership], Sequence[Leadership]], None
 """``(elected, resigned)``: coordinators load and unload what the partitions hold."""
 
 
+class Following(Protocol):
+    """`ReplicaFetchers`, as far as the controller's orders concern them."""
+
+    def follow(self, hosted: HostedPartition, leader_id: int) -> None: ...
+    def unfollow(self, topic_partition: TopicPartition) -> None: ...
+    def topic_id_assigned(self, topic_partition: TopicPartition, topic_id: UUID) -> None: ...
+    def end_idle(self) -> None: ...
+
+
 class TopicSettings(Protocol):
     """What is needed of a TopicConfig."""
 
@@ -70,7 +79,10 @@ class TopicSettings(Protocol):
 
 
 class StateChanges:
-    """Carries out the controller's orders on ``partitions``. Its methods are called on the loop."""
+    """Carries out the controller's orders on ``partitions``. Its methods are called on the loop.
+
+    ``fetchers`` keep what is followed here a copy of its leader's; None: there are no other brokers.
+    """
 
     def __init__(
         self,
@@ -82,8 +94,10 @@ class StateChanges:
         is_alive: Callable[[int], bool],
         replica_lag_time_max_ms: int,
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+        fetchers: Following | None = None,
     ) -> None:
         self._broker_id = broker_id
+        self._fetchers = fetchers
         self._partitions = partitions
         self._logs = logs
         self._topic_settings = topic_settings
@@ -136,6 +150,8 @@ class StateChanges:
                 (elected if state.leader == self._broker_id else resigned).append(change)
         _log_roles("leading", elected)
         _log_roles("following in", resigned)
+        if self._fetchers is not None:
+            self._fetchers.end_idle()
         self._tell(elected, resigned)
         return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
 
@@ -186,6 +202,8 @@ class StateChanges:
                 if hosted.log.topic_id is None and state.topic_id is not None:
                     await self._open_log(state)  # the controller got topic ids by an upgrade, without an election
                     hosted.partition.topic_id = hosted.log.topic_id
+                    if self._fetchers is not None:
+                        self._fetchers.topic_id_assigned(topic_partition, state.topic_id)
                 return None
         if self._broker_id not in state.replicas:
             raise UnknownTopicOrPartitionError(f"broker {self._broker_id} is not in {state.replicas}")
@@ -228,6 +246,7 @@ class StateChanges:
             log.assign_epoch_start(leader_epoch)
             return log.log_end_offset
 
+        self._unfollow(hosted.topic_partition)
         epoch_start_offset: int = await hosted.run(begin)
         partition = hosted.partition
         if self._partitions.get(hosted.topic_partition) is not hosted:
@@ -246,6 +265,7 @@ class StateChanges:
         self._partitions.wakeups.leadership_changed(hosted)
 
     async def _follow(self, hosted: HostedPartition, state: PartitionState) -> None:
+        self._unfollow(hosted.topic_partition)
         hosted.partition.become_follower(state)
         logger.debug(
             "%s: follower of %d under epoch %d, partition epoch %d, LEO %d, HW %d",
@@ -258,6 +278,14 @@ class StateChanges:
         )
         self._partitions.wakeups.leadership_lost(hosted)
         await hosted.run(lambda log: log.fence(state.leader_epoch))
+        # Not before: what an earlier leader sent, or this broker took as leader, is in the log now or refused.
+        is_here = self._partitions.get(hosted.topic_partition) is hosted
+        if is_here and state.leader != NO_LEADER and self._fetchers is not None:
+            self._fetchers.follow(hosted, state.leader)
+
+    def _unfollow(self, topic_partition: TopicPartition) -> None:
+        if self._fetchers is not None:
+            self._fetchers.unfollow(topic_partition)
 
     # -- StopReplica --------------------------------------------------------------------------------------------------
 
@@ -272,6 +300,8 @@ class StateChanges:
             self._check_controller(controller_epoch)
             resigned: list[Leadership] = []
             outcomes = await asyncio.gather(*(self._stop(stop, resigned) for stop in stops))
+            if self._fetchers is not None:
+                self._fetchers.end_idle()
             self._tell([], resigned)
             return {stop.topic_partition: code for stop, code in zip(stops, outcomes, strict=True)}
 
@@ -305,6 +335,7 @@ class StateChanges:
             if stop.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
                 raise FencedLeaderEpochError(f"leader epoch {known_epoch} is known")
             resigned.append(Leadership(topic_partition, known_epoch))
+            self._unfollow(topic_partition)
             if stop.delete:
                 self._partitions.forget(topic_partition)
             else:
@@ -320,6 +351,7 @@ class StateChanges:
             hosted = self._partitions.get(topic_partition)
             if hosted is not None and hosted.partition.is_leader:
                 resigned.append(Leadership(topic_partition, hosted.partition.leader_epoch))
+            self._unfollow(topic_partition)
             self._partitions.mark_offline(topic_partition)
         self._tell([], resigned)
 

@@ -208,6 +208,13 @@ class Log:
         """Appends of an older leader epoch fail from now on."""
         self._fence_epoch = max(self._fence_epoch, leader_epoch)
 
+    def check_fence(self, leader_epoch: int) -> None:
+        """Raises NotLeaderOrFollowerError when what comes under ``leader_epoch`` is behind the fence of a later one."""
+        if leader_epoch < self._fence_epoch:
+            raise NotLeaderOrFollowerError(
+                f"{self.topic_partition}: accepted under leader epoch {leader_epoch}, it is {self._fence_epoch} now"
+            )
+
     def append_as_leader(
         self, records: Buffer, leader_epoch: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> LogAppendInfo:
@@ -280,10 +287,8 @@ class Log:
         """Check it against all but the producers; None when there is no whole batch in it."""
         self._files.check_online()
         leader_epoch = append.leader_epoch
-        if leader_epoch is not None and leader_epoch < self._fence_epoch:
-            raise NotLeaderOrFollowerError(
-                f"{self.topic_partition}: accepted under leader epoch {leader_epoch}, it is {self._fence_epoch} now"
-            )
+        if leader_epoch is not None:
+            self.check_fence(leader_epoch)
         if isinstance(append, FollowerAppend):
             return prepare_replica_append(append.records, self.topic_partition, next_offset)
         return prepare_leader_append(

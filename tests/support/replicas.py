@@ -26,7 +26,7 @@ from pybroker.replication.offload import Offload
 from pybroker.replication.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.partition_state import PartitionState
-from pybroker.replication.state_changes import StateChanges
+from pybroker.replication.state_changes import Following, StateChanges
 from pybroker.storage.files import Files
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.topic_partition import TopicPartition
@@ -55,7 +55,10 @@ class Replicas:
         log_dirs: Iterable[Path] = (),
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         files: Files | None = None,
+        broker_id: int = BROKER,
+        fetchers: Following | None = None,
     ) -> None:
+        self.broker_id = broker_id
         self.topics = dict(topics or {})
         dirs = ",".join(str(path) for path in (log_dirs or [directory]))
         self.config = Config.load("", {"log.dirs": dirs, "file.delete.delay.ms": "0", **(settings or {})})
@@ -79,13 +82,14 @@ class Replicas:
             broken=self.broken.append,
         )
         self.changes = StateChanges(
-            BROKER,
+            broker_id,
             self.partitions,
             self.logs,
             topic_settings=lambda topic: TopicConfig.defaults(self.config, self.topics.get(topic, {})),
             is_alive=self.alive.__contains__,
             replica_lag_time_max_ms=30_000,
             offload=self.offload,
+            fetchers=fetchers,
         )
         self.logs.directories.on_failure = self.changes.directory_failed
 

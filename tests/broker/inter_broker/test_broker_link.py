@@ -47,10 +47,12 @@ class Peer:
 @asynccontextmanager
 async def serving(serve: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Address]:
     """A server that does with each connection what ``serve`` does, and then hangs up."""
-    tasks = set()
+    tasks: list[asyncio.Task[None]] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.current_task())
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
         try:
             await serve(Peer(reader, writer))
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -1,0 +1,149 @@
+"""The partitions of one fetcher, each with how far it is and what it does next. Pure: time is passed in.
+
+    Truncating   its log may have more than the leader's: ask the leader, or cut at the high watermark
+    Fetching     its log is a beginning of the leader's, or the leader says with each answer that it is not
+
+Either may be delayed for a while, after an error. A partition that cannot go on without an order of the controller
+(its leader epoch is over, its disk fails) is taken out, and counts as failed until it is added again.
+
+A state never changes: a step that awaits something compares, before it replaces the state, whether it is still the one
+that it began with. Whatever happened meanwhile (another leader, a stop, an answer) has replaced it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from uuid import UUID
+
+from ..storage.invariant import invariant
+from ..storage.topic_partition import TopicPartition
+
+__all__ = ["FetchState", "FetchStates", "Phase"]
+
+
+class Phase(Enum):
+    TRUNCATING = auto()
+    FETCHING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchState:
+    """``last_fetched_epoch`` is -1 when the log has no epochs. ``lag`` is None until an answer has told it; 0 or less
+    means in sync. ``delayed_until_ms``: on the clock of the loop; 0 is no delay."""
+
+    topic_id: UUID | None
+    fetch_offset: int
+    leader_epoch: int
+    phase: Phase
+    last_fetched_epoch: int = -1
+    lag: int | None = None
+    delayed_until_ms: int = 0
+
+    @property
+    def is_in_sync(self) -> bool:
+        return self.lag is not None and self.lag <= 0
+
+    def is_delayed(self, now_ms: int) -> bool:
+        return now_ms < self.delayed_until_ms
+
+    def is_truncating(self, now_ms: int) -> bool:
+        return self.phase is Phase.TRUNCATING and not self.is_delayed(now_ms)
+
+    def is_fetching(self, now_ms: int) -> bool:
+        return self.phase is Phase.FETCHING and not self.is_delayed(now_ms)
+
+    @staticmethod
+    def initial(
+        topic_id: UUID | None, offset: int, leader_epoch: int, last_fetched_epoch: int, *, truncates_on_fetch: bool
+    ) -> "FetchState":
+        """At the beginning under a leader epoch. ``truncates_on_fetch``: the leader says in its answers where logs
+        diverge, so there is no need to ask before; without epochs there is nothing that it could compare."""
+        phase = Phase.FETCHING if truncates_on_fetch and last_fetched_epoch >= 0 else Phase.TRUNCATING
+        epoch = last_fetched_epoch if truncates_on_fetch else -1
+        return FetchState(topic_id, offset, leader_epoch, phase, epoch)
+
+    def truncated(self, offset: int, last_epoch: int, *, is_final: bool) -> "FetchState":
+        """The log was cut to ``offset``, where its last epoch is ``last_epoch``. A delay goes on."""
+        phase = Phase.FETCHING if is_final else Phase.TRUNCATING
+        return replace(self, fetch_offset=offset, last_fetched_epoch=last_epoch, phase=phase)
+
+    def reset(self, offset: int, last_epoch: int, lag: int) -> "FetchState":
+        """The leader had not got our offset: go on from ``offset``."""
+        return FetchState(self.topic_id, offset, self.leader_epoch, Phase.FETCHING, last_epoch, lag)
+
+    def advanced(self, next_offset: int, last_epoch: int, leader_high_watermark: int) -> "FetchState":
+        """An answer was taken in. ``last_epoch``: of its last batch, -1 when it had none."""
+        invariant(next_offset >= self.fetch_offset, f"fetch offset {self.fetch_offset} would fall to {next_offset}")
+        return FetchState(
+            self.topic_id,
+            next_offset,
+            self.leader_epoch,
+            Phase.FETCHING,
+            last_epoch if last_epoch >= 0 else self.last_fetched_epoch,
+            max(leader_high_watermark - next_offset, 0),
+        )
+
+    def delayed(self, until_ms: int) -> "FetchState":
+        return replace(self, delayed_until_ms=until_ms)
+
+    def with_topic_id(self, topic_id: UUID) -> "FetchState":
+        return replace(self, topic_id=topic_id)
+
+
+class FetchStates:
+    """In the order in which partitions are asked for: whose state changed goes to the end."""
+
+    def __init__(self) -> None:
+        self._states: dict[TopicPartition, FetchState] = {}
+        self.failed: dict[TopicPartition, None] = {}
+        """Those that wait for an order of the controller."""
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __iter__(self) -> Iterator[tuple[TopicPartition, FetchState]]:
+        return iter(tuple(self._states.items()))
+
+    def get(self, topic_partition: TopicPartition) -> FetchState | None:
+        return self._states.get(topic_partition)
+
+    def is_current(self, topic_partition: TopicPartition, state: FetchState) -> bool:
+        return self._states.get(topic_partition) is state
+
+    def begin(self, topic_partition: TopicPartition, state: FetchState) -> None:
+        """Fetch under a new leader epoch; under the same one the fetcher stands where it stands."""
+        self.failed.pop(topic_partition, None)
+        known = self._states.get(topic_partition)
+        if known is None or known.leader_epoch != state.leader_epoch:
+            self._put(topic_partition, state)
+
+    def change(self, topic_partition: TopicPartition, before: FetchState, after: FetchState) -> bool:
+        """Replace ``before``; False when it is not the partition's state any more, and then nothing is changed."""
+        if self._states.get(topic_partition) is not before:
+            return False
+        self._put(topic_partition, after)
+        return True
+
+    def delay(self, topic_partitions: Iterable[TopicPartition], now_ms: int, delay_ms: int) -> None:
+        """Leave partitions alone for a while, those that are still here and not delayed already."""
+        for topic_partition in topic_partitions:
+            state = self._states.get(topic_partition)
+            if state is not None and not state.is_delayed(now_ms):
+                self._put(topic_partition, state.delayed(now_ms + delay_ms))
+
+    def fail(self, topic_partition: TopicPartition) -> None:
+        if self._states.pop(topic_partition, None) is not None:
+            self.failed[topic_partition] = None
+
+    def remove(self, topic_partition: TopicPartition) -> FetchState | None:
+        self.failed.pop(topic_partition, None)
+        return self._states.pop(topic_partition, None)
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        """When the first delay is over; None: nothing is delayed."""
+        due = [state.delayed_until_ms for state in self._states.values() if state.is_delayed(now_ms)]
+        return min(due, default=None)
+
+    def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
+        self._states.pop(topic_partition, None)
+        self._states[topic_partition] = state

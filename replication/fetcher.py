@@ -1,0 +1,428 @@
+"""A fetcher: it keeps the logs of some partitions a copy of those of their leader (Kafka: ReplicaFetcherThread).
+
+    truncate    ask the leader where our last epochs end, cut  (only where answers to fetches do not tell)
+    fetch       one request in flight, for all partitions that are neither truncating nor delayed
+    take in     append, each through its strand; high watermark and log start offset of the leader; where logs
+                diverge, cut; an offset that the leader has not got, begin elsewhere
+    ...         and again; without anything to fetch, sleep until something changes
+
+What is known of a partition is a `FetchState`. A step that was begun under one changes nothing once it is replaced or
+gone: another leader was elected, the replica stopped, the directory failed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ..protocol.errors import (
+    CorruptRecordError,
+    ErrorCode,
+    FencedLeaderEpochError,
+    InvalidRecordError,
+    KafkaError,
+    KafkaStorageError,
+    NotLeaderOrFollowerError,
+)
+from ..storage.invariant import InvariantError
+from ..storage.log_append import LogAppendInfo
+from ..storage.no_space import NoSpaceError
+from ..storage.topic_partition import TopicPartition
+from . import follower_log
+from .fetch_states import FetchState, FetchStates
+from .follower_log import last_epoch_of
+from .hosted_partition import HostedPartition
+from .leader_endpoint import EpochQuestion, FetchedPartition, LeaderEndpoint, WantedPartition
+from .partition_set import PartitionSet
+from .truncation import LeaderEpochEnd, epoch_truncation, offset_reset
+
+__all__ = ["Fetcher"]
+
+logger = logging.getLogger(__name__)
+
+_TRANSIENT = frozenset(
+    {
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""What the leader says while it has not heard of a change that we have heard of, or the other way round."""
+
+
+class Fetcher:
+    """One leader's, for some of the partitions that are followed. ``name`` is for the log.
+
+    ``is_held_back`` says of a partition that is not in sync whether it may not fetch just now (a quota); ``received``
+    hears of the bytes that came for each. ``broken`` hears of broken invariants.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loop: asyncio.AbstractEventLoop,
+        leader: LeaderEndpoint,
+        partitions: PartitionSet,
+        *,
+        backoff_ms: int,
+        clock_ms: Callable[[], int],
+        is_held_back: Callable[[TopicPartition], bool] = lambda topic_partition: False,
+        received: Callable[[TopicPartition, int], None] = lambda topic_partition, size_bytes: None,
+        broken: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        self._name = name
+        self._loop = loop
+        self._leader = leader
+        self._partitions = partitions
+        self._backoff_ms = backoff_ms
+        self._clock_ms = clock_ms
+        self._is_held_back = is_held_back
+        self._received = received
+        self._broken = broken
+        self.states = FetchStates()
+        self._changed = asyncio.Event()
+        self._unsettled = 0
+        self._settled = asyncio.Event()
+        self._is_reached = True
+        self._task: asyncio.Task[None] | None = None
+
+    # -- from outside
+
+    def start(self) -> None:
+        """Go on by itself from now on; without it, by `step`."""
+        self._task = self._loop.create_task(self._run(), name=self._name)
+
+    def follow(self, hosted: HostedPartition, leader_epoch: int) -> None:
+        """Fetch a partition from now on, under this leader epoch. Its strand has the fence of that epoch behind it."""
+        log = hosted.log
+        last_epoch = last_epoch_of(log)
+        tells = self._leader.truncates_on_fetch
+        offset = log.log_end_offset if tells and last_epoch >= 0 else hosted.partition.high_watermark
+        state = FetchState.initial(
+            hosted.partition.topic_id, offset, leader_epoch, last_epoch, truncates_on_fetch=tells
+        )
+        self.states.begin(hosted.topic_partition, state)
+        self._changed.set()
+
+    def unfollow(self, topic_partition: TopicPartition) -> bool:
+        """Fetch it no more; what is queued for its log is the strand's to refuse. Returns whether it was here."""
+        was_here = self.states.remove(topic_partition) is not None
+        if was_here:
+            self._changed.set()
+        return was_here
+
+    def topic_id_assigned(self, hosted: HostedPartition) -> None:
+        """A topic got its id while it was followed (an upgrade of the controller)."""
+        state = self.states.get(hosted.topic_partition)
+        topic_id = hosted.partition.topic_id
+        if state is not None and topic_id is not None:
+            self.states.change(hosted.topic_partition, state, state.with_topic_id(topic_id))
+
+    def wake(self) -> None:
+        """What was held back may not be any more."""
+        self._changed.set()
+
+    def kill(self) -> None:
+        """End at once."""
+        for topic_partition, _ in self.states:
+            self.states.remove(topic_partition)
+        if self._task is not None:
+            self._task.cancel()
+        self._leader.kill()
+
+    async def close(self) -> None:
+        self.kill()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._leader.close()
+
+    # -- the task
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                self._changed.clear()
+                if not await self.step():
+                    await self._sleep()
+        except Exception as error:  # a bug: what this fetcher knows cannot be trusted any more
+            logger.exception("%s failed", self._name)
+            self._broken(error)
+
+    async def step(self) -> bool:
+        """Truncate what must be, fetch once and take in the answer; False when there was nothing to fetch."""
+        await self._truncate()
+        return await self._fetch()
+
+    async def _sleep(self) -> None:
+        """Until something changes, or a delay is over."""
+        now_ms = self._partitions.monotonic_ms()
+        due_ms = self.states.next_due_ms(now_ms)
+        wait_ms = self._backoff_ms if due_ms is None else max(due_ms - now_ms, 1)
+        timer = self._loop.call_later(wait_ms / 1000, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            timer.cancel()
+
+    # -- truncating
+
+    async def _truncate(self) -> None:
+        now_ms = self._partitions.monotonic_ms()
+        questions: dict[TopicPartition, tuple[FetchState, EpochQuestion]] = {}
+        for topic_partition, state in self.states:
+            hosted = self._partitions.get(topic_partition)
+            if hosted is None or not state.is_truncating(now_ms):
+                continue
+            last_epoch = last_epoch_of(hosted.log)
+            if last_epoch >= 0:
+                questions[topic_partition] = (state, EpochQuestion(state.leader_epoch, last_epoch))
+            else:  # records of before leader epochs: the high watermark is the best there is
+                self._cut(hosted, state, state.fetch_offset, is_final=True)
+        if questions:
+            await self._ask_epoch_ends(questions)
+        await self._all_settled()
+
+    async def _ask_epoch_ends(self, questions: Mapping[TopicPartition, tuple[FetchState, EpochQuestion]]) -> None:
+        try:
+            answers = await self._leader.epoch_ends({each: question for each, (_, question) in questions.items()})
+        except (ConnectionError, TimeoutError, KafkaError) as error:
+            self._not_reached(error)
+            return
+        self._reached()
+        for topic_partition, (state, question) in questions.items():
+            if not self.states.is_current(topic_partition, state):
+                continue
+            answer = answers.get(topic_partition)
+            if answer is None or answer.error:
+                code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error
+                self._refused(topic_partition, state, question.leader_epoch, code)
+            else:
+                self._cut_by_epoch(topic_partition, state, answer.end)
+
+    def _cut_by_epoch(self, topic_partition: TopicPartition, state: FetchState, end: LeaderEpochEnd) -> None:
+        hosted = self._partitions.get(topic_partition)
+        if hosted is None:
+            return
+        truncation = epoch_truncation(end, hosted.log, state.fetch_offset)
+        is_final = truncation.is_final or self._leader.truncates_on_fetch
+        logger.info(
+            "%s: cut to offset %d, the log ended at %d: leader epoch %d ends at %d in the leader's",
+            topic_partition,
+            truncation.offset,
+            hosted.log.log_end_offset,
+            *end,
+        )
+        self._cut(hosted, state, truncation.offset, is_final=is_final)
+
+    def _cut(self, hosted: HostedPartition, state: FetchState, offset: int, *, is_final: bool) -> None:
+        if offset < hosted.partition.high_watermark:
+            logger.warning(
+                "%s: cut to offset %d, below the high watermark %d",
+                hosted.topic_partition,
+                offset,
+                hosted.partition.high_watermark,
+            )
+
+        def cut(_: object) -> None:
+            hosted.partition.log_was_cut()
+            log = hosted.log
+            after = state.truncated(log.log_end_offset, last_epoch_of(log), is_final=is_final)
+            self.states.change(hosted.topic_partition, state, after)
+
+        done = self._settling(hosted.topic_partition, state, cut)
+        follower_log.truncate(hosted, offset, state.leader_epoch, self._clock_ms(), done)
+
+    # -- fetching
+
+    async def _fetch(self) -> bool:
+        asked: dict[TopicPartition, FetchState] = {}
+        wanted: dict[TopicPartition, WantedPartition] = {}
+        now_ms = self._partitions.monotonic_ms()
+        for topic_partition, state in self.states:
+            hosted = self._partitions.get(topic_partition)
+            if hosted is None or not state.is_fetching(now_ms):
+                continue
+            if not state.is_in_sync and self._is_held_back(topic_partition):
+                continue
+            asked[topic_partition] = state
+            wanted[topic_partition] = WantedPartition(
+                state.topic_id,
+                state.fetch_offset,
+                hosted.log.log_start_offset,
+                state.leader_epoch,
+                state.last_fetched_epoch,
+            )
+        try:
+            answer = await self._leader.fetch(wanted)
+        except (ConnectionError, TimeoutError, KafkaError) as error:
+            self._not_reached(error)
+            return True
+        if answer is None:
+            return False
+        self._reached()
+        for topic_partition, fetched in answer.items():
+            if (current := asked.get(topic_partition)) is not None:
+                await self._take(topic_partition, current, fetched)
+        await self._all_settled()
+        return True
+
+    async def _take(self, topic_partition: TopicPartition, state: FetchState, fetched: FetchedPartition) -> None:
+        hosted = self._partitions.get(topic_partition)
+        if hosted is None or not self.states.is_current(topic_partition, state):
+            return
+        if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            await self._begin_elsewhere(hosted, state)
+        elif fetched.error:
+            self._refused(topic_partition, state, state.leader_epoch, fetched.error)
+        elif fetched.diverging_epoch is not None:
+            # The rest of the answer is about another log than ours until ours is cut.
+            self._cut_by_epoch(topic_partition, state, fetched.diverging_epoch)
+        elif len(fetched.records):
+            self._received(topic_partition, len(fetched.records))
+            appended = self._settling(topic_partition, state, partial(self._appended, hosted, state, fetched))
+            follower_log.append(hosted, fetched.records, state.leader_epoch, self._clock_ms(), appended)
+        else:
+            self._take_offsets(hosted, state, state.fetch_offset, fetched)
+
+    def _appended(
+        self, hosted: HostedPartition, state: FetchState, fetched: FetchedPartition, info: LogAppendInfo
+    ) -> None:
+        # Nothing is written of a batch that the leader cut off.
+        is_written = info.last_offset >= 0 and info.size_bytes > 0
+        self._take_offsets(hosted, state, info.last_offset + 1 if is_written else state.fetch_offset, fetched)
+
+    def _take_offsets(
+        self, hosted: HostedPartition, state: FetchState, next_offset: int, fetched: FetchedPartition
+    ) -> None:
+        """The log holds what came; the leader's high watermark and log start offset are followed as far as it does."""
+        partition, log = hosted.partition, hosted.log
+        if partition.update_follower_high_watermark(fetched.high_watermark):
+            self._partitions.wakeups.high_watermark_moved(hosted)
+        after = state.advanced(next_offset, last_epoch_of(log), fetched.high_watermark)
+        self.states.change(hosted.topic_partition, state, after)
+        start = min(fetched.log_start_offset, partition.high_watermark)
+        if start > log.log_start_offset:
+            moved = self._settling(hosted.topic_partition, after, lambda _: None)
+            follower_log.move_log_start(hosted, start, state.leader_epoch, moved)
+
+    # -- an offset that the leader has not got
+
+    async def _begin_elsewhere(self, hosted: HostedPartition, state: FetchState) -> None:
+        topic_partition, log = hosted.topic_partition, hosted.log
+        try:
+            leader_end = await self._leader.latest_offset(topic_partition, state.leader_epoch)
+            leader_start = 0
+            if leader_end >= log.log_end_offset:
+                leader_start = await self._leader.earliest_offset(topic_partition, state.leader_epoch)
+        except FencedLeaderEpochError:
+            if self.states.is_current(topic_partition, state):
+                self._fenced(topic_partition, state, state.leader_epoch)
+            return
+        except (ConnectionError, TimeoutError, KafkaError) as error:
+            logger.info("%s: where the leader's log begins and ends is not known: %s", topic_partition, error)
+            self._delay(topic_partition)
+            return
+        if not self.states.is_current(topic_partition, state):
+            return
+        reset = offset_reset(log.log_end_offset, leader_start, leader_end)
+        logger.warning(
+            "%s: offset %d is out of the leader's range, %d to %d: fetching from %d%s",
+            topic_partition,
+            state.fetch_offset,
+            leader_start,
+            leader_end,
+            reset.offset,
+            ", emptying the log" if reset.empties_log else ", cutting the log" if reset.truncates else "",
+        )
+
+        def begin(_: object) -> None:
+            hosted.partition.log_was_cut()
+            after = state.reset(log.log_end_offset, last_epoch_of(log), reset.lag)
+            self.states.change(topic_partition, state, after)
+
+        done = self._settling(topic_partition, state, begin)
+        if reset.empties_log:
+            follower_log.empty(hosted, reset.offset, state.leader_epoch, self._clock_ms(), done)
+        else:
+            follower_log.truncate(hosted, reset.offset, state.leader_epoch, self._clock_ms(), done)
+
+    # -- what can go wrong
+
+    def _refused(self, topic_partition: TopicPartition, state: FetchState, leader_epoch: int, error: ErrorCode) -> None:
+        if error is ErrorCode.FENCED_LEADER_EPOCH:
+            self._fenced(topic_partition, state, leader_epoch)
+            return
+        level = logging.DEBUG if error in _TRANSIENT else logging.ERROR
+        logger.log(level, "%s: the leader refuses offset %d: %s", topic_partition, state.fetch_offset, error.name)
+        self._delay(topic_partition)
+
+    def _fenced(self, topic_partition: TopicPartition, state: FetchState, leader_epoch: int) -> None:
+        """There is a later leader epoch than ours: LeaderAndIsr will tell of it."""
+        if leader_epoch == state.leader_epoch:
+            logger.info("%s: leader epoch %d is over; the next one is waited for", topic_partition, leader_epoch)
+            self.states.fail(topic_partition)
+        else:
+            self._delay(topic_partition)
+
+    def _failed(self, topic_partition: TopicPartition, state: FetchState, error: Exception) -> None:
+        """A step on the log failed. ``state`` is what it was begun with."""
+        if isinstance(error, InvariantError):
+            self._broken(error)
+        if not self.states.is_current(topic_partition, state):
+            return
+        match error:
+            case NotLeaderOrFollowerError():
+                """Behind the fence of a later leader epoch: the order is on its way here."""
+                self._delay(topic_partition)
+            case NoSpaceError():
+                logger.error("%s: not replicated, the disk is full: %s", topic_partition, error)
+                self._delay(topic_partition)
+            case CorruptRecordError() | InvalidRecordError():
+                logger.error("%s: broken records from the leader: %s", topic_partition, error)
+                self._delay(topic_partition)
+            case _:
+                known = isinstance(error, KafkaStorageError)
+                logger.error("%s: replication stops: %s", topic_partition, error, exc_info=None if known else error)
+                self.states.fail(topic_partition)
+
+    def _delay(self, *topic_partitions: TopicPartition) -> None:
+        self.states.delay(topic_partitions, self._partitions.monotonic_ms(), self._backoff_ms)
+
+    def _not_reached(self, error: Exception) -> None:
+        """Leave everything alone for a while."""
+        level = logging.WARNING if self._is_reached else logging.DEBUG  # once, not every second of an outage
+        logger.log(level, "%s: no answer from the leader: %s", self._name, error)
+        self._is_reached = False
+        self._delay(*(topic_partition for topic_partition, _ in self.states))
+
+    def _reached(self) -> None:
+        if not self._is_reached:
+            logger.info("%s: the leader answers again", self._name)
+            self._is_reached = True
+
+    # -- steps on logs that are under way
+
+    def _settling(
+        self, topic_partition: TopicPartition, state: FetchState, succeeded: Callable[[Any], None]
+    ) -> Callable[[Any], None]:
+        """A callback for a step on the log of ``topic_partition``, begun in ``state``, which is waited for."""
+        self._unsettled += 1
+        self._settled.clear()
+
+        def done(outcome: Any) -> None:
+            if isinstance(outcome, Exception):
+                self._failed(topic_partition, state, outcome)
+            elif self.states.is_current(topic_partition, state):
+                succeeded(outcome)
+            self._unsettled -= 1
+            if not self._unsettled:
+                self._settled.set()
+
+        return done
+
+    async def _all_settled(self) -> None:
+        if self._unsettled:
+            await self._settled.wait()

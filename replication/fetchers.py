@@ -1,0 +1,157 @@
+"""All fetchers of a broker: which partition is fetched by which (Kafka: ReplicaFetcherManager).
+
+Of each leader there are up to ``num.replica.fetchers``; a partition always goes to the same one of them, by its name.
+A fetcher is made with its first partition, and ends when an order of the controller has left it none.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from ..storage.log import Log
+from ..storage.topic_partition import TopicPartition
+from .hosted_partition import HostedPartition
+
+__all__ = ["FetcherId", "ReplicaFetchers", "fetcher_number"]
+
+logger = logging.getLogger(__name__)
+
+
+class FetcherId(NamedTuple):
+    leader_id: int
+    number: int
+
+
+class PartitionFetcher(Protocol):
+    """A `Fetcher`, as far as this place needs it."""
+
+    @property
+    def states(self) -> "States": ...
+    def start(self) -> None: ...
+    def follow(self, hosted: HostedPartition, leader_epoch: int) -> None: ...
+    def unfollow(self, topic_partition: TopicPartition) -> bool: ...
+    def topic_id_assigned(self, hosted: HostedPartition) -> None: ...
+    def wake(self) -> None: ...
+    def kill(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class States(Protocol):
+    @property
+    def failed(self) -> dict[TopicPartition, None]: ...
+    def __len__(self) -> int: ...
+
+
+class _Followed(NamedTuple):
+    hosted: HostedPartition
+    leader_id: int
+    leader_epoch: int
+
+
+class ReplicaFetchers:
+    """``new_fetcher`` makes a fetcher that does not run yet."""
+
+    def __init__(self, count: int, new_fetcher: Callable[[FetcherId], PartitionFetcher]) -> None:
+        self._count = count
+        self._new_fetcher = new_fetcher
+        self._fetchers: dict[FetcherId, PartitionFetcher] = {}
+        self._followed: dict[TopicPartition, _Followed] = {}
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        return len(self._fetchers)
+
+    def get(self, fetcher_id: FetcherId) -> PartitionFetcher | None:
+        return self._fetchers.get(fetcher_id)
+
+    @property
+    def failed(self) -> list[TopicPartition]:
+        """Partitions that wait for an order of the controller: their leader epoch is over, or their disk fails."""
+        return [topic_partition for fetcher in self._fetchers.values() for topic_partition in fetcher.states.failed]
+
+    def follow(self, hosted: HostedPartition, leader_id: int) -> None:
+        """Fetch from this leader under the partition's leader epoch, in place of any other."""
+        if self._is_closed:
+            return
+        topic_partition = hosted.topic_partition
+        self.unfollow(topic_partition)
+        followed = _Followed(hosted, leader_id, hosted.partition.leader_epoch)
+        self._followed[topic_partition] = followed
+        fetcher_id = FetcherId(leader_id, fetcher_number(topic_partition, self._count))
+        fetcher = self._fetchers.get(fetcher_id)
+        if fetcher is None:
+            fetcher = self._fetchers[fetcher_id] = self._new_fetcher(fetcher_id)
+            fetcher.start()
+        fetcher.follow(hosted, followed.leader_epoch)
+
+    def unfollow(self, topic_partition: TopicPartition) -> None:
+        followed = self._followed.pop(topic_partition, None)
+        if followed is not None:
+            number = fetcher_number(topic_partition, self._count)
+            fetcher = self._fetchers.get(FetcherId(followed.leader_id, number))
+            if fetcher is not None:
+                fetcher.unfollow(topic_partition)
+
+    def topic_id_assigned(self, topic_partition: TopicPartition, topic_id: UUID) -> None:
+        followed = self._followed.get(topic_partition)
+        if followed is not None:
+            number = fetcher_number(topic_partition, self._count)
+            self._fetchers[FetcherId(followed.leader_id, number)].topic_id_assigned(followed.hosted)
+
+    def end_idle(self) -> None:
+        """End the fetchers that have nothing left: after an order of the controller."""
+        for fetcher_id, fetcher in tuple(self._fetchers.items()):
+            if not len(fetcher.states) and not fetcher.states.failed:
+                del self._fetchers[fetcher_id]
+                fetcher.kill()
+
+    def resize(self, count: int) -> None:
+        """Have that many fetchers for each leader: partitions move to those that have them then, each once its log has
+        taken what its former fetcher had for it."""
+        if count == self._count:
+            return
+        followed = tuple(self._followed.values())
+        for each in followed:
+            self.unfollow(each.hosted.topic_partition)
+        self._count = count
+        for each in followed:
+            self._followed[each.hosted.topic_partition] = each
+            each.hosted.strand.submit(_nothing, partial(self._follow_again, each))
+
+    def _follow_again(self, followed: _Followed, _: object) -> None:
+        if self._followed.get(followed.hosted.topic_partition) is followed:  # no order has come in between
+            self.follow(followed.hosted, followed.leader_id)
+        self.end_idle()
+
+    def wake(self) -> None:
+        """What was held back by a quota may not be any more."""
+        for fetcher in self._fetchers.values():
+            fetcher.wake()
+
+    def kill(self) -> None:
+        self._is_closed = True
+        for fetcher in self._fetchers.values():
+            fetcher.kill()
+
+    async def close(self) -> None:
+        self.kill()
+        for fetcher in self._fetchers.values():
+            await fetcher.close()
+
+
+def _nothing(log: Log) -> None:
+    """A step that is run when all before it are done."""
+
+
+def fetcher_number(topic_partition: TopicPartition, count: int) -> int:
+    """Kafka's choice, so that whoever knows its fetchers' load knows ours: 31 × Java's hash of the topic + partition,
+    in 32 bits, without its sign."""
+    topic_hash = 0
+    utf16 = topic_partition.topic.encode("utf-16-be")
+    for position in range(0, len(utf16), 2):
+        topic_hash = (31 * topic_hash + int.from_bytes(utf16[position : position + 2])) & 0xFFFFFFFF
+    number = (31 * topic_hash + topic_partition.partition) & 0xFFFFFFFF
+    signed = number - (1 << 32) if number & 0x80000000 else number
+    return (0 if signed == -(1 << 31) else abs(signed)) % count

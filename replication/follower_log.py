@@ -1,0 +1,82 @@
+"""What a follower does to its log, on the log's strand.
+
+Each step carries the leader epoch under which it was decided, and does nothing (NotLeaderOrFollowerError) behind the
+fence of a later one: a leader may have been elected while it stood in the queue, and the log is not the old one's to
+change any more.
+"""
+
+import logging
+from functools import partial
+
+from ..storage.errors import UnexpectedAppendOffsetError
+from ..storage.files import Buffer
+from ..storage.log import Log
+from ..storage.log_append import FollowerAppend, LogAppendInfo
+from ..storage.strand import AppendCallback, StepCallback
+from .hosted_partition import HostedPartition
+
+__all__ = ["append", "empty", "last_epoch_of", "move_log_start", "truncate"]
+
+logger = logging.getLogger(__name__)
+
+
+def last_epoch_of(log: Log) -> int:
+    """The leader epoch of the last record; -1 when the log has no epochs."""
+    epoch = log.latest_epoch
+    return -1 if epoch is None else epoch
+
+
+def append(hosted: HostedPartition, records: Buffer, leader_epoch: int, now_ms: int, done: AppendCallback) -> None:
+    """Write what the leader sent. ``done`` gets what became of it, or the error; possibly before this returns."""
+
+    def appended(outcome: LogAppendInfo | Exception) -> None:
+        if isinstance(outcome, UnexpectedAppendOffsetError) and _begins_inside_a_batch(hosted.log, outcome):
+            again = partial(_begin_before, outcome.first_offset, records, leader_epoch, now_ms)
+            hosted.strand.submit(again, done)
+        else:
+            done(outcome)
+
+    hosted.strand.append(FollowerAppend(records, now_ms, leader_epoch), appended)
+
+
+def truncate(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: int, done: StepCallback) -> None:
+    """Remove what is at or behind ``offset``."""
+
+    def cut(log: Log) -> None:
+        log.check_fence(leader_epoch)
+        log.truncate_to(offset, now_ms)
+
+    hosted.strand.submit(cut, done)
+
+
+def empty(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: int, done: StepCallback) -> None:
+    """Remove everything, and begin anew at ``offset``."""
+
+    def clear(log: Log) -> None:
+        log.check_fence(leader_epoch)
+        log.truncate_fully_and_start_at(offset, now_ms)
+
+    hosted.strand.submit(clear, done)
+
+
+def move_log_start(hosted: HostedPartition, offset: int, leader_epoch: int, done: StepCallback) -> None:
+    """Follow the leader's log start offset."""
+
+    def move(log: Log) -> None:
+        log.check_fence(leader_epoch)
+        log.increment_log_start_offset(min(offset, log.log_end_offset))
+
+    hosted.strand.submit(move, done)
+
+
+def _begins_inside_a_batch(log: Log, error: UnexpectedAppendOffsetError) -> bool:
+    """An empty log whose start the leader's records were deleted up to: the leader has that offset inside a batch."""
+    end = log.log_end_offset
+    return log.log_start_offset == end and error.first_offset < end <= error.last_offset
+
+
+def _begin_before(offset: int, records: Buffer, leader_epoch: int, now_ms: int, log: Log) -> LogAppendInfo:
+    log.check_fence(leader_epoch)
+    logger.info("%s: the log begins inside a batch, and now at its first offset %d", log.topic_partition, offset)
+    log.truncate_fully_and_start_at(offset, now_ms)
+    return log.append_as_follower(records, now_ms, leader_epoch)

@@ -1,0 +1,338 @@
+"""Followers over real logs: they become and stay copies of their leader's, whatever happened before."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.inter_broker.remote_leader import LeaderVersions
+from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.fetch import FetchRequest
+from pybroker.replication.fetch_states import Phase
+from pybroker.replication.fetchers import fetcher_number
+from pybroker.replication.partition_state import NO_LEADER
+from pybroker.replication.state_changes import ReplicaStop
+from pybroker.storage.topic_partition import TopicPartition
+from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster
+from support.replicas import TP, batch_of
+
+NewCluster = Callable[..., ReplicaCluster]
+
+
+@pytest.fixture
+def new_cluster(tmp_path: Path) -> Iterator[NewCluster]:
+    made: list[ReplicaCluster] = []
+
+    def new(*arguments: int, **options: object) -> ReplicaCluster:
+        made.append(ReplicaCluster(tmp_path, *arguments, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield new
+    for cluster in made:
+        cluster.close()
+
+
+versions = pytest.mark.parametrize(
+    "versions",
+    [LATEST_VERSIONS, LATEST_VERSIONS._replace(fetch=12), BEFORE_DIVERGENCE_IN_FETCH],
+    ids=["topic ids", "names", "epochs asked for"],
+)
+
+
+@versions
+async def test_a_follower_becomes_a_copy(new_cluster: NewCluster, versions: LeaderVersions) -> None:
+    cluster = new_cluster(versions=versions)
+    await cluster.order(1, 0)
+    leader, follower = cluster[1], cluster[2]
+    for number in range(10):
+        leader.produce(batch_of(b"%d" % number))
+    await follower.fetch_from(1, times=3)
+    assert follower.records() == leader.records()
+    assert follower.offsets == leader.offsets == (0, 10, 10)
+    assert follower.epochs() == leader.epochs()
+    leader.produce(batch_of(b"more"))
+    await follower.fetch_from(1, times=3)
+    assert follower.records() == leader.records()
+    assert follower.offsets == (0, 11, 11)
+
+
+@versions
+async def test_what_only_the_follower_has_is_cut_by_epoch(new_cluster: NewCluster, versions: LeaderVersions) -> None:
+    cluster = new_cluster(versions=versions)
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"common"))
+    await cluster[2].fetch_from(1)
+    cluster[1].produce(batch_of(b"lost", b"lost too"))
+    await cluster.order(2, 1)
+    cluster[2].produce(batch_of(b"kept"))
+    assert cluster[1].records()[1:] == [(1, b"lost"), (2, b"lost too")]
+    await cluster[1].fetch_from(2, times=2)
+    assert cluster[1].records() == cluster[2].records() == [(0, b"common"), (1, b"kept")]
+    assert cluster[1].epochs() == cluster[2].epochs() == [(0, 0), (1, 1)]
+
+
+async def test_the_same_number_of_other_records_is_found_out(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"1 alone"))
+    await cluster.order(2, 1, to=(2,))
+    cluster[2].produce(batch_of(b"2 alone"))
+    await cluster.order(2, 1, to=(1,))
+    await cluster[1].fetch_from(2, times=2)
+    assert cluster[1].records() == cluster[2].records() == [(0, b"2 alone")]
+
+
+async def test_logs_that_parted_several_times_agree_after_several_rounds(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a"))
+    await cluster[2].fetch_from(1)
+    for leader, epoch in ((2, 1), (1, 2), (2, 3), (1, 4), (2, 5)):  # unclean elections: nobody hears of the other
+        await cluster.order(leader, epoch, to=(leader,))
+        cluster[leader].produce(batch_of(b"of epoch %d" % epoch))
+    await cluster.order(2, 5, to=(1,))
+    await cluster[1].fetch_from(2, times=6)
+    assert cluster[1].records() == cluster[2].records()
+    assert cluster[1].epochs() == cluster[2].epochs()
+
+
+async def test_a_log_without_epochs_is_cut_at_its_high_watermark(new_cluster: NewCluster) -> None:
+    """Its records are older than leader epochs (message formats 0 and 1)."""
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    for value in (b"a", b"b", b"c"):
+        cluster[1].produce(batch_of(value))
+    await cluster[2].fetch_from(1, times=3)
+    cluster[1].produce(batch_of(b"d"))
+    await cluster[2].fetch_from(1)
+    hosted = cluster[2].hosted()
+    hosted.log.leader_epochs.clear()
+    assert cluster[2].offsets == (0, 3, 4)
+    await cluster.order(1, 1, to=(2,))
+    assert cluster[2].fetcher(1).states.get(TP).phase is Phase.TRUNCATING  # type: ignore[union-attr]
+    await cluster.order(1, 1, to=(1,))
+    await cluster[2].fetch_from(1)
+    assert [request.topics[0].partitions[0].fetch_offset for request in fetches_of(cluster[2])[-1:]] == [3]
+    assert cluster[2].records() == cluster[1].records()
+
+
+async def test_a_follower_behind_the_leaders_start_begins_anew_there(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a", b"b"))
+    await cluster[2].fetch_from(1, times=2)
+    for value in (b"c", b"d", b"e"):
+        cluster[1].produce(batch_of(value))
+    await cluster[1].hosted().run(lambda log: log.increment_log_start_offset(4))
+    await cluster[2].fetch_from(1)
+    assert cluster[2].offsets == (4, 4, 4)
+    await cluster[2].fetch_from(1)
+    assert cluster[2].records() == [(4, b"e")]
+    assert cluster[2].epochs() == [(0, 4)]
+
+
+async def test_a_follower_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leaders_end(
+    new_cluster: NewCluster,
+) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a"))
+    cluster[1].produce(batch_of(b"b"))
+    await cluster[2].fetch_from(1, times=2)
+    await cluster[1].hosted().run(lambda log: log.truncate_to(1, 0))
+    cluster[1].hosted().log.leader_epochs.clear()
+    await cluster[2].fetch_from(1)
+    assert cluster[2].records() == [(0, b"a")]
+    assert cluster[2].fetchers.failed == []
+
+
+async def test_the_leaders_log_start_is_followed(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    for value in (b"a", b"b", b"c"):
+        cluster[1].produce(batch_of(value))
+    await cluster[2].fetch_from(1, times=3)
+    await cluster[1].hosted().run(lambda log: log.increment_log_start_offset(2))
+    await cluster[2].fetch_from(1)
+    assert cluster[2].offsets == (2, 3, 3)
+
+
+async def test_a_log_start_inside_a_batch_is_followed_by_a_new_follower(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a", b"b", b"c"))
+    await cluster[2].fetch_from(1, times=3)
+    await cluster[1].hosted().run(lambda log: log.increment_log_start_offset(1))
+    await cluster[2].hosted().run(lambda log: log.truncate_fully_and_start_at(0, 0))
+    await cluster.order(1, 1)
+    await cluster[2].fetch_from(1, times=4)
+    assert cluster[2].records() == [(1, b"b"), (2, b"c")]
+    assert cluster[2].offsets == (1, 3, 3)
+
+
+async def test_a_follower_of_an_older_epoch_waits_for_the_next_order(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    await cluster.order(1, 1, to=(1,))
+    await cluster[2].fetch_from(1)
+    assert cluster[2].fetchers.failed == [TP]
+    assert await cluster[2].fetcher(1).step() is True  # the session is told that it goes
+    assert await cluster[2].fetcher(1).step() is False
+    cluster[1].produce(batch_of(b"a"))
+    await cluster.order(1, 1, to=(2,))
+    assert cluster[2].fetchers.failed == []
+    await cluster[2].fetch_from(1)
+    assert cluster[2].records() == [(0, b"a")]
+
+
+async def test_a_follower_that_is_told_first_waits_for_its_leader(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    await cluster.order(1, 1, to=(2,))
+    await cluster[2].fetch_from(1)
+    assert cluster[2].fetchers.failed == []
+    cluster[1].produce(batch_of(b"a"))
+    await cluster.order(1, 1, to=(1,))
+    await cluster[2].fetch_from(1, times=2)
+    assert cluster[2].records() == [(0, b"a")]
+
+
+async def test_after_an_outage_a_new_session_names_everything_again(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    await cluster[2].fetch_from(1, times=3)
+    assert [(each.session_epoch, len(each.topics)) for each in fetches_of(cluster[2])] == [(0, 1), (1, 0), (2, 0)]
+    link = cluster[2].fetcher(1).link
+    link.is_cut = True
+    await cluster[2].fetch_from(1)
+    link.is_cut = False
+    cluster[1].produce(batch_of(b"a"))
+    await cluster[2].fetch_from(1, times=2)
+    after = fetches_of(cluster[2])[-2:]
+    assert [(each.session_epoch, len(each.topics)) for each in after] == [(0, 1), (1, 1)]
+    assert after[0].session_id == link.answered[0].session_id  # the leader may close the old one
+    assert cluster[2].records() == [(0, b"a")]
+
+
+async def test_an_answer_that_a_change_of_leader_overtakes_is_dropped(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(3)
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"of the old leader"))
+    fetcher = cluster[3].fetcher(1)
+
+    class Overtaken:
+        """The new order comes in while the answer is on its way."""
+
+        async def ask(self, *arguments: object) -> object:
+            answer = await link.ask(*arguments)  # type: ignore[arg-type]
+            await cluster.order(2, 1)
+            cluster[2].produce(batch_of(b"of the new one"))
+            return answer
+
+        def kill(self) -> None:
+            """It ends with its partition."""
+
+    link = fetcher.link
+    fetcher._leader._link = Overtaken()  # type: ignore[attr-defined]
+    await fetcher.step()
+    assert cluster[3].records() == []
+    await cluster[3].fetch_from(2)
+    assert cluster[3].records() == [(0, b"of the new one")]
+
+
+async def test_a_stopped_replica_is_fetched_no_more(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    fetcher = cluster[2].fetcher(1)
+    await cluster[2].changes.stop_replicas([ReplicaStop(TP, 0, delete=False)], 1)
+    cluster[1].produce(batch_of(b"a"))
+    assert len(cluster[2].fetchers) == 0
+    assert len(fetcher.states) == 0
+    assert fetcher.link.is_cut
+
+
+async def test_a_replica_in_a_failed_directory_is_fetched_no_more(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    fetcher = cluster[2].fetcher(1)
+    cluster[2].changes.directory_failed("/somewhere", [TP])
+    assert len(fetcher.states) == 0
+    assert cluster[2].partitions.is_offline(TP)
+
+
+async def test_a_partition_without_a_leader_is_not_fetched(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    await cluster.order(NO_LEADER, 1)
+    assert len(cluster[2].fetchers) == 0
+
+
+async def test_broken_records_are_asked_for_again(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a"))
+    link = cluster[2].fetcher(1).link
+    true_ask = link.ask
+
+    async def broken(request: Message, version: int, timeout_ms: int) -> object:
+        answer = await true_ask(request, version, timeout_ms)
+        answer.responses[0].partitions[0].records[-1] ^= 1
+        return answer
+
+    link.ask = broken  # type: ignore[method-assign]
+    await cluster[2].fetch_from(1)
+    assert cluster[2].offsets == (0, 0, 0)
+    assert cluster[2].fetchers.failed == []
+    link.ask = true_ask  # type: ignore[method-assign]
+    await cluster[2].fetch_from(1)
+    assert cluster[2].records() == [(0, b"a")]
+
+
+async def test_many_partitions_share_a_session_and_each_gets_its_own(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    partitions = [TopicPartition(TP.topic, number) for number in range(5)]
+    for each in partitions:
+        await cluster.order(1, 0, topic_partition=each)
+    for each in partitions[:3]:
+        cluster[1].append(batch_of(b"in %d" % each.partition), each)
+    await cluster[2].fetch_from(1, times=2)
+    for each in partitions:
+        assert cluster[2].records(each) == cluster[1].records(each)
+    first, second = fetches_of(cluster[2])
+    assert [partition.partition for partition in first.topics[0].partitions] == [0, 1, 2, 3, 4]
+    assert [partition.partition for partition in second.topics[0].partitions] == [0, 1, 2]  # those that have moved
+    await cluster[2].changes.stop_replicas([ReplicaStop(partitions[0], 0, delete=False)], 1)
+    await cluster[2].fetch_from(1)
+    assert [topic.partitions for topic in fetches_of(cluster[2])[-1].forgotten_topics_data] == [[0]]
+
+
+def test_a_partition_goes_to_the_fetcher_that_kafka_gives_it_to() -> None:
+    """By Utils.abs(31 * topic.hashCode() + partition) % count, as a JVM says."""
+    assert [fetcher_number(TopicPartition("orders", each), 7) for each in range(4)] == [
+        abs(_signed(31 * -1008770331 + each)) % 7 for each in range(4)
+    ]
+    assert fetcher_number(TopicPartition("\U0001f600", 0), 1000) == abs(_signed(31 * 1772899)) % 1000
+
+
+def _signed(number: int) -> int:
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+async def test_with_other_numbers_of_fetchers_partitions_move_and_lose_nothing(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(settings={"num.replica.fetchers": "1"})
+    partitions = [TopicPartition(TP.topic, number) for number in range(6)]
+    for each in partitions:
+        await cluster.order(1, 0, topic_partition=each)
+        cluster[1].append(batch_of(b"in %d" % each.partition), each)
+    await cluster[2].fetch_from(1)
+    cluster[2].fetchers.resize(3)
+    assert len(cluster[2].fetchers) == 3
+    for each in partitions:
+        cluster[1].append(batch_of(b"more"), each)
+    for number in range(3):
+        await cluster[2].fetcher(1, number).step()
+    for each in partitions:
+        assert cluster[2].records(each) == cluster[1].records(each)
+
+
+def fetches_of(broker: ReplicaBroker, leader_id: int = 1) -> list[FetchRequest]:
+    return [request for request, _ in broker.fetcher(leader_id).link.asked if isinstance(request, FetchRequest)]
