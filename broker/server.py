@@ -30,6 +30,7 @@ from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ..controller.znodes import BrokerInfo
 from ..controller.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
+from ..replication.answer_pace import AnswerPace
 from ..replication.offload import Offload
 from ..replication.partition_set import PartitionSet
 from ..replication.schedule import ReplicationSchedule
@@ -249,6 +250,7 @@ class BrokerServer:
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
             offload=self._offload,
             broken=self._fail,
+            pace=AnswerPace(config.int("pybroker.fetch.gather.max.ms")),
         )
         self._parts.add(self._partitions.close, self._partitions.close)
         self._changes = StateChanges(

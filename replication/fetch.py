@@ -57,6 +57,7 @@ class PartitionFetch:
         "max_bytes",
         "sent_high_watermark",
         "sent_log_start_offset",
+        "sent_result",
         "topic_id",
         "topic_partition",
     )
@@ -83,6 +84,7 @@ class PartitionFetch:
         self.log_start_offset = log_start_offset  # a follower's own; -1 from consumers
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
+        self.sent_result: FetchResult | None = None  # the last one, when it had nothing in it that takes memory
 
     def update_request(self, newer: "PartitionFetch") -> None:
         """Take over what a later request of the same session asks."""
@@ -96,6 +98,8 @@ class PartitionFetch:
 
     def note_answer(self, result: "FetchResult") -> bool:
         """Remember what the fetcher is told by ``result``; returns whether it tells it anything new."""
+        if result is self.sent_result:
+            return False
         is_news = bool(
             result.size_bytes
             or result.error
@@ -107,6 +111,7 @@ class PartitionFetch:
         # After an error these are -1, so that the next good answer is news whatever it says.
         self.sent_high_watermark = result.high_watermark
         self.sent_log_start_offset = result.log_start_offset
+        self.sent_result = None if is_news else result
         return is_news
 
     def __repr__(self) -> str:

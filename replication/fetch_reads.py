@@ -7,17 +7,22 @@ from typing import Any
 from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ..storage.files import NotCachedError
 from ..storage.topic_partition import TopicPartition
+from .end_of_partition import result_at_end
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
 from .isr import PendingIsr
 from .partition import Partition
+from .purgatory import DelayedFetch
 from .reader import available_bytes, read_partition, warm_up
 from .wakeups import Wakeups
 
 __all__ = ["FetchReads", "FetchResults"]
 
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
+
+_LITTLE_BYTES = 64 * 1024
+"""Who gets more is not kept waiting for more still."""
 
 
 class FetchReads:
@@ -81,12 +86,26 @@ class FetchReads:
         cached_only: bool,
     ) -> FetchResults | None:
         results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True, cached_only=cached_only)
-        if is_urgent or size_bytes >= params.min_bytes or params.max_wait_ms <= 0:
+        if is_urgent or params.max_wait_ms <= 0:
             return results
+        if size_bytes >= params.min_bytes:
+            if size_bytes > _LITTLE_BYTES or not self._may_gather(params, results):
+                return results
+            self._wakeups.fetches.wake_gathered(self._park(params, fetches, results, done))
+            return None
         if size_bytes and self._is_at_a_segments_end(params, results):
             return results
         self._park(params, fetches, results, done)
         return None
+
+    def _may_gather(self, params: FetchParams, results: FetchResults) -> bool:
+        """Whether a consumer gets little because it has read up to the end just now, as many others have."""
+        return (
+            self._wakeups.fetches.is_gathering
+            and not params.is_follower
+            and params.max_bytes > _LITTLE_BYTES
+            and all(fetch.max_bytes > _LITTLE_BYTES for fetch, result in results if result.size_bytes)
+        )
 
     def _is_at_a_segments_end(self, params: FetchParams, results: FetchResults) -> bool:
         """Whether waiting would bring no more of what was found: a read stops where its segment ends."""
@@ -103,7 +122,7 @@ class FetchReads:
         fetches: list[PartitionFetch],
         results: FetchResults,
         done: Callable[[FetchResults], None],
-    ) -> None:
+    ) -> DelayedFetch:
         def finish() -> None:
             done(self._read_all(params, fetches, from_fetcher=False, cached_only=False)[0])
 
@@ -117,6 +136,7 @@ class FetchReads:
                 if result.size_bytes:
                     operation.note_available(fetch, result.size_bytes)
         self._wakeups.fetches.park(operation)
+        return operation
 
     def _read_all(
         self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, cached_only: bool
@@ -130,9 +150,16 @@ class FetchReads:
         total = 0
         is_urgent = False
         is_anything_there = False
+        hosted_partitions = self._hosted
         for fetch in fetches:
             topic_partition = fetch.topic_partition
-            hosted = self._hosted.get(topic_partition) if topic_partition is not None else None
+            hosted = hosted_partitions.get(topic_partition) if topic_partition is not None else None
+            if hosted is not None and not is_follower:
+                known = result_at_end(hosted, fetch, params)
+                if known is not None:
+                    is_anything_there = True
+                    results.append((fetch, known))
+                    continue
             try:
                 if hosted is None:
                     raise (

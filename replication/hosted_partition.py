@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..storage.log import Log
 from ..storage.log_config import LogConfig
@@ -12,6 +12,9 @@ from ..storage.topic_partition import TopicPartition
 from .operation_heap import OperationHeap
 from .partition import Partition
 from .purgatory import DelayedAppend, FetchWatchers
+
+if TYPE_CHECKING:
+    from .end_of_partition import EndOfPartition
 
 __all__ = ["HostedPartition", "settle"]
 
@@ -23,6 +26,7 @@ class HostedPartition:
 
     __slots__ = (
         "allows_down_conversion",
+        "end",
         "log",
         "partition",
         "strand",
@@ -39,6 +43,7 @@ class HostedPartition:
         self.log = log
         self.strand = strand
         self.allows_down_conversion = True
+        self.end: EndOfPartition | None = None  # as it was when a consumer last asked there
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
         self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves
         self.waiting_consumers: FetchWatchers = {}  # wake when the high watermark moves

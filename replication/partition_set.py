@@ -29,6 +29,7 @@ from ..storage.invariant import InvariantError
 from ..storage.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
+from .answer_pace import AnswerPace
 from .append import AppendResult
 from .fetch import EpochEnd, FetchParams, PartitionFetch
 from .fetch_reads import FetchReads, FetchResults
@@ -60,7 +61,8 @@ class PartitionSet:
     """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
 
     ``offload`` runs a function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller;
-    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of broken invariants.
+    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of broken invariants. ``pace``: how
+    often consumers are answered, where they are many.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class PartitionSet:
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         broken: Callable[[Exception], None] = lambda error: None,
+        pace: AnswerPace | None = None,
     ) -> None:
         self._loop = loop
         self._is_known = is_known
@@ -79,7 +82,7 @@ class PartitionSet:
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
-        self.wakeups = Wakeups(loop)
+        self.wakeups = Wakeups(loop, pace)
         self._reads = FetchReads(
             self._hosted,
             self.wakeups,

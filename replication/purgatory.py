@@ -6,13 +6,16 @@ concerns, so an append wakes nobody else, and a partition without waiters costs 
 
 A fetch that has enough is completed in the loop's next turn, behind all that this turn has read: the producer's answer
 does not wait for it, and what several producers send at the same time is one answer. Of many such fetches a turn
-completes some: everybody else's requests do not wait behind all of them.
+completes some: everybody else's requests do not wait behind all of them. Where consumers are many, their answers gather
+for a moment (`answer_pace`); those of followers never do, for produces wait for them.
 """
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from ..protocol.errors import ErrorCode
+from .answer_pace import AnswerPace
 from .fetch import FetchParams, PartitionFetch
 from .operation_heap import OperationHeap
 from .timer import Timer, TimerLoop
@@ -148,13 +151,22 @@ IsEnough = Callable[[DelayedFetch, PartitionFetch], bool]
 class FetchPurgatory:
     """All delayed fetches of a broker."""
 
-    def __init__(self, loop: TimerLoop) -> None:
+    def __init__(self, loop: TimerLoop, pace: AnswerPace | None = None) -> None:
         self._loop = loop
         self._timer: Timer[DelayedFetch] = Timer(loop)
+        self._pace = pace if pace is not None else AnswerPace()
         self._due: deque[DelayedFetch] = deque()
+        self._gathered: list[DelayedFetch] = []  # due when the pause ends
+        self._pause: Any = None  # the loop's timer for that
+        self._answered = 0  # since nothing was due
 
     def __len__(self) -> int:
         return len(self._timer)
+
+    @property
+    def is_gathering(self) -> bool:
+        """Consumers were just answered, and are not to be for a moment."""
+        return self._pace.is_paused(self._loop.time())
 
     def delayed_fetch(self, params: FetchParams, finish: Callable[[], None]) -> DelayedFetch:
         """A fetch to park: `DelayedFetch.watch` its partitions, then `park`. ``finish`` is called once, at the end."""
@@ -165,21 +177,50 @@ class FetchPurgatory:
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
         """The partition of ``watchers`` changed: the fetches for which that ``is_enough`` are completed soon."""
-        due = self._due
-        was_empty = not due
-        for operation, fetch in watchers.items():
-            if not operation.is_due and is_enough(operation, fetch):
-                operation.is_due = True
-                due.append(operation)
-        if was_empty and due:
+        enough = [
+            operation for operation, fetch in watchers.items() if not operation.is_due and is_enough(operation, fetch)
+        ]
+        if enough:
+            if enough[0].params.is_follower or not self.is_gathering:
+                self._complete_soon(enough)
+            else:
+                self._gather(enough)
+
+    def wake_gathered(self, operation: DelayedFetch) -> None:
+        """One that has enough already: it is completed with those that gather."""
+        self._gather([operation])
+
+    def _gather(self, operations: list[DelayedFetch]) -> None:
+        for operation in operations:
+            operation.is_due = True
+        self._gathered += operations
+        if self._pause is None:
+            self._pause = self._loop.call_at(self._pace.paused_until_s, self._end_pause)
+
+    def _end_pause(self) -> None:
+        self._pause = None
+        gathered, self._gathered = self._gathered, []
+        self._complete_soon(gathered)
+
+    def _complete_soon(self, operations: list[DelayedFetch]) -> None:
+        if not self._due:
             self._loop.call_soon(self._complete_due)
+        for operation in operations:
+            operation.is_due = True
+        self._due += operations
 
     def _complete_due(self) -> None:
         due = self._due
         for _ in range(min(len(due), COMPLETED_IN_A_TURN)):
-            due.popleft().complete()
+            operation = due.popleft()
+            if not operation.is_completed:
+                self._answered += not operation.params.is_follower
+                operation.complete()
         if due:
             self._loop.call_soon(self._complete_due)
+        else:
+            self._pace.answered(self._answered, self._loop.time())
+            self._answered = 0
 
     def complete_all(self, watchers: FetchWatchers) -> None:
         """Waiting became pointless: the answers will say why."""
@@ -188,4 +229,7 @@ class FetchPurgatory:
 
     def close(self) -> None:
         self._due.clear()
+        self._gathered.clear()
+        if self._pause is not None:
+            self._pause.cancel()
         self._timer.close()

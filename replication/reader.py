@@ -33,8 +33,11 @@ def read_partition(
     """Read ``fetch`` as far as its isolation allows. Raises KafkaError; with ``cached_only`` NotCachedError too."""
     partition = hosted.partition
     partition.check_readable(fetch.current_leader_epoch, leader_only=params.leader_only)
-    if fetch.topic_id is not None and fetch.topic_id != partition.topic_id and partition.topic_id is not None:
-        raise InconsistentTopicIdError()
+    topic_id = fetch.topic_id
+    if topic_id is not None and topic_id is not partition.topic_id and partition.topic_id is not None:
+        if topic_id != partition.topic_id:
+            raise InconsistentTopicIdError()
+        fetch.topic_id = partition.topic_id  # the very same, which is quicker to see the next time
     log = hosted.log
     high_watermark = partition.high_watermark
     log_start_offset = log.log_start_offset

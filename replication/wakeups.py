@@ -3,6 +3,7 @@
 from functools import partial
 
 from ..protocol.errors import ErrorCode
+from .answer_pace import AnswerPace
 from .fetch import PartitionFetch
 from .hosted_partition import HostedPartition
 from .purgatory import AppendPurgatory, DelayedFetch, FetchPurgatory
@@ -18,10 +19,10 @@ class Wakeups:
 
     __slots__ = ("appends", "deletions", "fetches")
 
-    def __init__(self, loop: TimerLoop) -> None:
+    def __init__(self, loop: TimerLoop, pace: AnswerPace | None = None) -> None:
         self.appends = AppendPurgatory(loop)
         self.deletions = AppendPurgatory(loop)
-        self.fetches = FetchPurgatory(loop)
+        self.fetches = FetchPurgatory(loop, pace)
 
     def log_grew(self, hosted: HostedPartition) -> None:
         if hosted.waiting_followers:

@@ -25,6 +25,16 @@ SETTINGS = (
         ACTED_ON,
         "How far a produced batch is checked: its header and checksum, or every record in it as Kafka does.",
     ),
+    Setting(
+        "pybroker.fetch.gather.max.ms",
+        INT,
+        "4",
+        at_least(0),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Where many consumers wait for the same records, how long these may gather before they are sent; 0: never.",
+    ),
     # What bounds memory where Kafka has no bound: docs/limits.md.
     Setting(
         "pybroker.batch.max.decompressed.bytes",

@@ -30,8 +30,8 @@ def fetch_of(topic: str) -> PartitionFetch:
     return PartitionFetch((topic, 0), TopicPartition(topic, 0), 0, 1 << 20)
 
 
-def fetch_params(max_wait_ms: int = 500, min_bytes: int = 1) -> FetchParams:
-    return FetchParams(max_wait_ms, min_bytes, 1 << 20, Isolation.HIGH_WATERMARK)
+def fetch_params(max_wait_ms: int = 500, min_bytes: int = 1, replica_id: int = -1) -> FetchParams:
+    return FetchParams(max_wait_ms, min_bytes, 1 << 20, Isolation.HIGH_WATERMARK, replica_id)
 
 
 class ParkedAppends:
@@ -165,8 +165,11 @@ class ParkedFetches:
         self.watchers: dict[str, FetchWatchers] = {"a": {}, "b": {}}
         self.ended: list[str] = []
 
-    def park(self, name: str, topics: str, max_wait_ms: int = 500, min_bytes: int = 1) -> DelayedFetch:
-        fetch = self.purgatory.delayed_fetch(fetch_params(max_wait_ms, min_bytes), lambda: self.ended.append(name))
+    def park(
+        self, name: str, topics: str, max_wait_ms: int = 500, min_bytes: int = 1, replica_id: int = -1
+    ) -> DelayedFetch:
+        params = fetch_params(max_wait_ms, min_bytes, replica_id)
+        fetch = self.purgatory.delayed_fetch(params, lambda: self.ended.append(name))
         for topic in topics:
             fetch.watch(self.watchers[topic], fetch_of(topic))
         self.purgatory.park(fetch)
@@ -179,6 +182,14 @@ class ParkedFetches:
 
     def data_is_written(self, topic: str, size_bytes: int) -> None:
         self.purgatory.wake(self.watchers[topic], lambda operation, fetch: operation.note_available(fetch, size_bytes))
+
+    def answer_many(self, count: int = 8) -> None:
+        """So many consumers that waited together are answered, and nothing else is."""
+        for _ in range(count):
+            self.park("one of many", "a")
+        self.data_arrives("a", 1)
+        assert self.ended == ["one of many"] * count
+        self.ended.clear()
 
 
 def test_a_fetch_wakes_only_for_its_own_partitions() -> None:
@@ -293,3 +304,107 @@ def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
     parked.purgatory.close()
     parked.timers.turn()
     assert parked.ended == []
+
+
+# -- answers that gather ---------------------------------------------------------------------------------------------
+
+
+def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
+    parked = ParkedFetches()
+    parked.answer_many(8)
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    parked.park("g", "b")
+    parked.data_arrives("b", 1)
+    parked.data_arrives("a", 2)
+    parked.timers.advance(3)
+    assert parked.ended == []
+    parked.timers.advance(1)
+    assert parked.ended == ["f", "g"]
+
+
+def test_nobody_waits_for_others_when_the_last_answers_are_a_moment_ago() -> None:
+    parked = ParkedFetches()
+    parked.answer_many(8)
+    parked.timers.advance(4)
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    assert parked.ended == ["f"]
+
+
+def test_answers_to_a_few_are_never_followed_by_a_pause() -> None:
+    parked = ParkedFetches()
+    parked.answer_many(3)
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    assert parked.ended == ["f"]
+
+
+def test_the_answers_of_several_turns_make_one_pause() -> None:
+    parked = ParkedFetches()
+    for _ in range(COMPLETED_IN_A_TURN + 1):
+        parked.park("one of many", "a")
+    parked.data_arrives("a", 1)
+    parked.timers.turn()
+    assert len(parked.ended) == COMPLETED_IN_A_TURN + 1
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    assert "f" not in parked.ended
+    parked.timers.advance(4)
+    assert parked.ended[-1] == "f"
+
+
+def test_followers_do_not_wait_for_what_consumers_gather() -> None:
+    parked = ParkedFetches()
+    parked.answer_many()
+    parked.park("follower", "a", replica_id=2)
+    parked.data_arrives("a", 1)
+    assert parked.ended == ["follower"]
+
+
+def test_answers_to_followers_make_no_pause() -> None:
+    parked = ParkedFetches()
+    for replica_id in range(8):
+        parked.park("follower", "a", replica_id=replica_id)
+    parked.data_arrives("a", 1)
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    assert parked.ended[8:] == ["f"]
+
+
+def test_a_fetch_that_came_with_enough_gathers_too() -> None:
+    parked = ParkedFetches()
+    parked.answer_many()
+    assert parked.purgatory.is_gathering
+    parked.purgatory.wake_gathered(parked.park("f", "a"))
+    parked.data_arrives("a", 1)
+    assert parked.ended == []
+    parked.timers.advance(4)
+    assert parked.ended == ["f"]
+
+
+@pytest.mark.parametrize("end", ["time", "error"])
+def test_a_fetch_that_ends_while_it_gathers_ends_once(end: str) -> None:
+    parked = ParkedFetches()
+    parked.answer_many()
+    parked.park("f", "a", max_wait_ms=2)
+    parked.data_arrives("a", 1)
+    if end == "time":
+        parked.timers.advance(2)
+    else:
+        parked.purgatory.complete_all(parked.watchers["a"])
+    assert parked.ended == ["f"]
+    parked.timers.advance(10)
+    assert parked.ended == ["f"]
+    assert len(parked.purgatory) == 0
+
+
+def test_a_purgatory_closes_while_answers_gather() -> None:
+    parked = ParkedFetches()
+    parked.answer_many()
+    parked.park("f", "a")
+    parked.data_arrives("a", 1)
+    parked.purgatory.close()
+    parked.timers.advance(1000)
+    assert parked.ended == []
+    assert parked.timers.pending == 0

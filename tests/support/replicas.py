@@ -17,6 +17,7 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.walk import Record
+from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.append import AppendResult
 from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
 from pybroker.replication.hosted_partition import HostedPartition
@@ -57,6 +58,7 @@ class Replicas:
         files: Files | None = None,
         broker_id: int = BROKER,
         fetchers: Following | None = None,
+        pace: AnswerPace | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.topics = dict(topics or {})
@@ -80,6 +82,7 @@ class Replicas:
             offload=self.offload,
             propose_isr=propose_isr,
             broken=self.broken.append,
+            pace=pace,
         )
         self.changes = StateChanges(
             broker_id,

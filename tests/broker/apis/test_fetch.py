@@ -24,6 +24,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
+from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.fetch import FetchParams
 from pybroker.replication.fetch_session import FetchSessions
 from pybroker.storage.files import FileRegion
@@ -267,6 +268,56 @@ async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
     consumer.produce(b"b")
     await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b"]]
+
+
+class AlwaysPaused(AnswerPace):
+    """As if many consumers had been answered just now; what has gathered leaves in the loop's next turn."""
+
+    def is_paused(self, now_s: float) -> bool:
+        return True
+
+
+@pytest.fixture
+async def one_of_many(tmp_path: Path) -> AsyncIterator[Consumer]:
+    replicas = Replicas(tmp_path, pace=AlwaysPaused())
+    await replicas.order(replicas=(1, 2))
+    yield Consumer(replicas)
+    replicas.close()
+
+
+async def test_where_consumers_are_many_a_fetch_that_would_get_little_gathers(one_of_many: Consumer) -> None:
+    one_of_many.produce(b"a")
+    waiting = one_of_many.send(0, max_wait_ms=60_000)
+    assert isinstance(waiting, asyncio.Future)
+    one_of_many.produce(b"b")
+    assert values_by_partition(received(await waiting, 12)) == [[b"a", b"b"]]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"max_wait_ms": 0},
+        {"max_wait_ms": 60_000, "partition_max_bytes": 1000},
+        {"max_wait_ms": 60_000, "max_bytes": 1000},
+        {"max_wait_ms": 60_000, "replica_id": 2},
+    ],
+    ids=["does not wait", "limit of the partition", "limit of the fetch", "follower"],
+)
+async def test_a_fetch_whose_answer_would_not_grow_does_not_gather(
+    one_of_many: Consumer, fields: dict[str, int]
+) -> None:
+    one_of_many.produce(b"a")
+    assert values_by_partition(one_of_many.answer(0, **fields)) == [[b"a"]]
+
+
+async def test_a_fetch_that_gets_much_does_not_gather(one_of_many: Consumer) -> None:
+    one_of_many.produce(b"x" * 100_000)
+    one_of_many.produce(b"a")
+    assert len(values_by_partition(one_of_many.answer(0, max_wait_ms=60_000))[0]) == 2
+
+
+async def test_an_error_does_not_gather(one_of_many: Consumer) -> None:
+    assert one_of_many.partition(99, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:

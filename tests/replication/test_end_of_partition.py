@@ -1,0 +1,140 @@
+"""What consumers at the end are told is one shared result, and always what reading the partition would have told."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import product
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pybroker.protocol.errors import KafkaError
+from pybroker.replication.end_of_partition import result_at_end
+from pybroker.replication.fetch import FetchResult, PartitionFetch
+from pybroker.replication.isolation import Isolation
+from pybroker.replication.reader import read_partition
+from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
+
+CONSUMERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield replicas
+    replicas.close()
+
+
+def fetch_of(offset: int, leader_epoch: int = -1, topic_id: UUID | None = None, last_epoch: int = -1) -> PartitionFetch:
+    return PartitionFetch(
+        ("t", 0),
+        TP,
+        offset,
+        1 << 20,
+        topic_id=topic_id,
+        current_leader_epoch=leader_epoch,
+        last_fetched_epoch=last_epoch,
+    )
+
+
+def known(replicas: Replicas, fetch: PartitionFetch, isolation: Isolation) -> FetchResult | None:
+    return result_at_end(replicas.hosted(), fetch, consumer(isolation=isolation))
+
+
+def read(replicas: Replicas, fetch: PartitionFetch, isolation: Isolation) -> FetchResult:
+    params = consumer(isolation=isolation)
+    return read_partition(replicas.hosted(), fetch, params, 1 << 20, min_one_batch=True, cached_only=False)
+
+
+Step = Callable[[Replicas], Awaitable[object]]
+
+
+async def append(replicas: Replicas) -> None:
+    replicas.append(batch_of(b"a", b"b"))
+
+
+async def begin_transaction(replicas: Replicas) -> None:
+    replicas.append(batch_of(b"c", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True))
+
+
+async def delete_records(replicas: Replicas) -> None:
+    await replicas.hosted().run(lambda log: log.increment_log_start_offset(1))
+
+
+async def new_leader_epoch(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=3)
+
+
+async def wait_for_a_follower(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=4, isr=(1, 2), replicas=(1, 2))
+    replicas.append(batch_of(b"d"))
+
+
+async def follow(replicas: Replicas) -> None:
+    await replicas.order(leader=2, leader_epoch=5, isr=(1, 2), replicas=(1, 2))
+
+
+async def test_it_is_what_reading_tells_whatever_has_happened(replicas: Replicas) -> None:
+    steps: list[Step] = [append, delete_records, begin_transaction, new_leader_epoch, append]
+    taken = 0
+    for step in [*steps, wait_for_a_follower, follow]:
+        await step(replicas)
+        hosted = replicas.hosted()
+        for offset, epoch, topic_id, last_epoch, isolation in product(
+            range(hosted.log.log_end_offset + 2),
+            (-1, 0, 3, 4, 9),
+            (None, TOPIC_ID, UUID(int=7), UUID(int=8)),
+            (-1, 0),
+            CONSUMERS,
+        ):
+            fetch = fetch_of(offset, epoch, topic_id, last_epoch)
+            result = known(replicas, fetch, isolation)
+            if result is not None:
+                assert result == read(replicas, fetch, isolation)
+                taken += 1
+    assert taken >= 32
+
+
+@pytest.mark.parametrize("isolation", CONSUMERS)
+async def test_all_consumers_at_the_end_share_one_result_until_something_changes(
+    replicas: Replicas, isolation: Isolation
+) -> None:
+    await append(replicas)
+    first = known(replicas, fetch_of(2), isolation)
+    assert first is not None
+    assert known(replicas, fetch_of(2, leader_epoch=0), isolation) is first
+    await append(replicas)
+    assert known(replicas, fetch_of(2), isolation) is None
+    second = known(replicas, fetch_of(4), isolation)
+    assert second is not None
+    assert (second.high_watermark, first.high_watermark) == (4, 2)
+
+
+async def test_who_reads_committed_is_not_at_the_end_while_a_transaction_is_open(replicas: Replicas) -> None:
+    await append(replicas)
+    await begin_transaction(replicas)
+    end = replicas.hosted().partition.high_watermark
+    assert known(replicas, fetch_of(end), Isolation.COMMITTED) is None
+    uncommitted = known(replicas, fetch_of(end), Isolation.HIGH_WATERMARK)
+    assert uncommitted is not None
+    assert uncommitted.last_stable_offset == end - 1
+
+
+async def test_a_new_log_start_is_told_though_there_is_no_new_record(replicas: Replicas) -> None:
+    await append(replicas)
+    before = known(replicas, fetch_of(2), Isolation.HIGH_WATERMARK)
+    await delete_records(replicas)
+    after = known(replicas, fetch_of(2), Isolation.HIGH_WATERMARK)
+    assert before is not None
+    assert after is not None
+    assert (before.log_start_offset, after.log_start_offset) == (0, 1)
+
+
+async def test_a_topic_id_is_compared_once_and_then_recognised(replicas: Replicas) -> None:
+    fetch = fetch_of(0, topic_id=UUID(int=TOPIC_ID.int))
+    assert known(replicas, fetch, Isolation.HIGH_WATERMARK) is None
+    read(replicas, fetch, Isolation.HIGH_WATERMARK)
+    assert known(replicas, fetch, Isolation.HIGH_WATERMARK) is not None
+    stranger = fetch_of(0, topic_id=UUID(int=8))
+    with pytest.raises(KafkaError):
+        read(replicas, stranger, Isolation.HIGH_WATERMARK)
+    assert known(replicas, stranger, Isolation.HIGH_WATERMARK) is None
