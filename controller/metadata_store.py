@@ -36,6 +36,7 @@ __all__ = [
     "NoChildrenForEphemeralsError",
     "NoNodeError",
     "NodeExistsError",
+    "NotAuthorizedError",
     "NotEmptyError",
     "Operation",
     "OperationResult",
@@ -47,6 +48,7 @@ __all__ = [
     "StoreClosedError",
     "StoreCorruptError",
     "StoreLockedError",
+    "StoreUnreachableError",
     "StoreWriteError",
     "Watch",
     "WatchEvent",
@@ -102,6 +104,14 @@ class ConnectionLossError(MetadataStoreError):
 
 class StoreClosedError(MetadataStoreError):
     """The store was closed."""
+
+
+class StoreUnreachableError(MetadataStoreError):
+    """There was no connection to the store in time, hence no session."""
+
+
+class NotAuthorizedError(MetadataStoreError):
+    """A node's ACL, or the store as a whole, does not let this session do that."""
 
 
 class StoreWriteError(MetadataStoreError):

@@ -2,7 +2,7 @@
 
 from ..checks import NotEmpty, OneOf, at_least
 from ..setting import ACTED_ON, LOW, MEDIUM, READ_ONLY, Setting
-from ..values import INT, LONG, STRING
+from ..values import INT, LONG, PASSWORD, STRING
 
 SETTINGS = (
     Setting(
@@ -14,6 +14,16 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "File of the embedded metadata store; without it __pybroker_metadata.db in the first log directory.",
+    ),
+    Setting(
+        "pybroker.zookeeper.digest",
+        PASSWORD,
+        None,
+        None,
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "User and password (user:password) for ZooKeeper's authentication scheme digest.",
     ),
     Setting(
         "pybroker.record.validation",

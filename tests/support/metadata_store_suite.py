@@ -103,8 +103,9 @@ class MetadataStoreSuite:
             await store.exists(path)
 
     async def test_names_may_be_any_text(self, store: MetadataStore) -> None:
-        await store.create("/base/Ümläut. %2F😀")
-        assert await store.children("/base") == ["Ümläut. %2F😀"]
+        # Within ZooKeeper's limits: no control characters, nothing that Java needs two characters for.
+        await store.create("/base/Ümläut. %2F漢字")
+        assert await store.children("/base") == ["Ümläut. %2F漢字"]
 
     async def test_set_counts_the_version_up(self, store: MetadataStore) -> None:
         await store.create("/base/a")

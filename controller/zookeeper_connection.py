@@ -1,0 +1,97 @@
+"""The connection to ZooKeeper: kazoo's client, on one thread, with a socket that can be let go of."""
+
+import logging
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.retry import KazooRetry
+
+from .zookeeper_settings import ZooKeeperSettings
+
+__all__ = ["KazooHandler", "new_client"]
+
+_kazoo_logger = logging.getLogger(__name__)
+_kazoo_logger.setLevel(logging.ERROR)  # its warnings tell of each attempt to connect; the store says what came of them
+
+
+class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """Runs callbacks where they arise, on the thread of the connection, so that they keep their order; and holds the
+    socket, so that a session can be left without a goodbye."""
+
+    def __init__(self, settings: ZooKeeperSettings) -> None:
+        super().__init__()
+        self.last_failure = "no attempt ended yet"
+        self._timeout_s = settings.session_timeout_ms / 1000
+        self._tls = settings.tls.context() if settings.tls is not None else None
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_severed = False
+
+    def start(self) -> None:
+        """There are no threads to start: `running` stays False, and kazoo then calls back at once."""
+
+    def stop(self) -> None:
+        pass
+
+    def dispatch_callback(self, callback: Any) -> None:
+        callback.func(*callback.args)
+
+    def create_connection(self, address: tuple[str, int], hostname: str, **_options: object) -> socket.socket:
+        try:
+            return self._connect(address, hostname)
+        except OSError as error:
+            self.last_failure = str(error)
+            raise
+
+    def sever(self) -> None:
+        """Close the connection without ending the session, for good."""
+        with self._lock:
+            self._is_severed = True
+            current = self._socket
+        if current is not None:
+            with suppress(OSError):  # it was not connected any more
+                # Not an SSLSocket's own, which would take TLS away under the thread that reads.
+                socket.socket.shutdown(current, socket.SHUT_RDWR)
+
+    def _connect(self, address: tuple[str, int], hostname: str) -> socket.socket:
+        connection = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        try:
+            self._hold(connection)
+            connection.settimeout(self._timeout_s)
+            connection.connect(address)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                connection = secured = self._tls.wrap_socket(
+                    connection, server_hostname=hostname, do_handshake_on_connect=False
+                )
+                self._hold(secured)
+                secured.do_handshake()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _hold(self, connection: socket.socket) -> None:
+        """Have `sever` reach it, also while it is being connected."""
+        with self._lock:
+            if self._is_severed:
+                raise ConnectionAbortedError("the session is over")
+            self._socket = connection
+
+
+def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClient:
+    """A client that connects, once started, until it is stopped."""
+    return KazooClient(
+        hosts=settings.servers,
+        timeout=settings.session_timeout_ms / 1000,
+        handler=handler,
+        auth_data={("digest", settings.credentials)} if settings.credentials is not None else None,
+        connection_retry=KazooRetry(
+            max_tries=-1, delay=0.1, max_delay=1.0, sleep_func=handler.sleep_func, ignore_expire=True
+        ),
+        logger=_kazoo_logger,
+    )

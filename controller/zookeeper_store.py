@@ -1,0 +1,477 @@
+"""The metadata tree in ZooKeeper, through kazoo: one object is one session.
+
+kazoo has one thread for the connection. Everything that happens there (results, watches, the session's states) is
+posted to the event loop in the order in which it came (`zookeeper_connection.py` keeps kazoo from spreading it over
+threads of its own), and decided on the loop. What kazoo does otherwise than `MetadataStore` promises is mended here:
+
+- It forgets watches with each connection. They are kept in `session_watches.py`, and armed again, each by a read that
+  tells what was missed, before anything that waited for the new connection.
+- It lets operations of a lost connection run in the next one, and opens a new session when one expired. Here the first
+  sign of a lost connection fails all that was asked; a session that is over refuses to be connected again.
+- Operations of which ZooKeeper shall not have more than ``zookeeper.max.in.flight.requests`` at a time wait here.
+"""
+
+import asyncio
+import logging
+import threading
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooState
+from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
+
+from .metadata_store import (
+    ANY_VERSION,
+    ConnectionLossError,
+    Create,
+    InvalidPathError,
+    MetadataStore,
+    MetadataStoreError,
+    NodeExistsError,
+    NotAuthorizedError,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    SessionExpiredError,
+    Stat,
+    StoreClosedError,
+    StoreUnreachableError,
+    Watch,
+    WatchEvent,
+    check_path,
+)
+from .session_watches import SessionWatches
+from .zookeeper_connection import KazooHandler, new_client
+from .zookeeper_operations import EVENT_TYPES, KazooWords, error_of, stat_of
+from .zookeeper_settings import ZooKeeperSettings
+
+__all__ = ["ZooKeeperStore"]
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_PENDING = object()
+_KILL_GRACE_S = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """``ask`` starts it in kazoo and gives its AsyncResult; a request that is refused here has an outcome at once."""
+
+    path: str | None
+    ask: Callable[[], Any]
+    result_of: Callable[[Any], Any]
+    future: "Future[Any] | None"
+    outcome: Any = _PENDING
+    takes_missing: bool = False
+    """``result_of`` is called with None when there is no node."""
+
+
+class ZooKeeperStore(MetadataStore):
+    """Open with `ZooKeeperStore.open`."""
+
+    def __init__(self, settings: ZooKeeperSettings) -> None:
+        self._settings = settings
+        self._words = KazooWords(settings)
+        self._loop = asyncio.get_running_loop()
+        self._handler = KazooHandler(settings)
+        self._client = new_client(settings, self._handler)
+        self._session_id = 0
+        self.credentials: tuple[int, bytes] = (0, b"")
+        """The session's id and password: who has them can take it up, or end it."""
+        self._opened: Future[None] = self._loop.create_future()
+        self._is_connected = False
+        self._end: MetadataStoreError | None = None
+        self._waiting: deque[_Request] = deque()
+        self._asked: deque[_Request] = deque()
+        self._all_answered: Future[None] | None = None
+        self._watches = SessionWatches()
+        self._listeners: list[Callable[[SessionEvent], None]] = []
+        # Between kazoo's thread and the loop
+        self._inbox: list[Callable[[], None]] = []
+        self._inbox_lock = threading.Lock()
+
+    @classmethod
+    async def open(cls, settings: ZooKeeperSettings) -> "ZooKeeperStore":
+        """Begin a session. StoreUnreachableError: there was none within ``connection_timeout_ms``; NotAuthorizedError;
+        ConfigError: files for TLS cannot be read. Cancelled, it leaves nothing behind."""
+        store = cls(settings)
+        store._client.add_listener(store._on_kazoo_state)
+        store._client.start_async()
+        try:
+            async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+                await store._opened
+            await store._ensure_root()
+        except TimeoutError:
+            store.kill()
+            raise StoreUnreachableError(
+                None,
+                f"no session with ZooKeeper at {settings.servers} within {settings.connection_timeout_ms} ms"
+                f" (zookeeper.connection.timeout.ms): {store._handler.last_failure}",
+            ) from None
+        except BaseException:
+            store.kill()
+            raise
+        return store
+
+    async def _ensure_root(self) -> None:
+        if not self._words.root:
+            return
+        root, self._words.root = self._words.root, ""
+        if await self.exists(root) is None:
+            parts = root.split("/")
+            for end in range(2, len(parts) + 1):
+                try:
+                    await self.create("/".join(parts[:end]))
+                except NodeExistsError:
+                    continue
+        self._words.root = root
+
+    @property
+    def session_id(self) -> int:
+        return self._session_id
+
+    # -- operations
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
+    ) -> "Future[str]":
+        real = self._words.real(path)
+        acl = self._words.acl_of(path)
+        return self._start(
+            path,
+            lambda: self._client.create_async(real, bytes(data), acl, ephemeral=ephemeral, sequence=sequential),
+            self._words.path_of,
+            sequential=sequential,
+        )
+
+    def get(self, path: str, watch: Watch | None = None) -> "Future[tuple[bytes, Stat]]":
+        def result_of(answer: tuple[bytes | None, ZnodeStat]) -> tuple[bytes, Stat]:
+            stat = stat_of(answer[1])
+            if watch is not None:
+                self._watches.watch_data(path, watch, stat)
+            return answer[0] or b"", stat
+
+        real, told = self._words.real(path), self._told_if(watch)
+        return self._start(path, lambda: self._client.get_async(real, watch=told), result_of)
+
+    def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
+        def result_of(answer: ZnodeStat | None) -> Stat | None:
+            stat = None if answer is None else stat_of(answer)
+            if watch is not None:
+                self._watches.watch_data(path, watch, stat)
+            return stat
+
+        real, told = self._words.real(path), self._told_if(watch)
+        return self._start(path, lambda: self._client.exists_async(real, watch=told), result_of)
+
+    def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
+        def result_of(answer: tuple[list[str], ZnodeStat]) -> list[str]:
+            if watch is not None:
+                self._watches.watch_children(path, watch, stat_of(answer[1]))
+            return sorted(answer[0])
+
+        real, told = self._words.real(path), self._told_if(watch)
+        return self._start(
+            path, lambda: self._client.get_children_async(real, watch=told, include_data=True), result_of
+        )
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
+        real = self._words.real(path)
+        return self._start(path, lambda: self._client.set_async(real, bytes(data), version), stat_of)
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
+        real = self._words.real(path)
+
+        def refuse_root() -> None:
+            if path == "/":
+                raise InvalidPathError(path, "the root cannot be deleted")
+
+        return self._start(path, lambda: self._client.delete_async(real, version), lambda _: None, check=refuse_root)
+
+    def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
+        operations = list(operations)
+        if not operations:  # nothing to ask, but it has its turn
+            return self._start(None, lambda: None, lambda _: [], outcome=[])
+
+        def ask() -> Any:
+            transaction = self._client.transaction()
+            transaction.operations += [self._words.as_kazoo(operation) for operation in operations]
+            return transaction.commit_async()
+
+        def check() -> None:
+            for index, operation in enumerate(operations):
+                try:
+                    check_path(operation.path, sequential=isinstance(operation, Create) and operation.sequential)
+                except InvalidPathError as error:
+                    error.operation_index = index
+                    raise
+
+        return self._start(None, ask, lambda answer: self._words.multi_result(operations, answer), check=check)
+
+    def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
+        self._listeners.append(listener)
+
+    # -- the end
+
+    async def close(self) -> None:
+        """End the session. Without a connection it is left to expire."""
+        if self._end is not None:
+            return
+        self._end = StoreClosedError(None, "the metadata store is closed")
+        if self._is_connected and (self._asked or self._waiting):
+            self._all_answered = self._loop.create_future()
+            await self._all_answered
+        self._fail_all(self._end)
+        self._listeners.clear()
+        self._watches.clear()
+        if not self._is_connected:
+            self._handler.sever()
+        ended: Future[None] = self._loop.create_future()
+
+        def end() -> None:
+            self._stop_client()
+            self._post(partial(_settle, ended))
+
+        threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True).start()
+        await ended
+
+    def kill(self) -> None:
+        self._end = SessionExpiredError(None, "the metadata store was killed")
+        self._is_connected = False
+        self._waiting.clear()
+        self._asked.clear()
+        self._listeners.clear()
+        self._watches.clear()
+        self._let_go().join(_KILL_GRACE_S)
+
+    def _let_go(self) -> threading.Thread:
+        """Leave the session without a goodbye."""
+        self._handler.sever()
+        thread = threading.Thread(target=self._stop_client, name="pybroker-zookeeper-end", daemon=True)
+        thread.start()
+        return thread
+
+    def _stop_client(self) -> None:
+        """Ends kazoo's thread. Blocks."""
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception as error:  # kazoo's own way to say that its thread did not end
+            logger.warning("ZooKeeper: the connection could not be ended: %s", error)
+
+    # -- requests and results
+
+    def _start(
+        self,
+        path: str | None,
+        ask: Callable[[], Any],
+        result_of: Callable[[Any], Result],
+        *,
+        sequential: bool = False,
+        check: Callable[[], None] | None = None,
+        outcome: Any = _PENDING,
+    ) -> "Future[Result]":
+        future: Future[Result] = self._loop.create_future()
+        if self._end is not None:
+            future.set_exception(self._end)
+            return future
+        request = _Request(path, ask, result_of, future, outcome)
+        try:
+            if path is not None:
+                check_path(path, sequential=sequential)
+            if check is not None:
+                check()
+        except InvalidPathError as error:
+            request.outcome = error
+        self._waiting.append(request)
+        self._pump()
+        return future
+
+    def _pump(self) -> None:
+        """Ask for what waits, as far as that may be, and hand out what has its turn."""
+        while self._is_connected and self._waiting and len(self._asked) < self._settings.max_in_flight:
+            request = self._waiting.popleft()
+            self._asked.append(request)
+            if request.outcome is _PENDING:
+                request.ask().rawlink(partial(self._on_kazoo_result, request))
+            else:
+                self._complete_answered()
+        is_idle = not self._asked and not (self._is_connected and self._waiting)
+        if is_idle and self._all_answered is not None:
+            _settle(self._all_answered)
+
+    def _answered(self, request: _Request, outcome: Any) -> None:
+        if request.outcome is not _PENDING:
+            return  # it failed with its connection
+        request.outcome = outcome
+        if isinstance(outcome, kazoo_errors.ConnectionLoss | kazoo_errors.ConnectionClosedError):
+            self._is_connected = False  # kazoo's word on that comes behind
+        self._complete_answered()
+        self._pump()
+
+    def _complete_answered(self) -> None:
+        while self._asked and self._asked[0].outcome is not _PENDING:
+            self._complete(self._asked.popleft())
+
+    def _complete(self, request: _Request) -> None:
+        try:
+            outcome = request.outcome
+            if request.takes_missing and isinstance(outcome, kazoo_errors.NoNodeError):
+                outcome = None
+            if isinstance(outcome, Exception):
+                raise error_of(outcome, request.path)
+            result = request.result_of(outcome)
+        except MetadataStoreError as error:
+            if request.future is not None and not request.future.done():
+                request.future.set_exception(error)
+        else:
+            if request.future is not None and not request.future.done():
+                request.future.set_result(result)
+
+    def _fail_all(self, error: MetadataStoreError) -> None:
+        self._fail(self._asked, error)
+        self._fail(self._waiting, error)
+
+    def _fail(self, requests: deque[_Request], error: MetadataStoreError) -> None:
+        while requests:
+            request = requests.popleft()
+            if request.outcome is _PENDING:
+                request.outcome = error
+            self._complete(request)
+
+    # -- on kazoo's thread: everything is posted to the loop
+
+    def _on_kazoo_result(self, request: _Request, result: Any) -> None:
+        outcome = result.value if result.successful() else result.exception
+        self._post(partial(self._answered, request, outcome))
+
+    def _on_kazoo_watch(self, event: WatchedEvent) -> None:
+        if event.type in EVENT_TYPES:
+            self._post(partial(self._on_watch_event, event.type, event.path))
+
+    def _on_kazoo_state(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            self._post(self._connected)
+        elif state == KazooState.SUSPENDED:
+            self._post(self._disconnected)
+        elif state == KazooState.LOST:
+            self._handler.sever()  # kazoo would begin another session
+            is_refused = self._client.client_state == KeeperState.AUTH_FAILED
+            self._post(partial(self._lost, is_refused))
+
+    def _post(self, call: Callable[[], object]) -> None:
+        with self._inbox_lock:
+            is_first = not self._inbox
+            self._inbox.append(call)  # type: ignore[arg-type]
+        if is_first:
+            try:
+                self._loop.call_soon_threadsafe(self._take_inbox)
+            except RuntimeError:
+                return  # the loop is closed: nobody listens any more
+
+    # -- on the loop
+
+    def _take_inbox(self) -> None:
+        with self._inbox_lock:
+            calls, self._inbox = self._inbox, []
+        for call in calls:
+            call()
+
+    def _connected(self) -> None:
+        if self._end is not None:
+            return
+        client_id = self._client.client_id
+        if client_id is None:
+            return  # it is gone again, which is the next that is heard
+        self._is_connected = True
+        if not self._session_id:
+            self.credentials = client_id
+            self._session_id = client_id[0]
+            _settle(self._opened)
+        else:
+            logger.info("ZooKeeper: connected again, session 0x%x goes on", self._session_id)
+            self._tell(SessionEvent.CONNECTED)
+            self._waiting.extendleft(reversed(self._arming_again()))
+        self._pump()
+
+    def _disconnected(self) -> None:
+        if isinstance(self._end, SessionExpiredError) or not self._session_id:
+            return
+        if self._is_connected or self._asked:
+            logger.warning("ZooKeeper: the connection is lost (%s)", self._handler.last_failure)
+        self._is_connected = False
+        self._fail(self._asked, ConnectionLossError(None, "the connection broke before the answer"))
+        self._pump()
+        if self._end is None:
+            self._tell(SessionEvent.DISCONNECTED)
+
+    def _lost(self, is_refused: bool) -> None:
+        """The session is over: expired, or closed by us."""
+        self._is_connected = False
+        if is_refused and not self._opened.done():
+            self._opened.set_exception(NotAuthorizedError(None, "ZooKeeper refuses pybroker.zookeeper.digest"))
+            return
+        if self._end is not None:
+            self._fail_all(self._end)
+            self._pump()
+            return
+        logger.warning("ZooKeeper: session 0x%x is over", self._session_id)
+        self._end = SessionExpiredError(None, "the session with ZooKeeper is over")
+        self._watches.clear()
+        self._fail_all(self._end)
+        self._tell(SessionEvent.EXPIRED)
+        self._let_go()
+
+    def _tell(self, event: SessionEvent) -> None:
+        for listener in list(self._listeners):
+            listener(event)
+
+    # -- watches
+
+    def _told_if(self, watch: Watch | None) -> Callable[[WatchedEvent], None] | None:
+        return None if watch is None else self._on_kazoo_watch
+
+    def _on_watch_event(self, kazoo_type: str, real: str) -> None:
+        self._deliver(WatchEvent(EVENT_TYPES[kazoo_type], self._words.path_of(real)))
+
+    def _deliver(self, event: WatchEvent) -> None:
+        for watch in self._watches.take(event):
+            try:
+                watch(event)
+            except Exception as error:
+                # A watch only posts an event. One that raises is a bug, and must not cost others their results.
+                self._loop.call_exception_handler({"message": f"watch on {event.path} raised", "exception": error})
+
+    def _arming_again(self) -> list[_Request]:
+        requests = []
+        for path in self._watches.data_paths:
+            ask = partial(self._client.exists_async, self._words.real(path), watch=self._on_kazoo_watch)
+            requests.append(_Request(path, ask, partial(self._armed_data, path), None))
+        for path in self._watches.children_paths:
+            ask = partial(
+                self._client.get_children_async, self._words.real(path), self._on_kazoo_watch, include_data=True
+            )
+            requests.append(_Request(path, ask, partial(self._armed_children, path), None, takes_missing=True))
+        return requests
+
+    def _armed_data(self, path: str, answer: ZnodeStat | None) -> None:
+        missed = self._watches.missed_data(path, None if answer is None else stat_of(answer))
+        if missed is not None:
+            self._deliver(missed)
+
+    def _armed_children(self, path: str, answer: tuple[list[str], ZnodeStat] | None) -> None:
+        missed = self._watches.missed_children(path, None if answer is None else stat_of(answer[1]))
+        if missed is not None:
+            self._deliver(missed)
+
+
+def _settle(future: "Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

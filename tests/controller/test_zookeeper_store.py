@@ -1,0 +1,314 @@
+"""The store on a real ZooKeeper: it passes the suite, and what is its own: lost connections, sessions that end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+
+import pytest
+from kazoo.client import KazooClient
+from pybroker.controller.metadata_store import (
+    ConnectionLossError,
+    EventType,
+    MetadataStore,
+    NotAuthorizedError,
+    SessionEvent,
+    SessionExpiredError,
+    StoreUnreachableError,
+)
+from pybroker.controller.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.zookeeper_store import ZooKeeperStore
+from support.kafka_process import ZooKeeperProcess, free_port
+from support.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.tcp_gate import TcpGate
+
+ROOTS = count()
+SESSION_TIMEOUT_MS = 5_000
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
+    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
+    yield process
+    process.stop()
+
+
+def settings_of(servers: str, root: str = "", **others: object) -> ZooKeeperSettings:
+    return ZooKeeperSettings(servers, root, SESSION_TIMEOUT_MS, 30_000, **others)  # type: ignore[arg-type]
+
+
+async def end_session(store: ZooKeeperStore, servers: str) -> None:
+    """Close the session of a store that does not live any more, rather than wait until it expires."""
+
+    def close() -> None:
+        client = KazooClient(servers, client_id=store.credentials)
+        client.start()
+        client.stop()
+        client.close()
+
+    await asyncio.to_thread(close)
+
+
+class ZooKeeperStores:
+    """Each test has a tree of its own, below a root that the first session makes."""
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+        self._root = f"/suite/{next(ROOTS)}"
+
+    async def open(self) -> MetadataStore:
+        return await ZooKeeperStore.open(settings_of(self._servers, self._root))
+
+    async def end(self, store: MetadataStore) -> None:
+        assert isinstance(store, ZooKeeperStore)
+        store.kill()
+        await end_session(store, self._servers)
+
+
+@pytest.fixture
+def stores(zookeeper: ZooKeeperProcess) -> ZooKeeperStores:
+    return ZooKeeperStores(zookeeper.connect)
+
+
+class TestZooKeeperStore(MetadataStoreSuite):
+    pass
+
+
+# -- lost connections
+
+
+@pytest.fixture
+async def gate(zookeeper: ZooKeeperProcess) -> AsyncIterator[TcpGate]:
+    """What lies between a store and ZooKeeper."""
+    gate = await TcpGate.open("127.0.0.1", zookeeper.port)
+    yield gate
+    await gate.close()
+
+
+@pytest.fixture
+def root() -> str:
+    return f"/own/{next(ROOTS)}"
+
+
+class Events:
+    """A session's events, to be waited for."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._queue: asyncio.Queue[SessionEvent] = asyncio.Queue()
+        store.on_session_event(self._queue.put_nowait)
+
+    async def next(self) -> SessionEvent:
+        return await self._queue.get()
+
+
+async def test_session_goes_on_in_a_new_connection(gate: TcpGate, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(gate.address, root))
+    events = Events(store)
+    await store.create("/here", ephemeral=True)
+    gate.cut()
+    assert await events.next() is SessionEvent.DISCONNECTED
+    waiting = store.create("/later")
+    gate.heal()
+    assert await events.next() is SessionEvent.CONNECTED
+    assert await waiting == "/later"
+    stat = await store.exists("/here")
+    assert stat is not None
+    assert stat.ephemeral_owner == store.session_id
+    await store.close()
+
+
+async def test_what_was_under_way_has_an_unknown_outcome(gate: TcpGate, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(gate.address, root, max_in_flight=3))
+    events = Events(store)
+    gate.hold()
+    under_way = [store.create(f"/{number}") for number in range(5)]
+    gate.cut()
+    assert await events.next() is SessionEvent.DISCONNECTED
+    outcomes = await asyncio.gather(*under_way[:3], return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ConnectionLossError] * 3
+    gate.heal()
+    # What had not been asked yet waits for the new connection.
+    assert await asyncio.gather(*under_way[3:]) == ["/3", "/4"]
+    assert await store.children("/") == ["3", "4"]
+    await store.close()
+
+
+async def test_watches_survive_a_reconnection_and_tell_what_was_missed(
+    zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
+) -> None:
+    store = await ZooKeeperStore.open(settings_of(gate.address, root))
+    other = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    for path in ("/set", "/gone", "/parent", "/same", "/parent/old", "/childless"):
+        await other.create(path)
+    watcher = Watcher()
+    for path in ("/set", "/gone", "/same"):
+        await store.get(path, watcher)
+    await store.exists("/new", watcher)
+    await store.exists("/never", watcher)
+    await store.children("/parent", watcher)
+    await store.children("/childless", watcher)
+    events = Events(store)
+    gate.cut()
+    await events.next()
+    await other.set("/set", b"x")
+    await other.delete("/gone")
+    await other.create("/new")
+    await other.delete("/parent/old")
+    await other.delete("/childless")
+    gate.heal()
+    await store.get("/same")  # whoever has an answer has heard
+    assert watcher.told == [
+        (EventType.DATA_CHANGED, "/set"),
+        (EventType.DELETED, "/gone"),
+        (EventType.CREATED, "/new"),
+        (EventType.CHILDREN_CHANGED, "/parent"),
+        (EventType.DELETED, "/childless"),
+    ]
+    await other.set("/same", b"y")
+    await other.create("/never")
+    await store.get("/same")
+    assert watcher.told[5:] == [(EventType.DATA_CHANGED, "/same"), (EventType.CREATED, "/never")]
+    await store.close()
+    await other.close()
+
+
+async def test_no_change_is_missed_over_many_reconnections(
+    zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
+) -> None:
+    """A reader that reads again whenever its watch tells it to ends with the last value, whatever is cut."""
+    reader = await ZooKeeperStore.open(settings_of(gate.address, root))
+    writer = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    await writer.create("/a", b"0")
+    last_seen: list[bytes] = []
+    changed = asyncio.Event()
+
+    async def follow() -> None:
+        while not last_seen or last_seen[-1] != b"last":
+            changed.clear()
+            try:
+                data, _ = await reader.get("/a", lambda _: changed.set())
+            except ConnectionLossError:
+                continue
+            last_seen.append(data)
+            if data != b"last":
+                await changed.wait()
+
+    following = asyncio.create_task(follow())
+    for number in range(20):
+        await writer.set("/a", b"%d" % number)
+        gate.cut()
+        await writer.set("/a", b"-%d" % number)
+        gate.heal()
+    await writer.set("/a", b"last")
+    await following
+    await reader.close()
+    await writer.close()
+
+
+# -- the end of a session
+
+
+async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: ZooKeeperProcess, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    events = Events(store)
+    await store.create("/here", ephemeral=True)
+    await end_session(store, zookeeper.connect)
+    seen = [await events.next()]
+    while seen[-1] is not SessionEvent.EXPIRED:
+        seen.append(await events.next())
+    with pytest.raises(SessionExpiredError):
+        await store.get("/")
+    again = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    assert again.session_id != store.session_id
+    assert await again.exists("/here") is None
+    await again.close()
+    await store.close()
+
+
+async def test_session_that_expired_while_cut_off_is_learnt_on_the_way_back(
+    zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
+) -> None:
+    store = await ZooKeeperStore.open(settings_of(gate.address, root))
+    events = Events(store)
+    gate.cut()
+    assert await events.next() is SessionEvent.DISCONNECTED
+    waiting = store.get("/")
+    await end_session(store, zookeeper.connect)
+    gate.heal()
+    assert await events.next() is SessionEvent.EXPIRED
+    with pytest.raises(SessionExpiredError):
+        await waiting
+    await store.close()
+
+
+async def test_killed_store_keeps_its_session_and_says_nothing(zookeeper: ZooKeeperProcess, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    other = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    told: list[SessionEvent] = []
+    store.on_session_event(told.append)
+    await store.create("/here", ephemeral=True)
+    waiting = store.create("/perhaps")
+    store.kill()
+    gone: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    assert await other.exists("/here", gone.set_result) is not None
+    await gone  # when the session has timed out
+    assert not waiting.done()
+    assert told == []
+    await other.close()
+
+
+async def test_close_without_a_connection_ends_at_once(gate: TcpGate, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(gate.address, root))
+    events = Events(store)
+    gate.cut()
+    await events.next()
+    await store.close()
+
+
+# -- the start
+
+
+async def test_start_without_zookeeper_ends_with_one_line() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    settings = ZooKeeperSettings(address, "", session_timeout_ms=5_000, connection_timeout_ms=300)
+    with pytest.raises(StoreUnreachableError) as caught:
+        await ZooKeeperStore.open(settings)
+    assert f"{address} within 300 ms" in str(caught.value)
+    assert "Connection refused" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: ZooKeeperProcess, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, f"{root}/deep/down"))
+    await store.create("/a", b"x")
+    assert await store.children("/") == ["a"]
+    bare = await ZooKeeperStore.open(settings_of(zookeeper.connect))
+    assert (await bare.get(f"{root}/deep/down/a"))[0] == b"x"
+    await bare.close()
+    await store.close()
+
+
+# -- who may do what
+
+
+async def test_nodes_with_acls_are_changed_by_their_owner_and_read_by_all_but_the_secret_ones(
+    zookeeper: ZooKeeperProcess, root: str
+) -> None:
+    secured = settings_of(zookeeper.connect, root, set_acl=True, credentials="kafka:secret")
+    store = await ZooKeeperStore.open(secured)
+    for path in ("/config", "/config/users", "/consumers", "/topic"):
+        await store.create(path, b"x")
+    await store.close()
+    stranger = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    assert (await stranger.get("/topic"))[0] == b"x"
+    with pytest.raises(NotAuthorizedError):
+        await stranger.set("/topic", b"y")
+    with pytest.raises(NotAuthorizedError):
+        await stranger.create("/topic/a")
+    with pytest.raises(NotAuthorizedError):
+        await stranger.get("/config/users")
+    await stranger.create("/consumers/mine")
+    await stranger.close()
+    again = await ZooKeeperStore.open(secured)
+    await again.set("/topic", b"y")
+    assert (await again.get("/config/users"))[0] == b"x"
+    await again.close()
