@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
@@ -31,7 +31,9 @@ from ..controller.znodes import BrokerInfo
 from ..controller.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
 from ..replication.answer_pace import AnswerPace
+from ..replication.isr import PendingIsr
 from ..replication.offload import Offload
+from ..replication.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import Leadership, StateChanges
@@ -61,6 +63,9 @@ from .open_parts import OpenParts
 from .start_error import StartError
 from .topic_overrides import TopicOverrides
 from .topic_waiters import TopicWaiters
+
+if TYPE_CHECKING:
+    from .inter_broker.cluster_links import ClusterLinks
 
 __all__ = ["BrokerServer"]
 
@@ -111,6 +116,7 @@ class BrokerServer:
         self._parts = OpenParts()
         self._life = Life(self._parts)
         self._listeners: Listeners | None = None
+        self._links: ClusterLinks | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- start and stop
@@ -249,10 +255,13 @@ class BrokerServer:
             self._loop,
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
             offload=self._offload,
+            propose_isr=None if config.uses_embedded_store else self._propose_isr,
             broken=self._fail,
             pace=AnswerPace(config.int("pybroker.fetch.gather.max.ms")),
         )
         self._parts.add(self._partitions.close, self._partitions.close)
+        if not config.uses_embedded_store:
+            self._links = self._link_with_others(config)
         self._changes = StateChanges(
             self._metadata.identity.broker_id,
             self._partitions,
@@ -261,6 +270,7 @@ class BrokerServer:
             is_alive=cache.is_alive,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
             offload=self._offload,
+            fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
         self._logs.directories.on_failure = self._directory_failed
@@ -274,6 +284,25 @@ class BrokerServer:
             workers=self._pool,
             clock_ms=self._environment.clock_ms,
         )
+
+    def _link_with_others(self, config: Config) -> "ClusterLinks":
+        from .inter_broker.cluster_links import ClusterLinks  # one broker alone has no use for it
+
+        return ClusterLinks(
+            self._loop,
+            config,
+            self._metadata.identity.broker_id,
+            self._partitions,
+            self._cache,
+            self._metadata.controller,
+            broker_epoch=lambda: self._metadata.broker_epoch,
+            clock_ms=self._environment.clock_ms,
+            broken=self._fail,
+        )
+
+    def _propose_isr(self, partition: Partition, change: PendingIsr) -> None:
+        if self._links is not None:
+            self._links.propose_isr(partition, change)
 
     def _build_coordinator(self) -> None:
         config, environment = self.config, self._environment
@@ -345,6 +374,8 @@ class BrokerServer:
             replica_lag_time_max_ms=self.config.int("replica.lag.time.max.ms"),
         )
         self._parts.add(self._replication_schedule.stop, self._replication_schedule.kill)
+        if self._links is not None:
+            self._parts.add(self._links.close, self._links.kill)
         self._parts.add(self._end_tasks, self._cancel_tasks)
         self._parts.add(self._store_schedule.stop, self._store_schedule.stop)
         self._parts.add(self._metadata.stop, self._metadata.kill)

@@ -362,6 +362,20 @@ class PartitionSet:
             if change is not None:
                 self._propose_isr(hosted.partition, change)
 
+    def isr_change_accepted(
+        self, partition: Partition, change: PendingIsr, isr: Iterable[int], leader_epoch: int, partition_epoch: int
+    ) -> None:
+        """The controller has written ``isr``; see `Partition.isr_change_accepted`."""
+        hosted = self._hosted.get(partition.topic_partition)
+        if hosted is None or hosted.partition is not partition:  # it went offline, or was deleted and made anew
+            return
+        if partition.isr_change_accepted(change, tuple(isr), leader_epoch, partition_epoch, self.monotonic_ms()):
+            self.wakeups.high_watermark_moved(hosted)
+
+    def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool:
+        """Whether to send it again; see `Partition.isr_change_refused`."""
+        return partition.isr_change_refused(change, error)
+
     def monotonic_ms(self) -> int:
         """The clock of lags and time-outs."""
         return int(self._loop.time() * 1000)

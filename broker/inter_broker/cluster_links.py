@@ -1,0 +1,150 @@
+"""What ties a broker to the others of its cluster: fetchers from leaders, and the way to the controller.
+
+Made where there can be other brokers. The parts are wired here; what each does stands in its own file.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ...config.config import Config
+from ...controller.controller import Controller
+from ...protocol.apis import ApiKey
+from ...protocol.codec import Message
+from ...replication.fetcher import Fetcher
+from ...replication.fetchers import FetcherId, ReplicaFetchers
+from ...replication.isr import PendingIsr
+from ...replication.partition import Partition
+from ...replication.partition_set import PartitionSet
+from ..apis.allocate_producer_ids import AllocateProducerIds
+from ..apis.alter_partition import AlterPartition
+from ..apis.context import Handler, RequestContext
+from ..apis.controlled_shutdown import ControlledShutdown
+from ..metadata_cache import MetadataCache
+from ..network.request import ConnectionInfo
+from .broker_link import Address, BrokerLink
+from .controller_link import ControllerLink, LocalHandler
+from .isr_changes import IsrChanges
+from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
+from .request_versions import RequestVersions
+
+__all__ = ["ClusterLinks"]
+
+
+class ClusterLinks:
+    """``broker_epoch`` is that of this broker's registration. ``config`` gives the settings of now."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        config: Config,
+        broker_id: int,
+        partitions: PartitionSet,
+        cache: MetadataCache,
+        controller: Controller,
+        *,
+        broker_epoch: Callable[[], int],
+        clock_ms: Callable[[], int],
+        broken: Callable[[Exception], None],
+    ) -> None:
+        self._loop = loop
+        self._config = config
+        self._broker_id = broker_id
+        self._partitions = partitions
+        self._cache = cache
+        self._broker_epoch = broker_epoch
+        self._clock_ms = clock_ms
+        self._broken = broken
+        self._listener = config.inter_broker_listener_name
+        self._versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
+        self.fetchers = ReplicaFetchers(config.int("num.replica.fetchers"), self._new_fetcher)
+        self.controller = ControllerLink(
+            loop,
+            broker_id,
+            controller_id=lambda: cache.controller_id,
+            is_active=lambda: controller.is_active,
+            address_of=self._address_of,
+            link_to=self._link_to,
+            local=self._local_handlers(controller),
+            timeout_ms=config.int("controller.socket.timeout.ms"),
+        )
+        self._isr_changes = IsrChanges(
+            loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition
+        )
+
+    def propose_isr(self, partition: Partition, change: PendingIsr) -> None:
+        """See `IsrChanges.propose`."""
+        self._isr_changes.propose(partition, change)
+
+    def update_config(self, config: Config) -> None:
+        self._config = config
+        self.fetchers.resize(config.int("num.replica.fetchers"))
+
+    def kill(self) -> None:
+        self.fetchers.kill()
+        self._isr_changes.kill()
+        self.controller.kill()
+
+    async def close(self) -> None:
+        await self.fetchers.close()
+        await self._isr_changes.close()
+        await self.controller.close()
+
+    # -- links
+
+    def _address_of(self, broker_id: int) -> Address | None:
+        endpoint = self._cache.endpoint_of(broker_id, self._listener)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def _link_to(self, address: Callable[[], Address | None], client_id: str | None = None) -> BrokerLink:
+        return BrokerLink(
+            self._loop,
+            address,
+            client_id=client_id or str(self._broker_id),
+            connect_timeout_ms=self._config.int("socket.connection.setup.timeout.ms"),
+        )
+
+    def _new_fetcher(self, fetcher_id: FetcherId) -> Fetcher:
+        config, leader_id = self._config, fetcher_id.leader_id
+        name = f"broker-{self._broker_id}-fetcher-{fetcher_id.number}"  # Kafka's client id
+        leader = RemoteLeader(
+            self._link_to(lambda: self._address_of(leader_id), name),
+            self._broker_id,
+            LeaderVersions(self._versions.fetch, self._versions.list_offsets, self._versions.offset_for_leader_epoch),
+            FetchSettings(
+                max_wait_ms=config.int("replica.fetch.wait.max.ms"),
+                min_bytes=config.int("replica.fetch.min.bytes"),
+                response_max_bytes=config.int("replica.fetch.response.max.bytes"),
+                partition_max_bytes=config.int("replica.fetch.max.bytes"),
+                timeout_ms=config.int("replica.socket.timeout.ms"),
+            ),
+            self._broker_epoch,
+        )
+        return Fetcher(
+            f"{name} from broker {leader_id}",
+            self._loop,
+            leader,
+            self._partitions,
+            backoff_ms=config.int("replica.fetch.backoff.ms"),
+            clock_ms=self._clock_ms,
+            broken=self._broken,
+        )
+
+    # -- this broker as controller
+
+    def _local_handlers(self, controller: Controller) -> dict[ApiKey, LocalHandler]:
+        handlers: dict[ApiKey, Handler] = {
+            ApiKey.ALTER_PARTITION: AlterPartition(controller),
+            ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
+            ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
+        }
+        return {key: self._called_directly(handler) for key, handler in handlers.items()}
+
+    def _called_directly(self, handler: Handler) -> LocalHandler:
+        here = ConnectionInfo(0, self._listener, "PLAINTEXT", ("", 0), ("", 0))
+
+        async def call(request: Message, version: int) -> Message:
+            context = RequestContext(version, 0, str(self._broker_id), here, self._clock_ms())
+            answer: Message = await handler(context, request)
+            return answer
+
+        return call

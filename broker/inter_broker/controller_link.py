@@ -1,0 +1,128 @@
+"""What this broker asks of the controller, wherever that is just now (Kafka: NodeToControllerChannelManager).
+
+A request is sent until it is answered by a broker that is the controller: who that is, is known from UpdateMetadata,
+which may lag. When it is this very broker, its own handlers are asked, without a detour over the network.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from ...protocol.apis import ApiKey
+from ...protocol.codec import Message
+from ...protocol.errors import ErrorCode, KafkaError
+from ..apis.failures import failure_answer
+from .broker_link import Address
+
+__all__ = ["ControllerLink", "LocalHandler"]
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.1
+_NOBODY = -1
+
+LocalHandler = Callable[[Any, int], Awaitable[Message]]
+"""``(request, version) -> answer``. Raises KafkaError."""
+
+
+class Link(Protocol):
+    """A `BrokerLink`."""
+
+    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
+    def kill(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class ControllerLink:
+    """``controller_id()``: who is believed to be the controller, -1 when nobody is; ``is_active()``: whether it is this
+    broker. ``link_to`` makes the link to an address that is asked for at each connection.
+
+    ``timeout_ms``: how long one try may take.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        broker_id: int,
+        *,
+        controller_id: Callable[[], int],
+        is_active: Callable[[], bool],
+        address_of: Callable[[int], Address | None],
+        link_to: Callable[[Callable[[], Address | None]], Link],
+        local: Mapping[ApiKey, LocalHandler],
+        timeout_ms: int,
+    ) -> None:
+        self._loop = loop
+        self._broker_id = broker_id
+        self._controller_id = controller_id
+        self._is_active = is_active
+        self._address_of = address_of
+        self._link_to = link_to
+        self._local = local
+        self._timeout_ms = timeout_ms
+        self._linked_id = _NOBODY
+        self._link: Link | None = None
+        self._is_closed = False
+
+    async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any:
+        """The controller's answer. Tries again for as long as nobody answers who is controller; TimeoutError when
+        that takes ``give_up_after_ms``, ConnectionError when the link is closed."""
+        deadline = None if give_up_after_ms is None else self._loop.time() + give_up_after_ms / 1000
+        told = False
+        while not self._is_closed:
+            try:
+                answer = await self._try(request, version, deadline)
+            except (ConnectionError, TimeoutError) as error:
+                logger.log(
+                    logging.DEBUG if told else logging.INFO,
+                    "no answer from the controller to %s: %s",
+                    type(request).__name__,
+                    error,
+                )
+                told = True
+            else:
+                if getattr(answer, "error_code", ErrorCode.NONE) != ErrorCode.NOT_CONTROLLER:
+                    return answer
+            if deadline is not None and self._loop.time() + RETRY_SECONDS > deadline:
+                raise TimeoutError(f"no controller has answered within {give_up_after_ms} ms")
+            await asyncio.sleep(RETRY_SECONDS)
+        raise ConnectionError("the link to the controller is closed")
+
+    def kill(self) -> None:
+        self._is_closed = True
+        if self._link is not None:
+            self._link.kill()
+
+    async def close(self) -> None:
+        self.kill()
+        if self._link is not None:
+            await self._link.close()
+
+    async def _try(self, request: Message, version: int, deadline: float | None) -> Message:
+        if self._is_active():
+            return await self._ask_self(request, version)
+        controller_id = self._controller_id()
+        if controller_id in (_NOBODY, self._broker_id):
+            raise ConnectionError("who is controller is not known")
+        timeout_ms = self._timeout_ms
+        if deadline is not None:
+            timeout_ms = min(timeout_ms, max(int((deadline - self._loop.time()) * 1000), 1))
+        answer: Message = await self._link_with(controller_id).ask(request, version, timeout_ms)
+        return answer
+
+    async def _ask_self(self, request: Message, version: int) -> Message:
+        key = ApiKey(type(request).MESSAGE.api_key or 0)
+        try:
+            return await self._local[key](request, version)
+        except KafkaError as error:
+            failed: Message = failure_answer(key, version, request, error)
+            return failed
+
+    def _link_with(self, controller_id: int) -> Link:
+        if self._link is None or self._linked_id != controller_id:
+            if self._link is not None:
+                self._link.kill()
+            self._linked_id = controller_id
+            self._link = self._link_to(lambda: self._address_of(controller_id))
+        return self._link

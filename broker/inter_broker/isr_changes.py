@@ -1,0 +1,203 @@
+"""Changes of ISRs on their way to the controller (Kafka: AlterPartitionManager).
+
+One request is in flight at a time; what is proposed meanwhile goes with the next one, all in one. It is sent until it
+is answered: until then the leader counts with both outcomes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+from uuid import UUID
+
+from ...protocol.codec import NULL_UUID, Message
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+    ResponsePartitionData,
+)
+from ...replication.isr import PendingIsr
+from ...replication.partition import Partition
+from ...storage.topic_partition import TopicPartition
+
+__all__ = ["IsrChanges"]
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.05
+_FIRST_WITH_TOPIC_IDS = 2
+_FIRST_WITH_BROKER_EPOCHS = 3
+_UNKNOWN_EPOCH = -1
+
+Proposal = tuple[Partition, PendingIsr]
+
+
+class Controller(Protocol):
+    """A `ControllerLink`."""
+
+    async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any: ...
+
+
+class IsrSettlement(Protocol):
+    """`PartitionSet`, as far as this place needs it."""
+
+    def isr_change_accepted(
+        self, partition: Partition, change: PendingIsr, isr: Iterable[int], leader_epoch: int, partition_epoch: int
+    ) -> None: ...
+
+    def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool: ...
+
+
+class IsrChanges:
+    """``broker_epoch`` is that of this broker's registration; ``version`` of AlterPartition the controller reads."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        controller: Controller,
+        partitions: IsrSettlement,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        version: int,
+    ) -> None:
+        self._loop = loop
+        self._controller = controller
+        self._partitions = partitions
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._version = version
+        self._waiting: dict[TopicPartition, Proposal] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def propose(self, partition: Partition, change: PendingIsr) -> None:
+        """Send ``change``, which ``partition`` has noted as pending. A former one that has not been sent is void."""
+        self._waiting[partition.topic_partition] = (partition, change)
+        if self._task is None:
+            self._task = self._loop.create_task(self._run(), name="isr-changes")
+
+    def kill(self) -> None:
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        self.kill()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                proposals, self._waiting = self._still_pending(), {}
+                if proposals and not await self._send(proposals):
+                    await asyncio.sleep(RETRY_SECONDS)
+        except ConnectionError:
+            logger.debug("the broker stops: ISR changes are not sent any more")
+        finally:
+            self._task = None
+
+    def _still_pending(self) -> dict[TopicPartition, Proposal]:
+        """Without those that an order of the controller has overtaken."""
+        return {
+            topic_partition: (partition, change)
+            for topic_partition, (partition, change) in self._waiting.items()
+            if partition.leader is not None and partition.leader.isr is change
+        }
+
+    async def _send(self, proposals: dict[TopicPartition, Proposal]) -> bool:
+        """Returns whether all of it is settled; what is not waits again."""
+        has_ids = all(partition.topic_id is not None for partition, _ in proposals.values())
+        version = self._version if has_ids else min(self._version, _FIRST_WITH_TOPIC_IDS - 1)
+        request = self._request(proposals, version)
+        response: AlterPartitionResponse = await self._controller.ask(request, version)
+        if response.error_code:
+            logger.warning("ISR changes are refused: %s", _name(response.error_code))
+            self._wait_again(proposals)
+            return False
+        answers = self._answers(response, proposals, version)
+        unsettled = {
+            topic_partition: proposal
+            for topic_partition, proposal in proposals.items()
+            if not self._settle(*proposal, answers.get(topic_partition))
+        }
+        self._wait_again(unsettled)
+        return not unsettled
+
+    def _request(self, proposals: dict[TopicPartition, Proposal], version: int) -> AlterPartitionRequest:
+        topics: dict[str, RequestTopicData] = {}
+        for topic_partition, (partition, change) in proposals.items():
+            topic_id = partition.topic_id or NULL_UUID
+            topic = topics.setdefault(
+                topic_partition.topic, RequestTopicData(topic_name=topic_partition.topic, topic_id=topic_id)
+            )
+            members = [each for each in partition.replicas if each in change.proposed]
+            members += [each for each in sorted(change.proposed) if each not in members]
+            topic.partitions.append(
+                RequestPartitionData(
+                    partition_index=topic_partition.partition,
+                    leader_epoch=partition.leader_epoch,
+                    partition_epoch=partition.partition_epoch,
+                    new_isr=members if version < _FIRST_WITH_BROKER_EPOCHS else [],
+                    new_isr_with_epochs=[
+                        BrokerState(broker_id=each, broker_epoch=self._epoch_of(partition, each)) for each in members
+                    ]
+                    if version >= _FIRST_WITH_BROKER_EPOCHS
+                    else [],
+                )
+            )
+            logger.info("%s: the ISR is to be %s, it is %s", topic_partition, members, sorted(change.committed.members))
+        return AlterPartitionRequest(
+            broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
+        )
+
+    def _epoch_of(self, partition: Partition, broker_id: int) -> int:
+        """In which life a broker caught up (KIP-903)."""
+        if broker_id == self._broker_id:
+            return self._broker_epoch()
+        replica = partition.leader.replicas.get(broker_id) if partition.leader is not None else None
+        return _UNKNOWN_EPOCH if replica is None else replica.broker_epoch
+
+    def _answers(
+        self, response: AlterPartitionResponse, proposals: dict[TopicPartition, Proposal], version: int
+    ) -> dict[TopicPartition, ResponsePartitionData]:
+        names: dict[UUID | None, str] = {
+            partition.topic_id: topic_partition.topic for topic_partition, (partition, _) in proposals.items()
+        }
+        return {
+            TopicPartition(name, answer.partition_index): answer
+            for topic in response.topics
+            for name in [topic.topic_name if version < _FIRST_WITH_TOPIC_IDS else names.get(topic.topic_id, "")]
+            for answer in topic.partitions
+        }
+
+    def _settle(self, partition: Partition, change: PendingIsr, answer: ResponsePartitionData | None) -> bool:
+        """False: it is to be sent again."""
+        topic_partition = partition.topic_partition
+        if answer is not None and not answer.error_code:
+            logger.info("%s: the ISR is %s, partition epoch %d", topic_partition, answer.isr, answer.partition_epoch)
+            self._partitions.isr_change_accepted(
+                partition, change, answer.isr, answer.leader_epoch, answer.partition_epoch
+            )
+            return True
+        code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else _code(answer.error_code)
+        logger.info("%s: the ISR stays %s: %s", topic_partition, sorted(change.committed.members), code.name)
+        return not self._partitions.isr_change_refused(partition, change, code)
+
+    def _wait_again(self, proposals: dict[TopicPartition, Proposal]) -> None:
+        """Behind what was proposed for the same partition meanwhile."""
+        self._waiting = {**proposals, **self._waiting}
+
+
+def _code(code: int) -> ErrorCode:
+    try:
+        return ErrorCode(code)
+    except ValueError:  # of a later version than ours
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _name(code: int) -> str:
+    return _code(code).name
