@@ -35,6 +35,7 @@ class IndexFile:
         self._keys: array[int] | None = None
         self._values: array[int] | None = None
         self._count = -1  # of a closed index; -1: not yet looked at
+        self._last_key = -1  # likewise
         self._written = 0
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ class IndexFile:
             size = self._written * self.entry_bytes
             if file.size() != size:
                 file.truncate(size)
-            self._count = self._written
+            self._count, self._last_key = self._written, -1
             self._keys = self._values = None
 
     def reset(self) -> None:
@@ -161,20 +162,28 @@ class IndexFile:
         return self._count
 
     def _closed_slot_at_or_below(self, key: int, cached_only: bool) -> int:
-        """Binary search over the pages' first keys, then inside one page."""
-        size, layout, file = self.entry_bytes, self.layout, self._ref.file()
+        """Binary search over the file's pages. It begins where the key would be if keys rose evenly, as they mostly do:
+        then it is over after one page, however long the index is."""
+        size, file = self.entry_bytes, self._ref.file()
         read_at = file.read_cached_at if cached_only else file.read_at
+        unpack_from = self.layout.unpack_from
         count = self._file_entries()
         per_page = _PAGE_BYTES // size
-        low, high = 0, (count + per_page - 1) // per_page
-        while high - low > 1:
-            middle = (low + high) // 2
-            first_key = layout.unpack(read_at(middle * per_page * size, size))[0]
-            if first_key <= key:
-                low = middle
+        low, high = 0, (count + per_page - 1) // per_page  # the page is among these, or the slot ends the one before
+        if low == high:
+            return -1
+        if self._last_key < 0:
+            self._last_key = unpack_from(read_at((count - 1) * size, size))[0]
+        page_number = min(max(high * key // (self._last_key + 1), 0), high - 1) if self._last_key >= 0 else 0
+        while low < high:
+            start = page_number * per_page
+            page = read_at(start * size, min(per_page, count - start) * size)
+            last = len(page) // size - 1
+            if key < unpack_from(page, 0)[0]:
+                high = page_number
+            elif key >= unpack_from(page, last * size)[0]:
+                low = page_number + 1
             else:
-                high = middle
-        start = low * per_page
-        page = read_at(start * size, min(per_page, count - start) * size)
-        keys = [entry[0] for entry in layout.iter_unpack(page[: len(page) // size * size])]
-        return start + bisect_right(keys, key) - 1
+                return start + bisect_right(range(last), key, key=lambda slot: unpack_from(page, slot * size)[0]) - 1
+            page_number = (low + high) // 2
+        return min(low * per_page, count) - 1

@@ -1,5 +1,6 @@
 """Look-ups in the indexes, in memory and in the file, against a plain search."""
 
+from bisect import bisect_right
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,25 @@ def test_offset_index_finds_what_a_plain_search_finds(
     index.append(offset + 10, position + 10)
     index.deactivate()
     assert index.last() == (offset + 10, position + 10)
+    index.close()
+
+
+@pytest.mark.parametrize("power", [1.0, 0.2, 4.0], ids=["even", "dense at the end", "dense at the begin"])
+@pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 5000])
+def test_a_closed_index_of_many_pages_finds_each_offset(count: int, power: float, tmp_path: Path) -> None:
+    index = OffsetIndex(Files(100), str(tmp_path / "x.index"), BASE, 1 << 20)
+    index.create()
+    entries = [(BASE + number + int(1_000_000 * ((number + 1) / count) ** power), number) for number in range(count)]
+    for entry in entries:
+        index.append(*entry)
+    index.deactivate()
+    keys = [offset for offset, _ in entries]
+    wanted = {BASE, BASE + 2_000_000} | {
+        key + more for key in keys[::7] + keys[-2:] + keys[510:514] for more in (-1, 0, 1)
+    }
+    for offset in wanted:
+        slot = bisect_right(keys, offset) - 1
+        assert index.lookup(offset) == (entries[slot] if slot >= 0 else (BASE, 0))
     index.close()
 
 
