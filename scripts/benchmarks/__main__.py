@@ -13,6 +13,8 @@ from benchmarks.machine import moment, others_percent
 from benchmarks.report import OTHER_WORK, Figures, report
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.storage import STORAGE
+from benchmarks.storage_memory import MEMORY
+from benchmarks.storage_reads import READS
 from benchmarks.storage_start import STARTS
 from benchmarks.targets import Target, at_most
 from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
@@ -71,7 +73,9 @@ def main(arguments: list[str]) -> int:
     if options.only == "hostile":  # no comparison with Kafka
         return hostile.main()
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
-    scenarios = [scenario for scenario in (*SCENARIOS, *STORAGE, *STARTS) if options.only in scenario.name]
+    scenarios = [
+        scenario for scenario in (*SCENARIOS, *STORAGE, *STARTS, *READS, *MEMORY) if options.only in scenario.name
+    ]
     targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
     targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}
     targets |= {scenario.name: scenario.targets for scenario in scenarios}
