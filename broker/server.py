@@ -24,6 +24,7 @@ from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
 from ..controller.cluster_tree import ClusterTree
+from ..controller.lasting_store import LastingStore
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
 from ..controller.metadata_store import MetadataStore, MetadataStoreError
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
@@ -177,7 +178,7 @@ class BrokerServer:
         await self._changes.load_high_watermarks()
         self._build_coordinator()
         listeners = await self._bind_listeners()
-        self._orders.broker_epoch = await self._metadata.start(self._registered_endpoints())
+        await self._metadata.start(self._registered_endpoints())
         self._store_schedule.start()
         self._replication_schedule.start()
         self._groups.start()
@@ -218,7 +219,8 @@ class BrokerServer:
         cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
         if cluster is not None and _is_missing(path):
             raise _lost_store(path, "missing", cluster, config)
-        self._store = await environment.open_store(path, environment.clock_ms)
+        begin_session = partial(environment.open_store, path, environment.clock_ms)
+        self._store = await (begin_session() if config.uses_embedded_store else LastingStore.open(begin_session))
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
             raise _lost_store(path, "empty", cluster, config)
@@ -237,6 +239,7 @@ class BrokerServer:
             random=environment.random,
             fatal=self._fail,
             on_deletion_settled=lambda _topic: self._waiters.recheck(),
+            on_registered=self._registered,
         )
         await self._overrides.load(self._metadata.tree)
 
@@ -401,6 +404,10 @@ class BrokerServer:
         from .inter_broker.remote_channel import channel_over_network  # one broker alone has no use for it
 
         return channel_over_network(self._loop, self.config, self._metadata.identity.broker_id, broker_id, registration)
+
+    def _registered(self, broker_epoch: int) -> None:
+        """Orders for an earlier registration are over."""
+        self._orders.broker_epoch = broker_epoch
 
     async def _advertise(self, config: Config) -> None:
         """The addresses that clients are told have changed."""

@@ -16,7 +16,7 @@ from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState
 from .topic_deletion import TopicDeletion
-from .znodes import BrokerInfo
+from .znodes import BrokerInfo, ZnodeDecodeError
 
 __all__ = ["BrokerEvents"]
 
@@ -53,14 +53,9 @@ class BrokerEvents:
         for info, broker_epoch in brokers.values():
             self._add_broker(info, broker_epoch)
         await self._watch_brokers(brokers)
-        await self._tree.take_log_dir_events(self._on_log_dir_event)  # all brokers are about to be asked anyway
 
-    def _on_log_dir_event(self, _event: WatchEvent) -> None:
-        self._post("log directory failed", self._log_dirs_failed)
-
-    async def _log_dirs_failed(self) -> None:
+    def log_dirs_failed(self, broker_ids: Iterable[int]) -> None:
         """Give the brokers' replicas their roles once more: the answers say which of them are lost."""
-        broker_ids = await self._tree.take_log_dir_events(self._on_log_dir_event)
         live = [broker_id for broker_id in broker_ids if broker_id in self._context.live_or_shutting_down_ids]
         self._replicas.move_online(
             replica
@@ -130,8 +125,7 @@ class BrokerEvents:
     async def _watch_brokers(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
             if broker_id not in self._watched:
-                self._watched.add(broker_id)
-                await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
+                await self._broker_changed(broker_id)
 
     def _on_broker_changed(self, broker_id: int, event: WatchEvent) -> None:
         if broker_id not in self._watched:
@@ -142,13 +136,21 @@ class BrokerEvents:
         self._post("broker changed", partial(self._broker_changed, broker_id))
 
     async def _broker_changed(self, broker_id: int) -> None:
-        """Its listeners or features changed while it is up."""
+        """Its listeners or features may have changed while it is up."""
         self._watched.add(broker_id)
-        current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
-        known = self._context.broker(broker_id)
-        if current is None or known is None or current[0] == known:
+        try:
+            current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
+        except ZnodeDecodeError as error:
+            logger.error("a broker's node is ignored: %s", error)
             return
-        self._context.put_broker(current[0], self._context.broker_epoch(broker_id))
+        if current is None:  # then no watch was set
+            self._watched.discard(broker_id)
+            return
+        info, broker_epoch = current
+        known = self._context.broker(broker_id)
+        if known is None or known == info or not self._context.is_of_broker_epoch(broker_id, broker_epoch):
+            return  # of one that was restarted the watch on all brokers tells
+        self._context.put_broker(info, broker_epoch)
         self._requests.tell_everyone(())
 
     async def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:

@@ -8,6 +8,7 @@ from random import Random
 from . import znodes
 from .cluster_tree import ClusterTree
 from .metadata_store import (
+    ConnectionLossError,
     Create,
     MetadataStoreError,
     NodeExistsError,
@@ -89,13 +90,19 @@ class BrokerRegistration:
         self._own_sessions.append(store.session_id)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_ms / 1000
+        may_be_made = False
         while True:
             try:
                 # Both at once: only setData answers with a stat, and the czxid must be that of this creation.
                 _, written = await store.multi(
                     [Create(info.path, ephemeral=True), SetData(info.path, info.encode(), 0)]
                 )
+            except ConnectionLossError:
+                may_be_made = True  # that shows when it is made again
+                continue
             except NodeExistsError:
+                if may_be_made and (own := await self._made_before(info)) is not None:
+                    return own
                 await self._make_way(info, deadline)
                 continue
             assert isinstance(written, SetDataResult)
@@ -111,6 +118,17 @@ class BrokerRegistration:
             await self._tree.store.delete(znodes.broker_path(broker_id))
         except MetadataStoreError as error:
             logger.warning("broker %d stays registered until its session ends: %s", broker_id, error)
+
+    async def _made_before(self, info: BrokerInfo) -> int | None:
+        """The broker epoch, when this very session made the node and the answer was lost."""
+        try:
+            stat = await self._tree.store.exists(info.path)
+        except ConnectionLossError:
+            return None
+        if stat is None or stat.ephemeral_owner != self._tree.store.session_id:
+            return None
+        logger.info("broker %d was registered, broker epoch %d", info.broker_id, stat.czxid)
+        return stat.czxid
 
     async def _make_way(self, info: BrokerInfo, deadline: float) -> None:
         store = self._tree.store

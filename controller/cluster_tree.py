@@ -7,7 +7,7 @@ with `ControllerMovedError` when another controller has been elected since.
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..storage.topic_partition import TopicPartition
 from . import znodes
@@ -30,7 +30,7 @@ from .metadata_store import (
 )
 from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo, ZnodeDecodeError
 
-__all__ = ["ClusterTree", "ControllerMovedError", "Election"]
+__all__ = ["ClusterTree", "ControllerMovedError", "ControllerNode", "Election"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,14 @@ class Election:
 
     epoch: int
     epoch_version: int
+
+
+class ControllerNode(NamedTuple):
+    """/controller: who it is, the version of the node, and the session that holds it."""
+
+    info: ControllerInfo
+    version: int
+    session_id: int
 
 
 class ClusterTree:
@@ -95,7 +103,8 @@ class ClusterTree:
 
     async def brokers(self, watch: Watch | None = None) -> dict[int, tuple[BrokerInfo, int]]:
         """The registered brokers, each with its broker epoch: the czxid of its node. ``watch``: on who they are."""
-        broker_ids = sorted(int(name) for name in await self.store.children(znodes.BROKER_IDS_PATH, watch))
+        names = await self.store.children(znodes.BROKER_IDS_PATH, watch)
+        broker_ids = sorted(int(name) for name in names if name.isascii() and name.isdigit())
         reads = await _all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
         return _decodable(reads, lambda b, data, stat: (BrokerInfo.decode(b, data), stat.czxid))
 
@@ -108,8 +117,8 @@ class ClusterTree:
 
     # -- the controller's election
 
-    async def controller(self, watch: Watch | None = None) -> tuple[ControllerInfo, int] | None:
-        """Who is controller, and the version of its node. ``watch`` is set whether there is one or not."""
+    async def controller(self, watch: Watch | None = None) -> "ControllerNode | None":
+        """Who is controller. ``watch`` is set whether there is one or not."""
         stat = self.store.exists(znodes.CONTROLLER_PATH, watch)
         try:
             data, node_stat = await self.store.get(znodes.CONTROLLER_PATH)
@@ -117,7 +126,7 @@ class ClusterTree:
             return None
         finally:
             await stat
-        return ControllerInfo.decode(data), node_stat.version
+        return ControllerNode(ControllerInfo.decode(data), node_stat.version, node_stat.ephemeral_owner)
 
     async def elect(self, info: ControllerInfo) -> Election:
         """Become controller: create /controller and count /controller_epoch up, both or none.
@@ -138,8 +147,15 @@ class ClusterTree:
     async def resign(self, epoch_version: int) -> None:
         """Give up /controller, if this is still the controller of ``epoch_version``."""
         try:
-            await self._controller_write([Delete(znodes.CONTROLLER_PATH)], epoch_version)
+            await self.controller_write([Delete(znodes.CONTROLLER_PATH)], epoch_version)
         except (ControllerMovedError, NoNodeError):
+            return
+
+    async def withdraw(self, node: ControllerNode) -> None:
+        """Remove a /controller of our own that was left behind."""
+        try:
+            await self.store.delete(znodes.CONTROLLER_PATH, node.version)
+        except (NoNodeError, BadVersionError):
             return
 
     async def _controller_epoch(self) -> tuple[int, int]:
@@ -171,7 +187,7 @@ class ClusterTree:
         operations: list[Operation] = []
         controller = await self.controller()
         if controller is not None:
-            operations.append(Check(znodes.CONTROLLER_PATH, controller[1]))
+            operations.append(Check(znodes.CONTROLLER_PATH, controller.version))
         if await self.store.exists(config.path) is None:
             operations.append(Create(config.path, config.encode()))
         else:  # of a topic of this name before it; it must not be inherited
@@ -184,7 +200,7 @@ class ClusterTree:
         if epoch_version is None:
             await self.store.set(info.path, info.encode())
         else:
-            await self._controller_write([SetData(info.path, info.encode())], epoch_version)
+            await self.controller_write([SetData(info.path, info.encode())], epoch_version)
 
     async def delete_topic(self, topic: str, epoch_version: int) -> None:
         """Remove what is left of a topic in the tree, the mark that it is to be deleted last."""
@@ -195,7 +211,7 @@ class ClusterTree:
             if await self.store.exists(path) is not None:
                 paths.append(path)
         for chunk in _chunks([Delete(path) for path in paths], OPERATIONS_PER_MULTI):
-            await self._controller_write(chunk, epoch_version)
+            await self.controller_write(chunk, epoch_version)
 
     async def _subtree(self, path: str) -> list[str]:
         """All nodes from ``path`` down, children before parents; none if it does not exist."""
@@ -210,8 +226,16 @@ class ClusterTree:
 
     async def partition_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLeadership]:
         """Of those that have one."""
+        return {partition: state for partition, (state, _) in (await self.written_states(partitions)).items()}
+
+    async def written_states(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, tuple[PartitionLeadership, int]]:
+        """As `partition_states`, each with the zxid under which it was written."""
         reads = await _all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
-        return _decodable(reads, lambda p, data, stat: znodes.decode_partition_state(p, data, stat.version))
+        return _decodable(
+            reads, lambda p, data, stat: (znodes.decode_partition_state(p, data, stat.version), stat.mzxid)
+        )
 
     async def create_partition_states(
         self, states: Mapping[TopicPartition, PartitionLeadership], epoch_version: int
@@ -222,7 +246,7 @@ class ClusterTree:
             operations = await self._missing_parents(chunk)
             operations += [_create_state(partition, states[partition]) for partition in chunk]
             try:
-                await self._controller_write(operations, epoch_version)
+                await self.controller_write(operations, epoch_version)
             except NodeExistsError:
                 created.update(await self._create_one_by_one({p: states[p] for p in chunk}, epoch_version))
             else:
@@ -255,7 +279,7 @@ class ClusterTree:
         for partition, state in states.items():
             operations = [*await self._missing_parents([partition]), _create_state(partition, state)]
             try:
-                await self._controller_write(operations, epoch_version)
+                await self.controller_write(operations, epoch_version)
             except NodeExistsError:
                 continue
             created[partition] = state
@@ -313,7 +337,7 @@ class ClusterTree:
     async def unmark_for_deletion(self, topics: Iterable[str], epoch_version: int) -> None:
         for topic in topics:
             try:
-                await self._controller_write([Delete(znodes.delete_topic_path(topic))], epoch_version)
+                await self.controller_write([Delete(znodes.delete_topic_path(topic))], epoch_version)
             except NoNodeError:
                 continue
 
@@ -343,7 +367,7 @@ class ClusterTree:
         path = znodes.config_path(entity_type, name)
         while True:
             controller = await self.controller()
-            guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller[1])] if controller else []
+            guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller.version)] if controller else []
             try:
                 data, stat = await self.store.get(path)
             except NoNodeError:
@@ -367,19 +391,6 @@ class ClusterTree:
         """Have the controller ask the broker which of its replicas are lost."""
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
 
-    async def take_log_dir_events(self, watch: Watch) -> list[int]:
-        """The brokers of which a log directory failed, each told once. The controller's alone."""
-        brokers: dict[int, None] = {}
-        for name in await self.store.children(znodes.LOG_DIR_EVENT_PATH, watch):
-            path = f"{znodes.LOG_DIR_EVENT_PATH}/{name}"
-            data, _ = await self.store.get(path)
-            try:
-                brokers[znodes.decode_log_dir_event(path, data)] = None
-            except ZnodeDecodeError as error:
-                logger.error("a notification is ignored: %s", error)
-            await self.store.delete(path)
-        return list(brokers)
-
     async def config_changes(self, watch: Watch | None = None) -> list[str]:
         """The names of the notifications that are there, oldest first."""
         return await self.store.children(znodes.CONFIG_CHANGES_PATH, watch)
@@ -399,7 +410,8 @@ class ClusterTree:
         except NoNodeError:
             return
 
-    async def _controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
+    async def controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
+        """A multi of the controller's. ControllerMovedError; else the error of the first operation that failed."""
         try:
             await self.store.multi([Check(znodes.CONTROLLER_EPOCH_PATH, epoch_version), *operations])
         except (BadVersionError, NoNodeError) as error:

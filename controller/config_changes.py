@@ -48,10 +48,13 @@ class ConfigChanges:
             while True:
                 await self._wanted.wait()
                 self._wanted.clear()
-                await self._take_all()
+                try:
+                    await self._take_all()
+                except SessionExpiredError as error:  # all that came meanwhile are there when there is another
+                    logger.info("changes of settings are not heard of for as long as there is no session: %s", error)
                 if not self._wanted.is_set():
                     self._settled.set()
-        except (SessionExpiredError, StoreClosedError) as error:
+        except StoreClosedError as error:
             logger.info("changes of settings are not heard of any more: %s", error)
         finally:
             self._settled.set()

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from ..protocol.errors import (
@@ -33,7 +33,13 @@ from .election_request import ElectionRequest, outcome
 from .isr_change import IsrChange
 from .leader_and_isr import LeaderAndIsr
 from .leader_election import ElectionStrategy
-from .metadata_store import MetadataStoreError, SessionEvent, WatchEvent
+from .metadata_store import (
+    ConnectionLossError,
+    MetadataStoreError,
+    SessionEvent,
+    SessionExpiredError,
+    WatchEvent,
+)
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
 from .reassignment import refusal
 from .replica_assignment import ReplicaAssignment
@@ -88,9 +94,12 @@ class Controller:
 
         # The queue
         self._events: deque[tuple[str, Handler]] = deque()
+        self._asked: dict[asyncio.Future[Any], None] = {}
+        """What `call` has not answered yet."""
         self._event_waiting = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._busy = False
+        self._has_session = True
         self._retry: asyncio.TimerHandle | None = None
 
         # While controller
@@ -120,6 +129,8 @@ class Controller:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         self._events.clear()
+        for result in list(self._asked):
+            result.set_exception(NotControllerError("This broker is stopping."))
         await self._step_down()
         if self._retry is not None:
             self._retry.cancel()
@@ -251,7 +262,11 @@ class Controller:
 
     async def call(self, name: str, handler: Callable[[], Awaitable[Result]]) -> Result:
         """Run ``handler`` as an event and give its result. Never from within an event."""
+        if self._task is None:
+            raise NotControllerError("This broker's controller has ended.")
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._asked[result] = None
+        result.add_done_callback(self._asked.pop)
 
         async def run() -> None:
             try:
@@ -259,7 +274,7 @@ class Controller:
             except asyncio.CancelledError:
                 result.cancel()
                 raise
-            except ControllerMovedError as error:
+            except (ControllerMovedError, ConnectionLossError, SessionExpiredError) as error:
                 if not result.done():
                     result.set_exception(NotControllerError(str(error)))
                 raise
@@ -321,20 +336,33 @@ class Controller:
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is SessionEvent.EXPIRED:
+            self._has_session = False
+            self.is_active = False  # whatever stands in the queue: /controller is or will be another's
             self._post("session expired", self._resign)
+
+    def stand_for_election(self) -> None:
+        """This broker is registered again, in a new session (Kafka's RegisterBrokerAndReelect): take part again."""
+        self._has_session = True
+        self._post("election", self._elect)
 
     # -- election
 
     async def _elect(self) -> None:
+        if not self._has_session:
+            return
         current = await self._tree.controller(self._on_controller_changed)
+        if current is not None and current.session_id == self._tree.store.session_id and not self.is_active:
+            # An election of which the answer was lost, or a resignation that could not be written.
+            await self._tree.withdraw(current)
+            current = await self._tree.controller(self._on_controller_changed)
         if current is not None:
-            self.active_controller_id = current[0].broker_id
+            self.active_controller_id = current.info.broker_id
             return
         try:
             election = await self._tree.elect(ControllerInfo(self.broker_id, self._clock_ms()))
         except ControllerMovedError:
             current = await self._tree.controller()
-            self.active_controller_id = current[0].broker_id if current else -1
+            self.active_controller_id = current.info.broker_id if current else -1
             return
         self._term = self._new_term()
         self.context.epoch = election.epoch
@@ -350,7 +378,7 @@ class Controller:
     async def _controller_changed(self) -> None:
         if self.is_active:
             current = await self._tree.controller(self._on_controller_changed)
-            if current is not None and current[0].broker_id == self.broker_id:
+            if current is not None and current.session_id == self._tree.store.session_id:
                 return
             await self._resign()
         await self._elect()

@@ -4,6 +4,7 @@ From an election to the resignation. A new term begins with nothing and reads al
 one still waits for, a watch or an answer, is of no more interest.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
@@ -16,14 +17,18 @@ from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .feature_node import enable_features
+from .inbox_events import InboxEvents
 from .isr_changes import IsrChanges
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .topic_deletion import TopicDeletion
 from .topic_events import TopicEvents
+from .znodes import ZnodeDecodeError
 
 __all__ = ["ControllerTerm"]
+
+logger = logging.getLogger(__name__)
 
 
 class ControllerTerm:
@@ -65,12 +70,14 @@ class ControllerTerm:
             context, tree, batch, requests, self.partitions, self._replicas, self._deletion, post_event
         )
         self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
+        self._inbox = InboxEvents(context, tree, requests, self.brokers, post_event)
         self.isr_changes = IsrChanges(context, tree, requests)
         self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
 
     async def take_over(self) -> None:
         """Read the tree, watch it, tell the brokers, go on with what an earlier controller left."""
         await enable_features(self._tree.store)
+        await self._inbox.clear()
         await self.brokers.load()
         await self._topics.load()
         # Brokers must know each other before they are told whom to follow.
@@ -94,7 +101,11 @@ class ControllerTerm:
     async def _allows_unclean(self, topics: Iterable[str]) -> Mapping[str, bool]:
         allowed = {}
         for topic in topics:
-            setting = (await self._tree.config("topics", topic)).get("unclean.leader.election.enable")
+            try:
+                setting = (await self._tree.config("topics", topic)).get("unclean.leader.election.enable")
+            except ZnodeDecodeError as error:  # rather no leader than one that costs records
+                logger.error("topic %s: no unclean leader election, its settings cannot be read: %s", topic, error)
+                setting = "false"
             allowed[topic] = self._unclean_by_default() if setting is None else setting.strip().lower() == "true"
         return allowed
 

@@ -14,6 +14,7 @@ from .replica_assignment import ReplicaAssignment
 __all__ = [
     "Election",
     "ElectionStrategy",
+    "elect_after_restarts",
     "elect_initial",
     "elect_on_controlled_shutdown",
     "elect_on_reassignment",
@@ -62,6 +63,23 @@ def elect_when_offline(
     if unclean_allowed and live:
         return Election(current.with_recovering_leader(live[0]), live)
     return Election(None, live)
+
+
+def elect_after_restarts(
+    assignment: ReplicaAssignment,
+    current: LeaderAndIsr,
+    is_online: Callable[[int], bool],
+    restarted: Collection[int],
+) -> Election:
+    """Members of the ISR were restarted and nobody noticed: those that were up all the time are left in it, and lead.
+    None when there is none of them: then one is as good as another, and nothing changes."""
+    live = tuple(filter(is_online, assignment.replicas))
+    staying = [replica for replica in live if replica in current.isr and replica not in restarted]
+    if not staying:
+        return Election(None, live)
+    leader = current.leader if current.leader in staying else staying[0]
+    isr = tuple(member for member in current.isr if member not in restarted)
+    return Election(current.with_leader_and_isr(leader, isr), live)
 
 
 def elect_on_reassignment(

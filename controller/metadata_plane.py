@@ -1,5 +1,6 @@
 """This broker's part in the cluster's metadata, put together: the tree, its registration, the controller, topics."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,16 @@ from ..config.config import Config
 from .assignment import BrokerRack
 from .auto_creation import AutoTopicCreation
 from .broker_channel import ChannelTo
-from .broker_registration import BrokerRegistration, cluster_id, earlier_broker_id, generate_broker_id
+from .broker_registration import (
+    BrokerIdTakenError,
+    BrokerRegistration,
+    cluster_id,
+    earlier_broker_id,
+    generate_broker_id,
+)
 from .cluster_tree import ClusterTree
 from .controller import Controller
-from .metadata_store import MetadataStore, SessionEvent, StoreClosedError
+from .metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
@@ -23,6 +30,7 @@ __all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity"]
 logger = logging.getLogger(__name__)
 
 _REGISTRATION_MARGIN_MS = 2_000
+_RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class MetadataPlane:
     ``channel_to`` makes the channel to a broker; with the embedded store it is this one, and a `LocalChannel`.
     ``fatal`` is called once the broker cannot go on (the store failed, the controller found a bug of ours).
     ``on_deletion_settled`` hears of each topic when nothing of it is left in the tree, or its deletion has to wait.
+    ``on_registered`` is told the broker epoch of each registration: the first, and one for each session after it.
     """
 
     def __init__(
@@ -73,6 +82,7 @@ class MetadataPlane:
         random: Random,
         fatal: Callable[[Exception], None],
         on_deletion_settled: Callable[[str], None] = lambda _topic: None,
+        on_registered: Callable[[int], None] = lambda _broker_epoch: None,
     ) -> None:
         self.store = store
         self.config = config
@@ -97,22 +107,30 @@ class MetadataPlane:
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
         self.broker_epoch = -1
+        self._endpoints: Sequence[Endpoint] = ()
+        self._rejoining: asyncio.Task[None] | None = None
         self._clock_ms = clock_ms
         self._fatal = fatal
+        self._on_registered = on_registered
         store.on_session_event(self._on_session_event)
 
     async def start(self, endpoints: Sequence[Endpoint]) -> int:
         """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
         election. Returns the broker epoch, when all that brokers had to be told at the controller's start is done:
         with the embedded store, when this broker leads what it leads. BrokerIdTakenError."""
-        info = self._info(endpoints)
-        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
-        self.broker_epoch = await self.registration.register(info, wait_ms)
+        self._endpoints = endpoints
+        await self._register()
         await self.controller.start()
         return self.broker_epoch
 
+    async def _register(self) -> None:
+        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
+        self.broker_epoch = await self.registration.register(self._info(self._endpoints), wait_ms)
+        self._on_registered(self.broker_epoch)
+
     async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
         """Have clients told other addresses from now on; the controller passes them on to every broker."""
+        self._endpoints = endpoints
         await self.registration.update(self._info(endpoints))
 
     def _info(self, endpoints: Sequence[Endpoint]) -> BrokerInfo:
@@ -130,6 +148,9 @@ class MetadataPlane:
 
     async def stop(self) -> None:
         """Leave: no controller, not registered. The store stays open; whoever opened it closes it, last."""
+        if self._rejoining is not None:
+            self._rejoining.cancel()
+            await asyncio.gather(self._rejoining, return_exceptions=True)
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
@@ -137,12 +158,35 @@ class MetadataPlane:
 
     def kill(self) -> None:
         """End as a crash does: the registration stays in the tree."""
+        if self._rejoining is not None:
+            self._rejoining.cancel()
         self.controller.kill()
         self.producer_ids.kill()
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is SessionEvent.EXPIRED and self.config.uses_embedded_store:
             self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
+        elif event is SessionEvent.RENEWED and self.broker_epoch >= 0:
+            if self._rejoining is not None:
+                self._rejoining.cancel()  # it was at it in a session that is over, too
+            self._rejoining = asyncio.get_running_loop().create_task(self._rejoin(), name="rejoin-cluster")
+
+    async def _rejoin(self) -> None:
+        """In a new session this broker is a new one, as if restarted: the controller gives it its roles anew."""
+        while True:
+            try:
+                await self._register()
+            except (SessionExpiredError, StoreClosedError):
+                return  # there will be another session, or none
+            except BrokerIdTakenError as error:
+                self._fatal(error)
+                return
+            except MetadataStoreError as error:
+                logger.error("broker %d cannot register: %s", self.identity.broker_id, error)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                self.controller.stand_for_election()
+                return
 
     def _live_brokers(self) -> list[BrokerRack]:
         context = self.controller.context

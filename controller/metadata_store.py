@@ -229,7 +229,9 @@ class SessionEvent(Enum):
     """The store is out of reach; the session may still live. What was under way fails with ConnectionLossError, what
     is started from now on waits for the connection. Watches stay, and tell what they missed after CONNECTED."""
     EXPIRED = "expired"
-    """The session is over and with it this object: ephemerals are or will be gone, no operation succeeds any more."""
+    """The session is over: ephemerals are or will be gone, no operation succeeds any more, no watch tells anything."""
+    RENEWED = "renewed"
+    """There is another session (`lasting_store.py`). Without such a store an object ends with its session."""
 
 
 class MetadataStore(abc.ABC):

@@ -11,6 +11,7 @@ from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
 from .metadata_store import WatchEvent
+from .missed_restarts import settle_missed_restarts
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .state_tables import PartitionState
@@ -48,9 +49,12 @@ class TopicEvents:
     async def load(self) -> None:
         """Read all topics, who leads their partitions and which are to be deleted, and watch them."""
         await self._load_topics(await self._tree.topics(self._on_topics_changed))
-        states = await self._tree.partition_states(self._context.all_partitions)
-        for partition, leadership in states.items():
+        written_at: dict[TopicPartition, int] = {}
+        states = await self._tree.written_states(self._context.all_partitions)
+        for partition, (leadership, zxid) in states.items():
             self._context.put_leadership(partition, leadership)
+            written_at[partition] = zxid
+        await settle_missed_restarts(self._context, self._tree, written_at)
         await self._deletion.start(await self._tree.topics_to_delete(self._on_deletions_changed))
 
     def _on_topics_changed(self, _event: WatchEvent) -> None:

@@ -72,7 +72,7 @@ class TopicGrowth:
             raise NotControllerError("There is no controller.")
         grown = TopicInfo(info.topic, info.topic_id, {**info.partitions, **new})
         operations: list[Operation] = [
-            Check(CONTROLLER_PATH, controller[1]),
+            Check(CONTROLLER_PATH, controller.version),
             SetData(info.path, grown.encode(), version),
         ]
         await self._tree.store.multi(operations)

@@ -18,8 +18,7 @@ async def test_failure_that_an_earlier_life_of_a_broker_reported_is_not_held_aga
     broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
 
     async def bounce_before_the_answer_has_its_turn() -> None:
-        await plane.tree.tell_of_failed_log_dir(2)  # it will be asked for its replicas ...
-        await plane.controller._term.brokers._log_dirs_failed()
+        plane.controller._term.brokers.log_dirs_failed([2])  # it is asked for its replicas ...
         while not broker.errors_told:
             await plane.nap()  # ... its answer waits behind this event ...
         broker.errors.clear()

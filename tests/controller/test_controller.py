@@ -96,13 +96,15 @@ async def test_controller_resigns_when_another_takes_its_node(plane: ControlPlan
     assert plane.controller.context.topics == []
 
 
-async def test_controller_resigns_when_its_epoch_is_over(plane: ControlPlane) -> None:
+async def test_controller_whose_epoch_is_over_writes_nothing_under_it(plane: ControlPlane) -> None:
     await plane.store.set("/controller_epoch", b"5")
     await plane.create_topic("t", {0: (1,)})
     await plane.settled()
-    # It could not write the partition's state, and stands for election only when /controller is free.
-    assert not plane.controller.is_active
-    assert await plane.store.exists("/brokers/topics/t/partitions/0/state") is None
+    # /controller was its own still: it stood for election anew.
+    assert plane.controller.is_active
+    assert plane.controller.context.epoch == 6
+    states = await plane.tree.partition_states([TopicPartition("t", 0)])
+    assert [state.controller_epoch for state in states.values()] == [6]
 
 
 async def test_stopped_controller_frees_its_node(tmp_path: Path) -> None:
@@ -200,6 +202,39 @@ async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> Non
     assert second.brokers[1].roles[TopicPartition("t", 0)].is_new is False
     assert second.brokers[2].metadata.leader_of("t", 1) == (2, 0)
     await second.stop()
+
+
+async def test_next_controller_sees_who_was_restarted_without_one(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,), 3: (1, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    await plane.bounce(2)  # it may have lost what it had not synced, and still be the leader
+    for broker in plane.brokers.values():
+        broker.forget_requests()
+    await plane.controller.start()
+    assert await plane.state("t", 0) == LeaderAndIsr(3, (3,), 1, 1)
+    assert await plane.state("t", 1) == LeaderAndIsr(3, (3,), 1, 1)
+    assert await plane.state("t", 2) == LeaderAndIsr(2, (2,), 0, 0)
+    assert await plane.state("t", 3) == LeaderAndIsr(1, (1, 3), 0, 0)
+    led = {
+        (state.leader, state.leader_epoch)
+        for request in plane.brokers[2].sent(LeaderAndIsrRequest)
+        if isinstance(request, LeaderAndIsrRequest)
+        for topic in request.topic_states
+        for state in topic.partition_states
+        if state.partition_index == 0
+    }
+    assert led == {(3, 1)}, "it was never told to lead on"
+
+
+async def test_next_controller_leaves_all_as_it_was_when_all_were_restarted(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker_id in (2, 3):
+        await plane.bounce(broker_id)
+    await plane.controller.start()
+    assert await plane.state("t") == LeaderAndIsr(2, (2, 3))
 
 
 async def test_half_created_topic_is_finished_by_the_next_controller(tmp_path: Path) -> None:

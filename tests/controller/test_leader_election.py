@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from pybroker.controller.leader_election import (
     Election,
+    elect_after_restarts,
     elect_initial,
     elect_on_controlled_shutdown,
     elect_on_reassignment,
@@ -43,6 +44,16 @@ def test_clean_election_is_preferred_to_an_unclean_one_and_keeps_the_recovery_st
     current = LeaderAndIsr(1, (1, 3), 4, 9, LeaderRecoveryState.RECOVERING)
     election = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True)
     assert election.leader_and_isr == LeaderAndIsr(3, (3,), 5, 9, LeaderRecoveryState.RECOVERING)
+
+
+def test_after_restarts_that_nobody_saw_those_lead_that_were_up_all_the_time() -> None:
+    current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
+    assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1,)).leader_and_isr == LeaderAndIsr(2, (2, 3), 5, 9)
+    assert elect_after_restarts(THREE, current, alive(1, 2, 3), (3,)).leader_and_isr == LeaderAndIsr(1, (1, 2), 5, 9)
+    assert elect_after_restarts(THREE, current, alive(1, 3), (1,)).leader_and_isr == LeaderAndIsr(3, (2, 3), 5, 9)
+    assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1, 2, 3)).leader_and_isr is None
+    assert elect_after_restarts(THREE, current, alive(1), (1,)).leader_and_isr is None
+    assert elect_after_restarts(THREE, LeaderAndIsr(-1, (2,), 4, 9), alive(1, 2, 3), (2,)).leader_and_isr is None
 
 
 def test_reassignment_elects_among_the_target_replicas() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.controller import znodes
 from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.cluster_tree import ClusterTree, ControllerNode
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import Watch
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -132,7 +132,7 @@ class OvertakenTree(ClusterTree):
 
     meanwhile: Callable[[], Awaitable[object]] | None = None
 
-    async def controller(self, watch: Watch | None = None) -> tuple[ControllerInfo, int] | None:
+    async def controller(self, watch: Watch | None = None) -> ControllerNode | None:
         found = await super().controller(watch)
         happen, self.meanwhile = self.meanwhile, None
         if happen is not None:

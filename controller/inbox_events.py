@@ -1,0 +1,70 @@
+"""What the controller does about notifications that others leave in the tree (Kafka's LogDirEventNotification and
+IsrChangeNotification events)."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from ..storage.topic_partition import TopicPartition
+from .broker_events import BrokerEvents
+from .broker_requests import BrokerRequests
+from .cluster_tree import ClusterTree
+from .context import ControllerContext
+from .controller_inbox import ControllerInbox
+from .metadata_store import WatchEvent
+from .znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
+
+__all__ = ["InboxEvents"]
+
+logger = logging.getLogger(__name__)
+
+
+class InboxEvents:
+    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        requests: BrokerRequests,
+        brokers: BrokerEvents,
+        post: Callable[[str, Callable[[], Awaitable[object]]], None],
+    ) -> None:
+        self._context = context
+        self._tree = tree
+        self._inbox = ControllerInbox(tree)
+        self._requests = requests
+        self._brokers = brokers
+        self._post = post
+
+    async def clear(self) -> None:
+        """At a term's begin: the notifications for earlier controllers need no answer, for all states are read and all
+        brokers asked anyway. Watch for more."""
+        version = self._context.epoch_version
+        events = await self._inbox.failed_log_dirs(self._on_log_dir_event)
+        await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), version)
+        changes = await self._inbox.changed_isrs(self._on_isr_change)
+        await self._inbox.forget(ISR_CHANGE_PATH, list(changes), version)
+
+    def _on_log_dir_event(self, _event: WatchEvent) -> None:
+        self._post("log directory failed", self._log_dirs_failed)
+
+    async def _log_dirs_failed(self) -> None:
+        events = await self._inbox.failed_log_dirs(self._on_log_dir_event)
+        self._brokers.log_dirs_failed(dict.fromkeys(broker for broker in events.values() if broker is not None))
+        await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), self._context.epoch_version)
+
+    def _on_isr_change(self, _event: WatchEvent) -> None:
+        self._post("ISRs changed", self._isrs_changed)
+
+    async def _isrs_changed(self) -> None:
+        """Leaders that write states themselves (before Kafka 2.7) have done so: take them over, tell everyone."""
+        changes = await self._inbox.changed_isrs(self._on_isr_change)
+        changed: dict[TopicPartition, None] = {}
+        for partitions in changes.values():
+            changed |= dict.fromkeys(partitions or ())
+        known = [partition for partition in changed if self._context.leadership(partition) is not None]
+        for partition, leadership in (await self._tree.partition_states(known)).items():
+            self._context.put_leadership(partition, leadership)
+        if known:
+            self._requests.tell_everyone(known)
+        await self._inbox.forget(ISR_CHANGE_PATH, list(changes), self._context.epoch_version)

@@ -1,0 +1,115 @@
+"""A metadata store that outlives its sessions: when one expires, another takes its place.
+
+What belonged to the old session is gone: its ephemeral nodes, its watches, the operations that were under way.
+Listeners hear EXPIRED at once, and RENEWED when there is a session again; whoever wants to be told of changes sets
+watches anew then. Between the two every operation fails with SessionExpiredError.
+"""
+
+import asyncio
+import logging
+from asyncio import Future
+from collections.abc import Awaitable, Callable, Sequence
+
+from .metadata_store import (
+    ANY_VERSION,
+    MetadataStore,
+    MetadataStoreError,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    Stat,
+    Watch,
+)
+
+__all__ = ["LastingStore"]
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+
+
+class LastingStore(MetadataStore):
+    """``begin_session`` opens a session, with the first of which it is made (`open`); its MetadataStoreErrors are
+    answered by another try."""
+
+    def __init__(self, first: MetadataStore, begin_session: Callable[[], Awaitable[MetadataStore]]) -> None:
+        self._session = first
+        self._begin_session = begin_session
+        self._listeners: list[Callable[[SessionEvent], None]] = []
+        self._renewing: asyncio.Task[None] | None = None
+        first.on_session_event(self._on_session_event)
+
+    @classmethod
+    async def open(cls, begin_session: Callable[[], Awaitable[MetadataStore]]) -> "LastingStore":
+        return cls(await begin_session(), begin_session)
+
+    @property
+    def session_id(self) -> int:
+        return self._session.session_id
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
+    ) -> "Future[str]":
+        return self._session.create(path, data, ephemeral=ephemeral, sequential=sequential)
+
+    def get(self, path: str, watch: Watch | None = None) -> "Future[tuple[bytes, Stat]]":
+        return self._session.get(path, watch)
+
+    def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
+        return self._session.exists(path, watch)
+
+    def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
+        return self._session.children(path, watch)
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
+        return self._session.set(path, data, version)
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
+        return self._session.delete(path, version)
+
+    def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
+        return self._session.multi(operations)
+
+    def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
+        self._listeners.append(listener)
+
+    async def close(self) -> None:
+        renewing = self._stop_renewing()
+        if renewing is not None:
+            await asyncio.gather(renewing, return_exceptions=True)
+        await self._session.close()
+
+    def kill(self) -> None:
+        self._stop_renewing()
+        self._session.kill()
+
+    def _stop_renewing(self) -> "asyncio.Task[None] | None":
+        self._listeners.clear()
+        renewing, self._renewing = self._renewing, None
+        if renewing is not None:
+            renewing.cancel()
+        return renewing
+
+    def _on_session_event(self, event: SessionEvent) -> None:
+        if event is SessionEvent.EXPIRED:
+            logger.warning("the session with the metadata store has expired: another one is asked for")
+            self._renewing = asyncio.get_running_loop().create_task(self._renew(), name="metadata-session")
+        self._tell(event)
+
+    async def _renew(self) -> None:
+        while True:
+            try:
+                session = await self._begin_session()
+            except MetadataStoreError as error:
+                logger.error("no session with the metadata store, in %s s again: %s", RETRY_SECONDS, error)
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            self._session = session
+            self._renewing = None
+            session.on_session_event(self._on_session_event)
+            self._tell(SessionEvent.RENEWED)
+            return
+
+    def _tell(self, event: SessionEvent) -> None:
+        for listener in list(self._listeners):
+            listener(event)

@@ -1,0 +1,102 @@
+"""Notifications that others leave in the tree for the controller."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.controller import znodes
+from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.metadata_store import Create, Delete, SetData
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.topic_partition import TopicPartition
+from support.control_plane import ControlPlane
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+async def plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
+    started = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
+    await started.create_topic("t", {0: (2, 3), 1: (3, 2)})
+    await started.settled()
+    yield started
+    await started.stop()
+
+
+async def notify(plane: ControlPlane, prefix: str, data: bytes) -> None:
+    await plane.store.create(prefix, data, sequential=True)
+
+
+async def test_isr_that_a_leader_wrote_itself_is_told_to_everyone(plane: ControlPlane) -> None:
+    """As leaders before Kafka 2.7 do."""
+    state = znodes.encode_partition_state(PartitionLeadership(LeaderAndIsr(2, (2,)), 1))
+    await plane.store.set(znodes.partition_state_path(T0), state)
+    await notify(plane, znodes.ISR_CHANGE_PREFIX, b"nothing that anybody understands")
+    await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([T0, TopicPartition("gone", 0)]))
+    await plane.settled()
+    for broker in plane.brokers.values():
+        told = broker.metadata.partition("t", 0)
+        assert told is not None
+        assert (told.isr, told.zk_version) == ([2], 1)
+    assert await plane.store.children(znodes.ISR_CHANGE_PATH) == []
+
+
+async def test_several_brokers_that_lost_a_directory_are_each_asked(plane: ControlPlane) -> None:
+    plane.brokers[2].errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    plane.brokers[3].errors[T1] = ErrorCode.KAFKA_STORAGE_ERROR
+    create = [
+        Create(znodes.LOG_DIR_EVENT_PREFIX, data, sequential=True)
+        for data in (znodes.encode_log_dir_event(2), b"\x00", znodes.encode_log_dir_event(3))
+    ]
+    await plane.store.multi(create)
+    await plane.settled()
+    assert (await plane.state("t", 0)).leader == 3
+    assert (await plane.state("t", 1)).leader == 2
+    assert await plane.store.children(znodes.LOG_DIR_EVENT_PATH) == []
+
+
+async def test_a_controller_that_was_replaced_takes_no_notification_away(plane: ControlPlane) -> None:
+    plane.brokers[2].errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    info, _ = await plane.store.get("/controller")
+    other = info.replace(b'"brokerid":1', b'"brokerid":9')
+    await plane.store.multi(
+        [
+            Delete("/controller"),
+            Create("/controller", other),
+            SetData("/controller_epoch", b"2"),
+            Create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(2), sequential=True),
+        ]
+    )
+    await plane.settled()
+    assert not plane.controller.is_active
+    assert len(await plane.store.children(znodes.LOG_DIR_EVENT_PATH)) == 1
+
+
+async def test_the_next_controller_starts_with_an_empty_inbox(plane: ControlPlane) -> None:
+    await plane.controller.stop()
+    await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([T0]))
+    await notify(plane, znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(2))
+    await plane.controller.start()
+    assert await plane.store.children(znodes.ISR_CHANGE_PATH) == []
+    assert await plane.store.children(znodes.LOG_DIR_EVENT_PATH) == []
+    assert plane.controller.is_active
+
+
+async def test_a_node_that_is_no_broker_keeps_nobody_from_starting(plane: ControlPlane) -> None:
+    await plane.store.create("/brokers/ids/nobody")
+    await plane.store.create("/brokers/ids/7", b"\x00")
+    await plane.bring_up(4)
+    await plane.settled()
+    assert plane.brokers[1].metadata.broker_ids == [1, 2, 3, 4]
+
+
+async def test_settings_that_cannot_be_read_allow_no_unclean_election(plane: ControlPlane) -> None:
+    plane.unclean = True
+    await plane.store.set("/config/topics/t", b"\x00")
+    for broker_id in (3, 2):
+        await plane.take_down(broker_id)
+        await plane.settled()
+    await plane.bring_up(3)
+    await plane.settled()
+    assert plane.controller.is_active
+    assert (await plane.state("t", 0)).leader == -1

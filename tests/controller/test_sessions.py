@@ -1,0 +1,174 @@
+"""Brokers whose sessions with the metadata store end, break, or are taken up again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+from pybroker.controller import znodes
+from pybroker.controller.broker_registration import BrokerRegistration
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.lasting_store import LastingStore
+from pybroker.controller.leader_election import ElectionStrategy
+from pybroker.controller.metadata_store import (
+    Create,
+    Delete,
+    MetadataStore,
+    MetadataStoreError,
+    SessionEvent,
+)
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.znodes import BrokerInfo, ControllerInfo, Endpoint
+from pybroker.protocol.errors import NotControllerError
+from pybroker.storage.topic_partition import TopicPartition
+from support.control_cluster import ControlCluster
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ControlCluster]:
+    """Three brokers, 1 is the controller; topic t is on all of them, 1 leads it."""
+    started = await ControlCluster.start(1, 2, 3)
+    await started.planes[1].topics.create(NewTopic("t", assignments={0: (1, 2, 3)}))
+    await started.until(lambda: all(b.metadata.has_topic("t") for b in started.brokers.values()), "topic t")
+    yield started
+    await started.stop()
+
+
+async def test_next_controller_takes_over_when_the_session_of_the_last_one_ends(cluster: ControlCluster) -> None:
+    gone = cluster.session(1)
+    cluster.crash(1)
+    cluster.zookeeper.expire(gone)
+    await cluster.until(lambda: any(p.controller.is_active for p in cluster.planes.values()), "another controller")
+    controller = cluster.active
+    assert controller.broker_id in (2, 3)
+    await controller.drained()
+    assert controller.context.epoch == 2
+    states = await cluster.planes[2].tree.partition_states([T0])
+    state = states[T0].leader_and_isr
+    assert (state.leader, state.isr, states[T0].controller_epoch) == (2, (2, 3), 2)
+    assert cluster.brokers[3].roles[T0].leader == 2
+    assert all(plane.controller.active_controller_id == controller.broker_id for plane in cluster.planes.values())
+
+
+async def test_controller_whose_session_expires_comes_back_as_a_broker_like_any_other(cluster: ControlCluster) -> None:
+    first = cluster.active
+    cluster.zookeeper.expire(cluster.session(1))
+    await cluster.until(lambda: not first.is_active, "the end of its term")
+    with pytest.raises(NotControllerError):
+        await first.elect_leaders([T0], ElectionStrategy.PREFERRED)
+    await cluster.until(lambda: len(cluster.registrations[1]) == 2, "another registration of broker 1")
+    await cluster.until(lambda: first.active_controller_id in (2, 3), "a controller that it follows")
+    earlier, later = cluster.registrations[1]
+    assert later > earlier
+    assert cluster.planes[1].broker_epoch == later
+    active = cluster.active
+    await cluster.until(lambda: active.context.is_of_broker_epoch(1, later), "the broker at the new controller")
+    await active.drained()
+    assert cluster.brokers[1].requests[-1].broker_epoch == later
+
+
+async def test_broker_whose_session_expires_is_told_its_roles_under_its_new_epoch(cluster: ControlCluster) -> None:
+    cluster.brokers[2].forget_requests()
+    cluster.zookeeper.expire(cluster.session(2))
+    await cluster.until(lambda: len(cluster.registrations[2]) == 2, "another registration")
+    epoch = cluster.registrations[2][-1]
+    await cluster.until(lambda: cluster.active.context.is_of_broker_epoch(2, epoch), "the broker at the controller")
+    await cluster.active.drained()
+    assert {request.broker_epoch for request in cluster.brokers[2].requests[-2:]} == {epoch}
+    assert cluster.brokers[2].metadata.topics == ["t"]
+    assert cluster.active.broker_id == 1
+
+
+async def test_connections_that_break_end_no_session_and_lose_no_change(cluster: ControlCluster) -> None:
+    sessions = [cluster.session(broker_id) for broker_id in (1, 2, 3)]
+    for broker_id in (1, 2, 3):
+        name = f"new-{broker_id}"
+        cluster.zookeeper.drop_connection(f"broker-{broker_id}")
+        await cluster.planes[broker_id % 3 + 1].topics.create(NewTopic(name, assignments={0: (2, 3)}))
+        await cluster.until(partial(cluster.know, name), f"topic {name} everywhere")
+    assert [cluster.session(broker_id) for broker_id in (1, 2, 3)] == sessions
+    assert [len(epochs) for epochs in cluster.registrations.values()] == [1, 1, 1]
+
+
+async def test_controller_that_could_not_write_is_elected_anew_with_what_stands_in_the_tree(
+    cluster: ControlCluster,
+) -> None:
+    """A write's answer is lost with the connection: nobody knows whether it was carried out."""
+    first = cluster.active
+
+    async def write_with_a_broken_connection() -> None:
+        pending = first._tree.store.set(znodes.CONFIG_CHANGES_PATH, b"")
+        cluster.zookeeper.drop_connection("broker-1")
+        await pending
+
+    with pytest.raises(NotControllerError):
+        await first.call("write", write_with_a_broken_connection)
+    await cluster.until(lambda: any(p.controller.is_active for p in cluster.planes.values()), "a controller")
+    await cluster.active.drained()
+    assert cluster.active.context.epoch == 2
+    assert cluster.active.context.assignment(T0) == ReplicaAssignment((1, 2, 3))
+
+
+async def test_election_of_which_the_answer_was_lost_blocks_nobody(cluster: ControlCluster) -> None:
+    """/controller is there, of this broker's very session, and the broker does not know that it was elected."""
+    info = ControllerInfo(2, 1)
+    await cluster.planes[2].store.multi(
+        [Delete(znodes.CONTROLLER_PATH), Create(znodes.CONTROLLER_PATH, info.encode(), ephemeral=True)]
+    )
+    planes = cluster.planes.values()
+    await cluster.until(lambda: any(p.controller.context.epoch == 2 for p in planes), "another controller")
+    await cluster.active.drained()
+    assert cluster.brokers[3].metadata.controller_id == cluster.active.broker_id
+
+
+async def test_store_has_another_session_after_one_that_expired(cluster: ControlCluster) -> None:
+    store = cluster.planes[3].store
+    events: list[SessionEvent] = []
+    store.on_session_event(events.append)
+    session = store.session_id
+    cluster.zookeeper.cut("broker-3", silent=True)
+    under_way = store.exists("/brokers/ids")
+    cluster.zookeeper.expire(session)
+    cluster.zookeeper.heal("broker-3")
+    await cluster.until(lambda: SessionEvent.RENEWED in events, "another session")
+    with pytest.raises(MetadataStoreError):
+        await under_way
+    assert events[-2:] == [SessionEvent.EXPIRED, SessionEvent.RENEWED]
+    assert store.session_id != session
+    assert await store.exists("/brokers/ids") is not None
+
+
+async def test_store_that_is_closed_between_two_sessions_asks_for_no_other(cluster: ControlCluster) -> None:
+    async def begin_session() -> MetadataStore:
+        if events:
+            await asyncio.Event().wait()  # the second takes its time
+        return await cluster.zookeeper.open("guest")
+
+    events: list[SessionEvent] = []
+    store = await LastingStore.open(begin_session)
+    store.on_session_event(events.append)
+    cluster.zookeeper.expire(store.session_id)
+    await cluster.until(lambda: SessionEvent.EXPIRED in events, "the end of the session")
+    await store.close()
+    assert SessionEvent.RENEWED not in events
+
+
+async def test_registration_of_which_the_answer_was_lost_is_found_again(cluster: ControlCluster) -> None:
+    """Whether it was carried out before the connection broke, or not: both happen here."""
+    fired = cluster.zookeeper.fired
+    for broker_id in range(100, 120):
+        store = await cluster.zookeeper.open("guest")
+        info = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "PLAINTEXT", "guest", 9092),), 1)
+        registering = asyncio.ensure_future(BrokerRegistration(ClusterTree(store)).register(info, wait_ms=0))
+        await asyncio.sleep(0)  # lets it ask
+        cluster.zookeeper.drop_connection("guest")
+        epoch = await registering
+        stat = await store.exists(info.path)
+        assert stat is not None
+        assert stat.czxid == epoch
+        await store.close()
+    assert fired["lost connection: request carried out"] > 0
+    assert fired["lost connection: request lost"] > 0
