@@ -2,7 +2,8 @@
 
 start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
        ► register, take part in the controller's election ► lead what is led here ► accept connections
-stop:  close the connections ► coordinators ► leave the cluster ► checkpoints, logs ► store ► threads ► locks
+stop:  have others lead ► close the connections ► coordinators ► leave the cluster ► checkpoints, logs ► store
+       ► threads ► locks
 kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
 
 Each part says where it is made how it is closed and how it is killed; what is made later ends earlier. `Life` sees to
@@ -358,6 +359,8 @@ class BrokerServer:
         self.endpoints = await listeners.bind(
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
+        if self._links is not None:
+            self._parts.add(self._links.leave)  # while others still reach this broker
         return listeners
 
     def _schedule_storage(self) -> None:

@@ -10,6 +10,7 @@ from ...config.config import Config
 from ...controller.controller import Controller
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
+from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from ...replication.fetcher import Fetcher
 from ...replication.fetchers import FetcherId, ReplicaFetchers
 from ...replication.isr import PendingIsr
@@ -24,6 +25,7 @@ from ..network.request import ConnectionInfo
 from .broker_link import Address, BrokerLink
 from .controller_link import ControllerLink, LocalHandler
 from .isr_changes import IsrChanges
+from .leaving import hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
@@ -78,6 +80,19 @@ class ClusterLinks:
     def update_config(self, config: Config) -> None:
         self._config = config
         self.fetchers.resize(config.int("num.replica.fetchers"))
+
+    async def leave(self) -> None:
+        """Before the broker stops: have others lead what it leads, if there are others."""
+        config = self._config
+        if not config.boolean("controlled.shutdown.enable") or self._broker_epoch() < 0:
+            return
+        await hand_over_leaderships(
+            self.controller,
+            ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch()),
+            self._versions.controlled_shutdown,
+            max_retries=config.int("controlled.shutdown.max.retries"),
+            backoff_ms=config.int("controlled.shutdown.retry.backoff.ms"),
+        )
 
     def kill(self) -> None:
         self.fetchers.kill()

@@ -71,23 +71,25 @@ class ControllerLink:
         deadline = None if give_up_after_ms is None else self._loop.time() + give_up_after_ms / 1000
         told = False
         while not self._is_closed:
+            timeout_ms = self._timeout_ms
+            if deadline is not None:
+                timeout_ms = min(timeout_ms, max(int((deadline - self._loop.time()) * 1000), 1))
             try:
-                answer = await self._try(request, version, deadline)
+                return await self._try(request, version, timeout_ms)
             except (ConnectionError, TimeoutError) as error:
-                logger.log(
-                    logging.DEBUG if told else logging.INFO,
-                    "no answer from the controller to %s: %s",
-                    type(request).__name__,
-                    error,
-                )
+                level = logging.DEBUG if told else logging.INFO
+                logger.log(level, "no answer from the controller to %s: %s", type(request).__name__, error)
                 told = True
-            else:
-                if getattr(answer, "error_code", ErrorCode.NONE) != ErrorCode.NOT_CONTROLLER:
-                    return answer
             if deadline is not None and self._loop.time() + RETRY_SECONDS > deadline:
                 raise TimeoutError(f"no controller has answered within {give_up_after_ms} ms")
             await asyncio.sleep(RETRY_SECONDS)
         raise ConnectionError("the link to the controller is closed")
+
+    async def ask_once(self, request: Message, version: int) -> Any:
+        """The controller's answer, when it is reached at the first try. ConnectionError, TimeoutError."""
+        if self._is_closed:
+            raise ConnectionError("the link to the controller is closed")
+        return await self._try(request, version, self._timeout_ms)
 
     def kill(self) -> None:
         self._is_closed = True
@@ -99,16 +101,17 @@ class ControllerLink:
         if self._link is not None:
             await self._link.close()
 
-    async def _try(self, request: Message, version: int, deadline: float | None) -> Message:
+    async def _try(self, request: Message, version: int, timeout_ms: int) -> Message:
+        answer: Message
         if self._is_active():
-            return await self._ask_self(request, version)
-        controller_id = self._controller_id()
-        if controller_id in (_NOBODY, self._broker_id):
-            raise ConnectionError("who is controller is not known")
-        timeout_ms = self._timeout_ms
-        if deadline is not None:
-            timeout_ms = min(timeout_ms, max(int((deadline - self._loop.time()) * 1000), 1))
-        answer: Message = await self._link_with(controller_id).ask(request, version, timeout_ms)
+            answer = await self._ask_self(request, version)
+        else:
+            controller_id = self._controller_id()
+            if controller_id in (_NOBODY, self._broker_id):
+                raise ConnectionError("who is controller is not known")
+            answer = await self._link_with(controller_id).ask(request, version, timeout_ms)
+        if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
+            raise ConnectionError("who was asked is not the controller any more")
         return answer
 
     async def _ask_self(self, request: Message, version: int) -> Message:

@@ -1,6 +1,7 @@
 """Replication between whole brokers, over real sockets, with their real controller."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,86 @@ async def test_what_is_acknowledged_by_all_is_on_all(cluster: BrokerCluster) -> 
         assert cluster.offsets(broker_id, TP)[1] == 10
     assert cluster.isr_of(TP) == {1, 2, 3}
     await until(lambda: cluster.offsets(1, TP) == cluster.offsets(3, TP) == (10, 10), "the HW is known everywhere")
+
+
+async def test_a_follower_that_was_away_catches_up_and_joins_the_isr_again(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [1, 2])
+    await until(lambda: cluster.leader_of(TP) == 1, "broker 1 leads")
+    await cluster.produce(1, TP, b"before")
+    await cluster.stop(2)
+    await until(lambda: cluster.isr_of(TP) == {1}, "the controller takes broker 2 out")
+    assert await cluster.produce(1, TP, b"alone") == (ErrorCode.NONE, 1)
+    await cluster.start(2)
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "broker 2 is in sync")
+    assert cluster.offsets(2, TP)[1] == 2
+    assert await cluster.produce(1, TP, b"both") == (ErrorCode.NONE, 2)
+    assert cluster.offsets(2, TP)[1] == 3
+
+
+async def test_a_crashed_leaders_place_is_taken_and_it_follows_when_it_is_back(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2, 3)
+    await cluster.create_topic("orders", [3, 2], min_insync_replicas="1")
+    await until(lambda: cluster.leader_of(TP) == 3, "broker 3 leads")
+    assert await cluster.produce(3, TP, b"a") == (ErrorCode.NONE, 0)
+    await cluster.kill(3)
+    cluster.expire(3)
+    await until(lambda: cluster.leader_of(TP) == 2, "broker 2 leads")
+    assert await cluster.produce(2, TP, b"b") == (ErrorCode.NONE, 1)
+    await cluster.start(3)
+    await until(lambda: cluster.isr_of(TP) == {2, 3}, "broker 3 is in sync")
+    assert cluster.offsets(3, TP)[1] == 2
+
+
+async def test_a_follower_that_hangs_leaves_the_isr_by_the_leaders_clock(tmp_path: Path) -> None:
+    cluster = BrokerCluster(tmp_path, {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "100"})
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [1, 2], min_insync_replicas="1")
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    links = cluster[2]._links
+    assert links is not None
+    hosted = cluster.hosted(2, TP)
+    links.fetchers.unfollow(TP)  # as if it hung: it lives, and fetches no more
+    acknowledged = await cluster.produce(1, TP, b"a")
+    assert acknowledged == (ErrorCode.NONE, 0)
+    assert cluster.isr_of(TP) == {1}
+    links.fetchers.follow(hosted, 1)
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "it is in sync again")
+    await cluster.close()
+
+
+async def test_a_broker_that_stops_hands_its_leaderships_over_before(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [2, 1])
+    await until(lambda: cluster.leader_of(TP) == 2, "broker 2 leads")
+    await cluster.produce(2, TP, b"a")
+    controller, leader_when_it_left = cluster[1]._metadata.controller, []
+    links = cluster[2]._links
+    assert links is not None
+    leave = links.leave
+
+    async def watched() -> None:
+        await leave()
+        leadership = controller.context.leadership(TP)
+        assert leadership is not None
+        leader_when_it_left.append(leadership.leader_and_isr.leader)
+
+    cluster[2]._parts._parts[-1] = replace(cluster[2]._parts._parts[-1], close=watched)
+    await cluster.stop(2)
+    assert leader_when_it_left == [1]
+    await until(lambda: cluster.leader_of(TP) == 1, "broker 1 has heard of it")
+    assert await cluster.produce(1, TP, b"b") == (ErrorCode.NONE, 1)
+
+
+async def test_min_insync_replicas_are_kept_to(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [1, 2], min_insync_replicas="2")
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    assert await cluster.produce(1, TP, b"a") == (ErrorCode.NONE, 0)
+    await cluster.stop(2)
+    await until(lambda: cluster.isr_of(TP) == {1}, "one is left")
+    assert (await cluster.produce(1, TP, b"b"))[0] is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert await cluster.produce(1, TP, b"c", acks=1) == (ErrorCode.NONE, 1)
+    assert cluster.offsets(1, TP) == (1, 2)  # not committed
+    await cluster.start(2)
+    await until(lambda: cluster.offsets(1, TP) == (2, 2), "both have it")

@@ -23,7 +23,7 @@ from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTop
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.storage.topic_partition import TopicPartition
-from simulation.model_zookeeper import ModelZooKeeper
+from simulation.model_zookeeper import ModelStore, ModelZooKeeper
 from support.async_wire_client import AsyncWireClient
 from support.replicas import batch_of
 
@@ -57,6 +57,7 @@ class BrokerCluster:
         self._directory = directory
         self._settings = {**SETTINGS, **(settings or {})}
         self._ports: dict[int, int] = {}
+        self._stores: dict[int, ModelStore] = {}
         self._clients: dict[int, AsyncWireClient] = {}
         self._unrefused = patch("pybroker.config.refusals._refuse_other_modes", lambda config: None)
         self._unrefused.start()
@@ -78,7 +79,8 @@ class BrokerCluster:
             )
 
             async def open_store(_path: Path, _clock: Callable[[], int], broker_id: int = broker_id) -> Any:
-                return await self.zookeeper.open(f"broker {broker_id}")
+                store = self._stores[broker_id] = await self.zookeeper.open(f"broker {broker_id}")
+                return store
 
             server = BrokerServer(config, Environment(open_store=open_store))
             await server.start()
@@ -97,6 +99,10 @@ class BrokerCluster:
         server = self.servers.pop(broker_id)
         server.kill()
         await server.settle()
+
+    def expire(self, broker_id: int) -> None:
+        """The session of a broker that was killed is over now, and not only after its time-out."""
+        self.zookeeper.expire(self._stores.pop(broker_id).session_id)
 
     async def close(self) -> None:
         for broker_id in sorted(self.servers, reverse=True):
