@@ -7,11 +7,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
+from ..config.config import Config
 from ..controller.metadata_store import MetadataStore
 from ..storage.files import Files
 from ..storage.worker_pool import Pool, WorkerPool
@@ -50,10 +50,17 @@ def start_cleaner_child() -> "CompactionWorker":
     return CleanerChild()
 
 
-async def open_embedded_store(path: Path, clock_ms: Callable[[], int]) -> MetadataStore:
-    from ..controller.embedded_store import EmbeddedStore
+async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> MetadataStore:
+    """A session with the store that ``config`` names: ZooKeeper, or a file of this broker's own."""
+    if config.uses_embedded_store:
+        from ..controller.embedded_store import EmbeddedStore
 
-    return await EmbeddedStore.open(path, clock_ms)
+        return await EmbeddedStore.open(config.metadata_store_path, clock_ms)
+
+    from ..controller.zookeeper_settings import ZooKeeperSettings
+    from ..controller.zookeeper_store import ZooKeeperStore
+
+    return await ZooKeeperStore.open(ZooKeeperSettings.from_config(config))
 
 
 @dataclass
@@ -69,4 +76,5 @@ class Environment:
     start_pool: Callable[[asyncio.AbstractEventLoop, int, str], ClosablePool] = start_worker_pool
     start_compaction: Callable[[], "CompactionWorker"] = start_cleaner_child
     new_sender: RegionSenderFactory = new_region_sender
-    open_store: Callable[[Path, Callable[[], int]], Awaitable[MetadataStore]] = open_embedded_store
+    open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
+    """Begins a session on the metadata store: at the start, and in ZooKeeper again when one has expired."""

@@ -220,7 +220,7 @@ class BrokerServer:
         cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
         if cluster is not None and _is_missing(path):
             raise _lost_store(path, "missing", cluster, config)
-        begin_session = partial(environment.open_store, path, environment.clock_ms)
+        begin_session = partial(environment.open_store, config, environment.clock_ms)
         self._store = await (begin_session() if config.uses_embedded_store else LastingStore.open(begin_session))
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .config import Config
 
 _MIB = 1 << 20
+_ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
 
 # (smaller, larger): the first must not exceed the second.
@@ -144,6 +145,24 @@ def _check_protocol_version(config: "Config") -> None:
         raise _bad(config, "inter.broker.protocol.version", "must be from 3.0 to 3.9")
 
 
+def _check_zookeeper(config: "Config") -> None:
+    """In a cluster other brokers and clients must find this one, and ACLs need somebody to whom they give rights."""
+    if config.uses_embedded_store:
+        return
+    if config.advertised_listeners() is None:
+        for listener in config.listeners():
+            if listener.host in _ANY_ADDRESS:
+                raise _bad(config, "advertised.listeners", f"must be set, for others cannot reach {listener}")
+    if config.boolean("zookeeper.set.acl"):
+        is_known = config.boolean("zookeeper.ssl.client.enable") and config.is_given("zookeeper.ssl.keystore.location")
+        if not is_known and config.optional_string("pybroker.zookeeper.digest") is None:
+            needed = "pybroker.zookeeper.digest, or zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location"
+            raise _bad(config, "zookeeper.set.acl", f"needs {needed}, so that ZooKeeper knows this broker")
+    credentials = config.optional_string("pybroker.zookeeper.digest")
+    if credentials is not None and not re.fullmatch(r"[^:]+:.+", credentials):
+        raise _bad(config, "pybroker.zookeeper.digest", "must be user:password")
+
+
 _CHECKS: tuple[Callable[["Config"], None], ...] = (
     _check_broker_id,
     _check_log_dirs,
@@ -154,6 +173,7 @@ _CHECKS: tuple[Callable[["Config"], None], ...] = (
     _check_connections,
     _check_groups,
     _check_protocol_version,
+    _check_zookeeper,
 )
 
 

@@ -1,6 +1,6 @@
 """Settings that refuse the start, because a broker that ignored them would not be what was asked for.
 
-Two kinds: another way to run Kafka (ZooKeeper, KRaft), and protection that is not there. An empty value or Kafka's own
+Two kinds: another way to run Kafka (KRaft), and protection that is not there. An empty value or Kafka's own
 default asks for nothing and is let through.
 """
 
@@ -37,6 +37,7 @@ def check_refusals(config: "Config") -> None:
     _refuse_other_modes(config)
     _refuse_protection(config)
     _refuse_secure_listeners(config)
+    _refuse_protection_of_another_store(config)
 
 
 def _refuse_other_modes(config: "Config") -> None:
@@ -75,6 +76,12 @@ def _refuse_secure_listeners(config: "Config") -> None:
     for listener in config.listeners() + (config.advertised_listeners() or ()):
         if listener.security_protocol != "PLAINTEXT":
             raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not there yet; {_OPEN}")
+
+
+def _refuse_protection_of_another_store(config: "Config") -> None:
+    for name in ("zookeeper.set.acl", "zookeeper.ssl.client.enable"):
+        if config.uses_embedded_store and config.boolean(name):
+            raise ConfigError(f"{name}=true ({config.given[name].place}): there is no zookeeper.connect; {_OPEN}")
 
 
 def _asked_for(config: "Config") -> list[tuple[str, Setting]]:

@@ -37,9 +37,17 @@ class TlsSettings:
             return None
         versions = config.optional_list("zookeeper.ssl.enabled.protocols")
         return cls(
-            key_store=_pem(config, "keystore"),
+            key_store=_pem(
+                "zookeeper.ssl.keystore",
+                config.optional_string("zookeeper.ssl.keystore.location"),
+                config.optional_string("zookeeper.ssl.keystore.type"),
+            ),
             key_password=config.optional_string("zookeeper.ssl.keystore.password"),
-            trust_store=_pem(config, "truststore"),
+            trust_store=_pem(
+                "zookeeper.ssl.truststore",
+                config.optional_string("zookeeper.ssl.truststore.location"),
+                config.optional_string("zookeeper.ssl.truststore.type"),
+            ),
             checks_host_name=config.string("zookeeper.ssl.endpoint.identification.algorithm").upper() == "HTTPS",
             versions=tuple(map(_known, versions or (config.string("zookeeper.ssl.protocol"),))),
             ciphers=config.optional_list("zookeeper.ssl.cipher.suites") or (),
@@ -64,18 +72,15 @@ class TlsSettings:
         return context
 
 
-def _pem(config: Config, store: str) -> str | None:
-    location = config.optional_string(f"{_PREFIX}{store}.location")
+def _pem(store: str, location: str | None, kind: str | None) -> str | None:
     if location is None:
         return None
-    kind = config.optional_string(f"{_PREFIX}{store}.type")
     # ZooKeeper's client goes by the file's ending where no type is given.
     is_pem = kind.upper() == "PEM" if kind is not None else location.lower().endswith(".pem")
     if not is_pem:
         raise ConfigError(
-            f"{_PREFIX}{store}.location={location}: only stores in PEM are read here; convert it"
-            f" (keytool -importkeystore … -deststoretype PKCS12, then openssl pkcs12 -in … -out store.pem) and set"
-            f" {_PREFIX}{store}.type=PEM"
+            f"{store}.location={location}: only stores in PEM are read here; convert it (keytool -importkeystore …"
+            f" -deststoretype PKCS12, then openssl pkcs12 -in … -out store.pem) and set {store}.type=PEM"
         )
     return location
 

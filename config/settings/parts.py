@@ -19,7 +19,6 @@ TIERED_STORAGE = not_yet("tiered storage")
 TOKENS = not_yet("delegation tokens")
 TRANSACTIONS = not_yet("transactions")
 UNSTABLE_APIS = not_yet("unstable versions of APIs")
-ZOOKEEPER = not_yet("clusters on ZooKeeper")
 
 # Built otherwise than Kafka, so that there is nothing to set.
 COMPACTION_BUFFER = no_meaning("compaction reads and writes a megabyte at a time")
@@ -27,11 +26,13 @@ BACKGROUND_THREADS = no_meaning("two threads do this work")
 COMMIT_ACKS = no_meaning("commits always wait for all in-sync replicas, which is the default")
 FORMAT_VERSION = no_meaning("as in Kafka from protocol version 3.0 on, records are always written in format 2")
 COORDINATOR_LOADING = no_meaning("a coordinator reads its partition in pieces of storage's choice")
+JAVA_SOCKETS = no_meaning("zookeeper.ssl.client.enable alone decides about TLS to ZooKeeper")
 JMX = no_meaning("JMX and reporters that are Java classes need a JVM")
 MOVE_WINDOWS = no_meaning("moves between log directories are throttled without windows")
 KRAFT = no_meaning("it belongs to KRaft, a mode of Kafka that pybroker does not have")
 NETWORK_THREADS = no_meaning("one event loop serves all connections")
 NEW_GROUPS = no_meaning("Kafka 3.9 serves the newer group protocols in KRaft mode only")
+PEM_STORES = no_meaning("certificates in PEM are not encrypted")
 PURGATORY = no_meaning("a parked request leaves with its answer, so there is nothing to purge")
 
 # Protection that is not there: to start without it would leave open what somebody wanted closed.
@@ -42,9 +43,7 @@ PASSWORD_ENCODING = refused("encrypted passwords")
 POLICIES = refused("policies in Java classes")
 SASL = refused("SASL")
 TLS = refused("TLS")
-ZOOKEEPER_ACLS = refused("ACLs in ZooKeeper")
-ZOOKEEPER_TLS = refused("TLS to ZooKeeper")
+ZOOKEEPER_REVOCATION = refused("revocation checks of ZooKeeper's certificate")
 
 # Other ways to run Kafka: never a single broker where somebody meant a cluster.
 KRAFT_MODE = other_mode("pybroker has no KRaft mode")
-ZOOKEEPER_MODE = other_mode("clusters on ZooKeeper are not served yet")

@@ -92,7 +92,6 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--override", "=5"], "must be NAME=VALUE"),
         (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),
         (["--override", "listeners=9092"], "listeners=9092: 9092 must be NAME://host:port"),
-        (["--override", "zookeeper.connect=localhost:2181"], "clusters on ZooKeeper are not served yet"),
         (["--override", "process.roles=broker"], "no KRaft mode"),
         (["--override", "listeners=SSL://:9093"], "listeners with SSL are not there yet"),
         (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
@@ -113,13 +112,9 @@ def test_a_bad_line_of_the_file_is_named_with_its_number(tmp_path: Path, capsys:
     assert error_line(capsys) == "num.io.threads=-3 (server.properties line 3): must be at least 1"
 
 
-def test_stock_files_of_kafka_get_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    zookeeper = tmp_path / "server.properties"
-    zookeeper.write_text(
-        "broker.id=0\nlog.dirs=/tmp/kafka-logs\nzookeeper.connect=localhost:2181\n", encoding="latin-1"
-    )
-    assert main(["--config", str(zookeeper)], run=never_run) == 2
-    assert "remove it to run a single broker" in error_line(capsys)
+def test_stock_file_of_kafkas_other_mode_gets_one_clear_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     kraft = tmp_path / "kraft.properties"
     kraft.write_text(
         "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093\n"

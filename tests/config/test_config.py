@@ -180,10 +180,6 @@ def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
     ("text", "words"),
     [
         (
-            "zookeeper.connect=localhost:2181",
-            "zookeeper.connect=localhost:2181 (settings line 1): clusters on",
-        ),
-        (
             "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093",
             "process.roles=broker,controller (settings line 1), and node.id, controller.quorum.voters: pybroker has no",
         ),
@@ -313,3 +309,19 @@ def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
         assert line in lines
     assert "hunter" not in "".join(lines)
     assert not any(line.startswith("foo=") for line in lines)
+
+
+def test_a_broker_on_zookeeper_must_be_found_by_others() -> None:
+    with pytest.raises(ConfigError, match=r"advertised.listeners=None: must be set"):
+        Config.load("zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092")
+    Config.load(
+        "zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092\nadvertised.listeners=PLAINTEXT://a:9092"
+    )
+
+
+def test_acls_in_zookeeper_need_somebody_to_whom_they_give_rights() -> None:
+    with pytest.raises(ConfigError, match=r"zookeeper.set.acl=true .*: needs pybroker.zookeeper.digest"):
+        Config.load("zookeeper.connect=zk:2181\nzookeeper.set.acl=true")
+    with pytest.raises(ConfigError, match=r"pybroker.zookeeper.digest=\[hidden\] .*: must be user:password"):
+        Config.load("zookeeper.connect=zk:2181\npybroker.zookeeper.digest=secret")
+    Config.load("zookeeper.connect=zk:2181\nzookeeper.set.acl=true\npybroker.zookeeper.digest=kafka:secret")

@@ -88,14 +88,12 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
 
 def test_what_promises_protection_refuses_and_is_never_just_not_acted_on() -> None:
     kinds = {
-        name: setting.support.kind
-        for name, setting in BROKER_SETTINGS.items()
-        if name.startswith(("ssl.", "sasl.", "zookeeper.ssl."))
+        name: setting.support.kind for name, setting in BROKER_SETTINGS.items() if name.startswith(("ssl.", "sasl."))
     }
     assert set(kinds.values()) == {SupportKind.REFUSED}
     for name in (
         "authorizer.class.name",
-        "zookeeper.set.acl",
+        "zookeeper.ssl.crl.enable",
         "delegation.token.secret.key",
         "principal.builder.class",
     ):

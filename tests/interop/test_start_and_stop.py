@@ -33,7 +33,6 @@ def last_line(output: str) -> str:
     [
         ("num.io.threads=many", "num.io.threads"),
         ("log.segment.bytes=3", "log.segment.bytes"),
-        ("zookeeper.connect=localhost:2181", "zookeeper.connect"),
         ("process.roles=broker", "process.roles"),
         ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "authorizer.class.name"),
         ("listeners=SSL://127.0.0.1:0", "SSL"),

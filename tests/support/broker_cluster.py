@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 from pybroker.broker.environment import Environment, wall_clock_ms
 from pybroker.broker.server import BrokerServer
@@ -59,8 +58,6 @@ class BrokerCluster:
         self._ports: dict[int, int] = {}
         self._stores: dict[int, ModelStore] = {}
         self._clients: dict[int, AsyncWireClient] = {}
-        self._unrefused = patch("pybroker.config.refusals._refuse_other_modes", lambda config: None)
-        self._unrefused.start()
 
     def __getitem__(self, broker_id: int) -> BrokerServer:
         return self.servers[broker_id]
@@ -78,7 +75,7 @@ class BrokerCluster:
                 },
             )
 
-            async def open_store(_path: Path, _clock: Callable[[], int], broker_id: int = broker_id) -> Any:
+            async def open_store(_config: Config, _clock: Callable[[], int], broker_id: int = broker_id) -> Any:
                 store = self._stores[broker_id] = await self.zookeeper.open(f"broker {broker_id}")
                 return store
 
@@ -109,7 +106,6 @@ class BrokerCluster:
             failed = self.servers[broker_id].failed
             assert not failed.done(), failed.result()
             await self.kill(broker_id)
-        self._unrefused.stop()
 
     def _hang_up(self, broker_id: int) -> None:
         client = self._clients.pop(broker_id, None)
