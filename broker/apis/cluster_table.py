@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ...config.config import Config
 from ...controller.controller import Controller
 from ...protocol.apis import ApiKey
+from ...replication.partition_set import PartitionSet
 from ..controller_orders import ControllerOrders
 from .allocate_producer_ids import AllocateProducerIds
 from .alter_partition import AlterPartition
@@ -14,12 +15,16 @@ from .controlled_shutdown import ControlledShutdown
 from .leader_and_isr import LeaderAndIsr
 from .stop_replica import StopReplica
 from .update_metadata import UpdateMetadata
+from .write_txn_markers import WriteTxnMarkers
 
 __all__ = ["cluster_handlers"]
 
 
-def cluster_handlers(config: Config, orders: ControllerOrders, controller: Controller) -> Mapping[ApiKey, Handler]:
-    """What the controller orders, and what is asked of this broker when it is the controller."""
+def cluster_handlers(
+    config: Config, orders: ControllerOrders, controller: Controller, partitions: PartitionSet
+) -> Mapping[ApiKey, Handler]:
+    """What the controller orders, what is asked of this broker when it is the controller, and what coordinators of
+    transactions have written here."""
     listeners = listeners_between_brokers(config)
     between_brokers: Mapping[ApiKey, Handler] = {
         ApiKey.LEADER_AND_ISR: LeaderAndIsr(orders),
@@ -28,5 +33,6 @@ def cluster_handlers(config: Config, orders: ControllerOrders, controller: Contr
         ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
         ApiKey.ALTER_PARTITION: AlterPartition(controller),
         ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
+        ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(partitions, config.int("request.timeout.ms")),
     }
     return {key: BetweenBrokers(handler, listeners) for key, handler in between_brokers.items()}

@@ -96,6 +96,12 @@ EACH_ITEM: Mapping[ApiKey, EachItem] = {
     ApiKey.DESCRIBE_CONFIGS: EachItem("resources", "results", _RESOURCE),
     ApiKey.ALTER_CONFIGS: EachItem("resources", "responses", _RESOURCE),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: EachItem("resources", "responses", _RESOURCE),
+    ApiKey.WRITE_TXN_MARKERS: EachItem(
+        "markers",
+        "markers",
+        ("producer_id",),
+        EachItem("topics", "topics", ("name",), EachItem("partition_indexes", "partitions", (">partition_index",))),
+    ),
     ApiKey.DESCRIBE_TRANSACTIONS: EachItem("transactional_ids", "transaction_states", (">transactional_id",)),
 }
 

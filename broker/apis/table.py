@@ -107,7 +107,7 @@ def handlers(
     tree_offsets = TreeOffsets(metadata.tree)
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
-    return _of_brokers(config, orders, metadata) | {
+    return _of_brokers(config, orders, metadata, partitions) | {
         ApiKey.PRODUCE: Produce(partitions, cache),
         ApiKey.FETCH: Fetch(
             partitions,
@@ -186,11 +186,13 @@ def handlers(
     }
 
 
-def _of_brokers(config: Config, orders: ControllerOrders, metadata: MetadataPlane) -> dict[ApiKey, Handler]:
+def _of_brokers(
+    config: Config, orders: ControllerOrders, metadata: MetadataPlane, partitions: PartitionSet
+) -> dict[ApiKey, Handler]:
     """What other brokers may ask, where there can be others: with the embedded store a stranger could play
     controller."""
     if config.uses_embedded_store:
         return {}
     from .cluster_table import cluster_handlers  # one broker alone does not need it
 
-    return dict(cluster_handlers(config, orders, metadata.controller))
+    return dict(cluster_handlers(config, orders, metadata.controller, partitions))
