@@ -20,6 +20,8 @@ from .wakeups import Wakeups
 __all__ = ["FetchReads", "FetchResults"]
 
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
+Done = Callable[[FetchResults], None]
+Parked = Callable[[DelayedFetch], None]
 
 _LITTLE_BYTES = 64 * 1024
 """Who gets more is not kept waiting for more still."""
@@ -46,17 +48,17 @@ class FetchReads:
         self._monotonic_ms = monotonic_ms
 
     def fetch(
-        self, params: FetchParams, fetches: list[PartitionFetch], done: Callable[[FetchResults], None]
+        self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None = None
     ) -> FetchResults | None:
         """See `PartitionSet.fetch`."""
         try:
-            return self._fetch_or_park(params, fetches, done, cached_only=True)
+            return self._fetch_or_park(params, fetches, done, parked, cached_only=True)
         except NotCachedError:
-            self._fetch_cold(params, fetches, done)
+            self._fetch_cold(params, fetches, done, parked)
             return None
 
     def _fetch_cold(
-        self, params: FetchParams, fetches: list[PartitionFetch], done: Callable[[FetchResults], None]
+        self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None
     ) -> None:
         """Look the offsets up in the worker pool first; done again on the loop, that touches no disk."""
         positions = [
@@ -71,7 +73,7 @@ class FetchReads:
 
         def warmed(future: "asyncio.Future[None]") -> None:
             if not future.cancelled():
-                results = self._fetch_or_park(params, fetches, done, cached_only=False)
+                results = self._fetch_or_park(params, fetches, done, parked, cached_only=False)
                 if results is not None:
                     done(results)
 
@@ -81,7 +83,8 @@ class FetchReads:
         self,
         params: FetchParams,
         fetches: list[PartitionFetch],
-        done: Callable[[FetchResults], None],
+        done: Done,
+        parked: Parked | None,
         *,
         cached_only: bool,
     ) -> FetchResults | None:
@@ -91,11 +94,11 @@ class FetchReads:
         if size_bytes >= params.min_bytes:
             if size_bytes > _LITTLE_BYTES or not self._may_gather(params, results):
                 return results
-            self._wakeups.fetches.wake_gathered(self._park(params, fetches, results, done))
+            self._wakeups.fetches.wake_gathered(self._park(params, fetches, results, done, parked))
             return None
         if size_bytes and self._is_at_a_segments_end(params, results):
             return results
-        self._park(params, fetches, results, done)
+        self._park(params, fetches, results, done, parked)
         return None
 
     def _may_gather(self, params: FetchParams, results: FetchResults) -> bool:
@@ -121,7 +124,8 @@ class FetchReads:
         params: FetchParams,
         fetches: list[PartitionFetch],
         results: FetchResults,
-        done: Callable[[FetchResults], None],
+        done: Done,
+        parked: Parked | None,
     ) -> DelayedFetch:
         def finish() -> None:
             done(self._read_all(params, fetches, from_fetcher=False, cached_only=False)[0])
@@ -136,6 +140,8 @@ class FetchReads:
                 if result.size_bytes:
                     operation.note_available(fetch, result.size_bytes)
         self._wakeups.fetches.park(operation)
+        if parked is not None:
+            parked(operation)
         return operation
 
     def _read_all(

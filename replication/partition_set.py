@@ -37,6 +37,7 @@ from .hosted_partition import HostedPartition
 from .isr import PendingIsr
 from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .partition import Partition
+from .purgatory import DelayedFetch
 from .wakeups import Wakeups
 
 __all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
@@ -278,14 +279,19 @@ class PartitionSet:
     # -- reads --------------------------------------------------------------------------------------------------------
 
     def fetch(
-        self, params: FetchParams, fetches: list[PartitionFetch], done: Callable[[FetchResults], None]
+        self,
+        params: FetchParams,
+        fetches: list[PartitionFetch],
+        done: Callable[[FetchResults], None],
+        parked: Callable[[DelayedFetch], None] | None = None,
     ) -> FetchResults | None:
         """Read partitions in their order. Either the results are returned, or None, and ``done`` gets them later, once.
+        ``parked`` is told when it has come to waiting for records, with what the wait can be ended by.
 
         They come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell, or when
         the fetch does not want to wait. A partition that does not exist is told with the rest: it may come into being.
         """
-        return self._reads.fetch(params, fetches, done)
+        return self._reads.fetch(params, fetches, done, parked)
 
     async def read_all(self, topic_partition: TopicPartition) -> AsyncIterator[memoryview]:
         """All record batches from the log start to the LEO of now, whole ones, some at a time; read in the worker pool.

@@ -131,15 +131,32 @@ class DelayedFetch:
             self._timer.one_died()
             self._end()
 
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more."""
+        if not self.is_completed:
+            self._timer.one_died()
+            self._leave()
+
     def expire(self) -> None:
         self._end()
 
     def _end(self) -> None:
+        finish = self._finish
+        self._leave()
+        finish()
+
+    def _leave(self) -> None:
         self.is_completed = True
         for watchers in self._watched_at:
             watchers.pop(self, None)
+        # The timer may keep a finished operation for a while: not what it was about, too.
         self._watched_at.clear()
-        self._finish()
+        self._by_partition.clear()
+        self._finish = _nothing
+
+
+def _nothing() -> None:
+    """What a finished fetch does."""
 
 
 FetchWatchers = dict[DelayedFetch, PartitionFetch]

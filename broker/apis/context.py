@@ -22,6 +22,8 @@ class RequestContext:
     client_id: str | None
     address: ConnectionInfo
     now_ms: int
+    abandon: Callable[[], None] | None = None
+    """Set by a handler whose answer may take long: to be called when the connection is gone."""
 
 
 Handler = Callable[[RequestContext, Any], Any | Awaitable[Any]]

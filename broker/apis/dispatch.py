@@ -89,6 +89,7 @@ class Dispatcher:
             return self._encode(route, request, message, answer)
         if answer is None:
             return None
+        request.abandon, context.abandon = context.abandon, None
         if isinstance(answer, asyncio.Future):
             return self._answer_when_done(request, route, message, answer)
         return self._answer_later(request, route, message, answer)
@@ -118,7 +119,8 @@ class Dispatcher:
         reply: asyncio.Future[list[ReplyPart] | None] = answer.get_loop().create_future()
 
         def done(_answer: "asyncio.Future[Any]") -> None:
-            if reply.done():  # the connection is gone
+            if reply.done() or answer.cancelled():  # the connection is gone
+                reply.cancel()
                 return
             try:
                 reply.set_result(self._settle(request, route, message, answer.result))

@@ -36,12 +36,14 @@ from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, Parti
 from ...replication.fetch_session import FetchContext, FetchSessions
 from ...replication.isolation import Isolation
 from ...replication.partition_set import PartitionSet
+from ...replication.purgatory import DelayedFetch
 from ...storage.apart import run_apart
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
 from ...storage.unpacking import BigBatchError, unpack_records
 from .context import RequestContext
 from .leader_hints import LeaderHints, endpoints_of
+from .parked_fetches import ParkedFetches, fetch_bytes
 
 __all__ = ["Fetch", "TopicNames"]
 
@@ -49,10 +51,8 @@ _CONSUMER = -1
 _READ_COMMITTED = 1
 _ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _NO_LEADER_EPOCH = -1
-_MANY_PARTITIONS = 100
-_LONGEST_WAIT_FOR_MANY_MS = 5_000
-"""A fetch that names many partitions takes memory while it is parked, so it is answered by then, also when there is
-nothing: clients may ask for weeks, and of one that is gone nothing is heard as long as it is not read from."""
+MAX_WAITING_BYTES = 128 * 1024 * 1024
+"""Default of ``pybroker.fetch.waiting.max.bytes``."""
 # Shared by all answers that say nothing here; never changed.
 _NO_DIVERGENCE = EpochEndOffset()
 _NO_LEADER_HINT = LeaderIdAndEpoch()
@@ -69,8 +69,8 @@ class TopicNames(Protocol):
 
 
 class Fetch:
-    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted.
-    ``offload`` runs a function in the worker pool."""
+    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted;
+    ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes. ``offload`` runs a function in the worker pool."""
 
     def __init__(
         self,
@@ -81,8 +81,10 @@ class Fetch:
         *,
         max_bytes: int,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
         offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
     ) -> None:
+        self.parked = ParkedFetches(max_waiting_bytes)
         self._partitions = partitions
         self._sessions = sessions
         self._names = names
@@ -109,10 +111,12 @@ class Fetch:
         params = self._params(version, replica_id, request)
         readable, unnamed = self._resolve(session) if uses_topic_ids else (list(session.partitions), [])
         pending = _PendingFetch(self, context, session, unnamed)
-        results = self._partitions.fetch(params, readable, pending.complete) if readable else []
+        results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
             return self.answer(context, session, results + unnamed if unnamed else results)
         pending.future = asyncio.get_running_loop().create_future()
+        context.abandon = pending.abandon
+        self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request)))
         return pending.future if version > 3 else self._await_converted(pending.future)
 
     def _params(self, version: int, replica_id: int, request: FetchRequest) -> FetchParams:
@@ -123,11 +127,8 @@ class Fetch:
             isolation = Isolation.COMMITTED
         else:
             isolation = Isolation.HIGH_WATERMARK
-        max_wait_ms = request.max_wait_ms
-        if max_wait_ms > _LONGEST_WAIT_FOR_MANY_MS and _named_partitions(request) > _MANY_PARTITIONS:
-            max_wait_ms = _LONGEST_WAIT_FOR_MANY_MS
         return FetchParams(
-            max_wait_ms,
+            request.max_wait_ms,
             min(request.min_bytes, max_bytes),
             max_bytes,
             isolation,
@@ -259,16 +260,41 @@ class Fetch:
 class _PendingFetch:
     """A fetch whose answer may come later."""
 
-    __slots__ = ("_context", "_handler", "_session", "_unnamed", "future")
+    __slots__ = ("_context", "_handler", "_is_hurried", "_operation", "_session", "_unnamed", "future")
 
     def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, unnamed: FetchResults) -> None:
         self._handler = handler
         self._context = context
         self._session = session
         self._unnamed = unnamed
+        self._operation: DelayedFetch | None = None
+        self._is_hurried = False
         self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
 
+    def parked(self, operation: DelayedFetch) -> None:
+        """It waits for records now; before, it may have waited for the disk."""
+        self._operation = operation
+        if self.future is not None and self.future.done():
+            operation.abandon()
+        elif self._is_hurried:
+            operation.complete()
+
+    def answer_early(self) -> None:
+        """With what there is."""
+        self._is_hurried = True
+        if self._operation is not None:
+            self._operation.complete()
+
+    def abandon(self) -> None:
+        """The connection has gone."""
+        self._handler.parked.remove(self)
+        if self._operation is not None:
+            self._operation.abandon()
+        if self.future is not None:
+            self.future.cancel()
+
     def complete(self, results: FetchResults) -> None:
+        self._handler.parked.remove(self)
         if self.future is None or self.future.done():  # the connection may have gone
             return
         try:

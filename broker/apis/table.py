@@ -116,6 +116,7 @@ def handlers(
             cache,
             max_bytes=config.int("fetch.max.bytes"),
             max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
+            max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),
             offload=offload,
         ),
         ApiKey.LIST_OFFSETS: ListOffsets(partitions),

@@ -53,11 +53,7 @@ logger = logging.getLogger(__name__)
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
-_FETCH = 1
-_SMALL_FETCH = 4096
-_DECODED_RATIO = 20
-"""A long poll lets go of its frame, but is kept decoded: one of many partitions counts as memory, too, with so many
-bytes for each that came. Small ones do not. What other requests keep while they are parked, groups count."""
+"""What other requests keep while they are parked, their handlers count."""
 
 
 class ConnectionOwner(Protocol):
@@ -160,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
         self._lost = True
         self._held |= CLOSING
         self._drop_frames()
-        self._parked.clear()
+        self._parked.abandon_all()
         self._writer.close()
         if self._throttle is not None:
             self._throttle.cancel()
@@ -331,13 +327,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
         kept_bytes = 0
-        size = len(request.frame)
         if request.api_key == _PRODUCE:
-            kept_bytes = size
-            self._memory.change(size, 1)
-        elif request.api_key == _FETCH and size > _SMALL_FETCH:
-            kept_bytes = size * _DECODED_RATIO
-            self._memory.change(kept_bytes, 0)
+            kept_bytes = len(request.frame)
+            self._memory.change(kept_bytes, 1)
         future: asyncio.Future[list[ReplyPart] | None]
         if asyncio.isfuture(reply):
             future = reply
@@ -346,7 +338,7 @@ class Connection(asyncio.BufferedProtocol):
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)
-        parked = ParkedRequest()
+        parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()
         future.add_done_callback(partial(self._answered, parked, kept_bytes, request.api_key, request.api_version))
@@ -364,7 +356,7 @@ class Connection(asyncio.BufferedProtocol):
         future: "asyncio.Future[list[ReplyPart] | None]",
     ) -> None:
         if kept_bytes:
-            self._memory.change(-kept_bytes, -1 if api_key == _PRODUCE else 0)
+            self._memory.change(-kept_bytes, -1)
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if self._lost:
             if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):

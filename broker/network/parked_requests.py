@@ -1,6 +1,7 @@
 """Requests that were started and whose answers are not written yet: they leave in the order the requests came."""
 
 from collections import deque
+from collections.abc import Callable
 
 from .request import ReplyPart, bytes_in
 from .response_writer import ResponseWriter
@@ -11,9 +12,10 @@ __all__ = ["ParkedRequest", "ParkedRequests"]
 class ParkedRequest:
     """The place in the order of a request whose answer is not known, or not written, yet."""
 
-    __slots__ = ("is_ready", "parts")
+    __slots__ = ("abandon", "is_ready", "parts")
 
-    def __init__(self) -> None:
+    def __init__(self, abandon: Callable[[], None] | None = None) -> None:
+        self.abandon = abandon
         self.is_ready = False
         self.parts: list[ReplyPart] | None = None
 
@@ -43,7 +45,12 @@ class ParkedRequests(deque[ParkedRequest]):
     def drop_behind(self, parked: ParkedRequest) -> None:
         """What was asked after a request that ends the connection gets no answer."""
         while self and self[-1] is not parked:
-            self.pop()
+            _abandon(self.pop())
+
+    def abandon_all(self) -> None:
+        """Nobody is there to be answered."""
+        while self:
+            _abandon(self.pop())
 
     def send_ready(self, writer: ResponseWriter) -> None:
         """Give the writer the answers whose turn it is."""
@@ -52,3 +59,8 @@ class ParkedRequests(deque[ParkedRequest]):
             if parts is not None:
                 writer.send(parts)
         writer.flush()
+
+
+def _abandon(parked: ParkedRequest) -> None:
+    if parked.abandon is not None and not parked.is_ready:
+        parked.abandon()

@@ -93,6 +93,7 @@ class Request:
     """
 
     __slots__ = (
+        "abandon",
         "api_key",
         "api_version",
         "client_id",
@@ -122,6 +123,8 @@ class Request:
         self.frame = frame
         self.connection = connection
         self.received_ms = received_ms
+        self.abandon: Callable[[], None] | None = None
+        """Set by a handler whose answer may take long: called when the connection is gone before that."""
 
     @property
     def body(self) -> memoryview:

@@ -67,6 +67,17 @@ SETTINGS = (
         "Partitions that all incremental fetch sessions together remember; beyond it no session is opened.",
     ),
     Setting(
+        "pybroker.fetch.waiting.max.bytes",
+        LONG,
+        "134217728",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Memory that fetches may take together while they wait for records; beyond it those that have waited for "
+        "longest are answered with what there is.",
+    ),
+    Setting(
         "pybroker.groups.max.bytes",
         LONG,
         "134217728",

@@ -1,5 +1,6 @@
 """What the broker remembers of new names: producer ids, fetch sessions, topics; and requests of many parts."""
 
+import select
 import struct
 import time
 
@@ -77,27 +78,40 @@ def test_a_request_of_too_many_parts_closes_its_connection(open_arena: OpenArena
     field.recovers(lines=1, mib=AT_REST_MIB)
 
 
-def test_long_polls_of_many_partitions_count_as_memory_and_end_with_their_connection(open_arena: OpenArena) -> None:
-    field = open_arena({"queued.max.request.bytes": str(32 * 1024 * 1024), "socket.request.max.bytes": "1000000"})
-    with WireClient(field.servers) as client:
-        create_topic(client, "still")
-    field.begin()
-    # Each counts as twenty times its 32 KB, so that 50 of the 200 are parked at a time. That a client has gone is heard
-    # when it is answered, and that is after 5 s, not after the weeks it asks for.
-    partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1) for _ in range(1000)]
-    poll = FetchRequest(
+def poll_for_weeks(partition_count: int) -> bytes:
+    """A fetch from a topic in which nothing happens."""
+    partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1) for _ in range(partition_count)]
+    request = FetchRequest(
         max_wait_ms=2**31 - 1,
         min_bytes=1,
         max_bytes=1000,
         session_epoch=-1,
         topics=[FetchTopic(topic="still", partitions=partitions)],
     )
-    for _ in range(100):
-        peer = field.connect()
-        peer.setblocking(False)
-        peer.send(frame_of(poll, 12) * 2)
-    field.good.is_served(20)
-    field.recovers(lines=10, mib=AT_REST_MIB + 64)
+    return frame_of(request, 12)
+
+
+def test_fetches_that_wait_take_so_much_memory_and_no_more(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.fetch.waiting.max.bytes": str(16 * 1024 * 1024)})
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+    field.begin()
+    poll = poll_for_weeks(1000)
+    peers = [field.throw(poll) for _ in range(200)]
+    # There is room for forty.
+    field.until(lambda: len(select.select(peers, [], [], 0)[0]) >= 150)
+    field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16)
+
+
+def test_fetches_of_clients_that_have_gone_wait_no_more(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.fetch.waiting.max.bytes": str(1 << 30)})
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+    field.begin()
+    polls = poll_for_weeks(100) * 8
+    for _ in range(1000):  # of 16 KB each: 128 MB if they stayed
+        field.drop(field.throw(polls))
+    field.recovers(lines=0, mib=AT_REST_MIB + 32)
 
 
 def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
-from pybroker.broker.apis.fetch import Fetch
+from pybroker.broker.apis.fetch import MAX_WAITING_BYTES, Fetch
+from pybroker.broker.apis.parked_fetches import fetch_bytes
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.fetch import (
@@ -25,7 +25,6 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.answer_pace import AnswerPace
-from pybroker.replication.fetch import FetchParams
 from pybroker.replication.fetch_session import FetchSessions
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
@@ -48,7 +47,9 @@ BIG = 1 << 20
 class Consumer:
     """A broker and its Fetch handler."""
 
-    def __init__(self, replicas: Replicas, max_bytes: int = 55 << 20) -> None:
+    def __init__(
+        self, replicas: Replicas, max_bytes: int = 55 << 20, max_waiting_bytes: int = MAX_WAITING_BYTES
+    ) -> None:
         self.replicas = replicas
         self.hints = FixedHints()
         ids = count(1)
@@ -59,6 +60,7 @@ class Consumer:
             self.hints,
             self.hints,
             max_bytes=max_bytes,
+            max_waiting_bytes=max_waiting_bytes,
             offload=replicas.offload,
         )
 
@@ -107,7 +109,8 @@ class Consumer:
             request.replica_state = ReplicaState(replica_id=replica_id)
         else:
             request.replica_id = replica_id
-        return self.handler(request_context(version), decode(FetchRequest, encode(request, version), version))
+        self.context = request_context(version)
+        return self.handler(self.context, decode(FetchRequest, encode(request, version), version))
 
     def answer(self, *offsets: int, version: int = 12, **fields: object) -> FetchResponse:
         """The answer that comes at once, as it arrives at a client of that version."""
@@ -243,22 +246,6 @@ async def test_a_fetch_at_the_end_waits_for_the_next_append(consumer: Consumer) 
     await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"b"]]
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
-
-
-async def test_a_fetch_that_names_many_partitions_waits_for_seconds_not_for_weeks(
-    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    fetch = consumer.replicas.partitions.fetch
-
-    def note_wait(params: FetchParams, *rest: Any) -> Any:
-        asked.append(params.max_wait_ms)
-        return fetch(params, *rest)
-
-    monkeypatch.setattr(consumer.replicas.partitions, "fetch", note_wait)
-    for named, max_wait_ms in ((100, 1_000_000), (101, 1_000_000), (101, 400)):
-        consumer.send(*[0] * named, partitions=[0] * named, max_wait_ms=max_wait_ms)
-    assert asked == [1_000_000, 5_000, 400]
 
 
 async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
@@ -423,6 +410,43 @@ async def test_a_fetch_given_up_by_its_connection_harms_nothing(consumer: Consum
     consumer.produce(b"a")
     await next_turn()
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+async def test_a_fetch_whose_connection_has_gone_waits_no_more(consumer: Consumer) -> None:
+    for version in (3, 12):  # the first one is awaited, for its answer is converted
+        waiting = consumer.send(0, max_wait_ms=2**31 - 1, version=version)
+        assert isinstance(waiting, Awaitable)
+        task = asyncio.ensure_future(waiting)
+        await asyncio.sleep(0)
+        assert consumer.context.abandon is not None
+        consumer.context.abandon()
+        assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+        assert (len(consumer.handler.parked), consumer.handler.parked.used_bytes) == (0, 0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_fetches_that_wait_and_take_too_much_are_answered_with_what_there_is(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    consumer = Consumer(replicas, max_waiting_bytes=3 * fetch_bytes(1, 1))
+    consumer.produce(b"a")
+    waiting = [consumer.send(0, min_bytes=BIG, max_wait_ms=2**31 - 1) for _ in range(5)]
+    assert [future.done() for future in waiting] == [True, True, False, False, False]  # type: ignore[attr-defined]
+    assert values_by_partition(received(waiting[0].result(), 12)) == [[b"a"]]  # type: ignore[attr-defined]
+    assert consumer.handler.parked.used_bytes == 3 * fetch_bytes(1, 1)
+    many = consumer.send(*[0] * 50, partitions=[0] * 50, min_bytes=BIG, max_wait_ms=2**31 - 1)
+    assert many.done()  # type: ignore[attr-defined]
+    assert (len(consumer.handler.parked), consumer.handler.parked.used_bytes) == (0, 0)
+    replicas.close()
+
+
+async def test_a_fetch_that_was_answered_takes_nothing_any_more(consumer: Consumer) -> None:
+    consumer.send(0, max_wait_ms=60_000)
+    assert consumer.handler.parked.used_bytes > 0
+    consumer.produce(b"a")
+    await next_turn()
+    assert consumer.handler.parked.used_bytes == 0
 
 
 # -- what may be seen ------------------------------------------------------------------------------------------------

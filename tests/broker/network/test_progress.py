@@ -157,8 +157,9 @@ def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() ->
     hoarder = world.network.connect()
     never = world.loop.future()
     world.network.resources.handler = lambda request: never
-    hoarder.send(frame(FETCH, 1, bytes(50_000)))
-    hoarder.deliver(65_536)
+    hoarder.send(frame(PRODUCE, 1, bytes(150_000)))
+    while hoarder.is_readable:
+        hoarder.deliver(65_536)
     assert world.network.resources.memory.is_over
     world.network.resources.handler = world.handle
     peer = world.peer([(PRODUCE, 100)] * 3)

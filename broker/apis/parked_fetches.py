@@ -1,0 +1,53 @@
+"""What fetches take while they wait for records, over all connections (``pybroker.fetch.waiting.max.bytes``).
+
+A fetch lets go of its frame when it is parked, but what it wants of each partition stays, for as long as its client
+likes (Kafka has no bound here). When all together take too much, those that have waited for longest are answered with
+what there is: to their clients that is a time-out come early.
+"""
+
+from typing import Protocol
+
+__all__ = ["ParkedFetches", "WaitingFetch", "fetch_bytes"]
+
+_OF_A_FETCH = 4000
+_OF_A_PARTITION = 150
+"""That a parked fetch reads: its place among those who wait for that partition."""
+_OF_A_NAMED_PARTITION = 400
+"""That its request names, and no session remembers."""
+
+
+def fetch_bytes(partitions: int, named_partitions: int) -> int:
+    """What a fetch takes while it is parked, about."""
+    return _OF_A_FETCH + partitions * _OF_A_PARTITION + named_partitions * _OF_A_NAMED_PARTITION
+
+
+class WaitingFetch(Protocol):
+    """A fetch, as seen from here."""
+
+    def answer_early(self) -> None:
+        """Answer with what there is; calls `ParkedFetches.remove`."""
+
+
+class ParkedFetches:
+    """The account."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.used_bytes = 0
+        self._waiting: dict[WaitingFetch, int] = {}  # in the order they came
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, fetch: WaitingFetch, size_bytes: int) -> None:
+        """It waits from now on; those that came before it, and at last itself, may have to be answered for that."""
+        self._waiting[fetch] = size_bytes
+        self.used_bytes += size_bytes
+        while self.used_bytes > self._max_bytes:
+            oldest = next(iter(self._waiting))
+            oldest.answer_early()
+            self.remove(oldest)
+
+    def remove(self, fetch: WaitingFetch) -> None:
+        """It does not wait any more; may be told of twice."""
+        self.used_bytes -= self._waiting.pop(fetch, 0)
