@@ -265,7 +265,9 @@ class BrokerServer:
         )
         self._parts.add(self._partitions.close, self._partitions.close)
         if not config.uses_embedded_store:
-            self._links = self._link_with_others(config)
+            self._links = links = self._link_with_others(config)
+            self._metadata.auto_creation = links.topic_creation(self._metadata.topics)
+            self._metadata.producer_ids = links.producer_ids()
         self._changes = StateChanges(
             self._metadata.identity.broker_id,
             self._partitions,

@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Protocol
 
 from ..config.config import Config
 from ..protocol.errors import ErrorCode, KafkaError
 from .internal_topics import auto_created_topic
-from .topic_admin import TopicAdmin
+from .topic_admin import NewTopic
 from .topic_names import is_legal_topic_name
 
 __all__ = ["AutoTopicCreation"]
@@ -14,10 +15,16 @@ __all__ = ["AutoTopicCreation"]
 logger = logging.getLogger(__name__)
 
 
-class AutoTopicCreation:
-    """Writes missing topics into the tree on the controller; the asker comes back for them."""
+class TopicCreator(Protocol):
+    """`TopicAdmin`, or what asks that of the controller for it."""
 
-    def __init__(self, admin: TopicAdmin, config: Config) -> None:
+    async def create(self, topic: NewTopic) -> object: ...
+
+
+class AutoTopicCreation:
+    """Has missing topics written into the tree by the controller; the asker comes back for them."""
+
+    def __init__(self, admin: TopicCreator, config: Config) -> None:
         self._admin = admin
         self._config = config
         self._in_flight: set[str] = set()

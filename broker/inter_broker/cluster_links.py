@@ -7,7 +7,10 @@ import asyncio
 from collections.abc import Callable
 
 from ...config.config import Config
+from ...controller.auto_creation import AutoTopicCreation
 from ...controller.controller import Controller
+from ...controller.producer_ids import ProducerIds
+from ...controller.topic_admin import TopicAdmin
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
@@ -22,6 +25,7 @@ from ..apis.context import Handler, RequestContext
 from ..apis.controlled_shutdown import ControlledShutdown
 from ..metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
+from .asked_of_controller import ProducerIdsOfController, TopicsOfController
 from .broker_link import Address, BrokerLink
 from .controller_link import ControllerLink, LocalHandler
 from .isr_changes import IsrChanges
@@ -56,6 +60,7 @@ class ClusterLinks:
         self._broker_epoch = broker_epoch
         self._clock_ms = clock_ms
         self._broken = broken
+        self._is_controller = lambda: controller.is_active
         self._listener = config.inter_broker_listener_name
         self._versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
         self.fetchers = ReplicaFetchers(config.int("num.replica.fetchers"), self._new_fetcher)
@@ -63,7 +68,7 @@ class ClusterLinks:
             loop,
             broker_id,
             controller_id=lambda: cache.controller_id,
-            is_active=lambda: controller.is_active,
+            is_active=self._is_controller,
             address_of=self._address_of,
             link_to=self._link_to,
             local=self._local_handlers(controller),
@@ -72,6 +77,18 @@ class ClusterLinks:
         self._isr_changes = IsrChanges(
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition
         )
+
+    def topic_creation(self, admin: TopicAdmin) -> AutoTopicCreation:
+        """Topics that clients ask for and nobody has made, also where this broker is not the controller."""
+        topics = TopicsOfController(
+            self.controller, self._versions.create_topics, admin, self._is_controller, lambda: self._config
+        )
+        return AutoTopicCreation(topics, self._config)
+
+    def producer_ids(self) -> ProducerIds:
+        version = self._versions.allocate_producer_ids
+        blocks = ProducerIdsOfController(self.controller, version, self._broker_id, self._broker_epoch)
+        return ProducerIds(blocks.next_block)
 
     def propose_isr(self, partition: Partition, change: PendingIsr) -> None:
         """See `IsrChanges.propose`."""

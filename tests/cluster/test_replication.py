@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from pybroker.protocol.messages.metadata import MetadataRequest
+from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
 
@@ -112,3 +115,16 @@ async def test_min_insync_replicas_are_kept_to(cluster: BrokerCluster) -> None:
     assert cluster.offsets(1, TP) == (1, 2)  # not committed
     await cluster.start(2)
     await until(lambda: cluster.offsets(1, TP) == (2, 2), "both have it")
+
+
+async def test_brokers_that_are_not_controller_create_topics_and_give_producer_ids(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2, offsets_topic_replication_factor="2", default_replication_factor="2")
+    other = 3 - cluster.controller_id
+    answer = await cluster.ask(other, MetadataRequest(topics=[AskedTopic(name="orders")]), 12)
+    assert answer.topics[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    await until(lambda: cluster.leader_of(TP) is not None, "the topic is made")
+    assert len((await cluster.metadata_of(other, TP)).replica_nodes) == 2
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    ids = [(await cluster.ask(broker_id, request, 4)).producer_id for broker_id in (1, 2, 1, 2)]
+    assert len(set(ids)) == 4
+    assert sorted(each // 1000 for each in ids) in ([0, 0, 1, 1], [1, 1, 2, 2])
