@@ -84,6 +84,7 @@ _START_ERRORS = (
 )
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
+_TURNS_TO_CLOSE = 5
 
 
 class BrokerServer:
@@ -167,7 +168,10 @@ class BrokerServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._listeners is not None:
             await self._listeners.gone()
-        await asyncio.sleep(0)  # what the parts cancelled ends in the loop's next turn
+        # What the parts cancelled ends in the loop's next turn; the connections to other brokers that it was about to
+        # make or wait on, a few turns later.
+        for _ in range(_TURNS_TO_CLOSE):
+            await asyncio.sleep(0)
 
     async def _start(self) -> None:
         self._take_resources()

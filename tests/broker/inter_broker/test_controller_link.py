@@ -1,0 +1,114 @@
+"""Who is asked when the controller is asked, while it changes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from pybroker.broker.inter_broker.broker_link import Address
+from pybroker.broker.inter_broker.controller_link import ControllerLink
+from pybroker.broker.inter_broker.leaving import hand_over_leaderships
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode, NotControllerError, StaleBrokerEpochError
+from pybroker.protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+
+REQUEST = ControlledShutdownRequest(broker_id=1, broker_epoch=7)
+
+
+class Cluster:
+    """Brokers 1 (this one), 2 and 3: what each answers, and whom broker 1 believes to be controller."""
+
+    def __init__(self) -> None:
+        self.controller_id = -1
+        self.answers: dict[int, list[Message | Exception]] = {1: [], 2: [], 3: []}
+        self.asked: list[int] = []
+        self.killed: list[int] = []
+        self.is_active = False
+        self.link = ControllerLink(
+            asyncio.get_running_loop(),
+            1,
+            controller_id=lambda: self.controller_id,
+            is_active=lambda: self.is_active,
+            address_of=lambda broker_id: (str(broker_id), 0),
+            link_to=lambda address: _Link(self, address),
+            local={ApiKey.CONTROLLED_SHUTDOWN: lambda request, version: self.say(1)},
+            timeout_ms=3_600_000,
+        )
+
+    async def say(self, broker_id: int) -> Message:
+        self.asked.append(broker_id)
+        answer = self.answers[broker_id].pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class _Link:
+    def __init__(self, cluster: Cluster, address: Callable[[], Address | None]) -> None:
+        self._cluster = cluster
+        self._address = address
+
+    def ask(self, request: Message, version: int, timeout_ms: int) -> Awaitable[Any]:
+        address = self._address()
+        assert address is not None
+        return self._cluster.say(int(address[0]))
+
+    def kill(self) -> None:
+        address = self._address()
+        assert address is not None
+        self._cluster.killed.append(int(address[0]))
+
+    async def close(self) -> None:
+        self.kill()
+
+
+@pytest.fixture
+async def cluster() -> Cluster:
+    return Cluster()
+
+
+def answer(error: ErrorCode = ErrorCode.NONE, *remaining: int) -> ControlledShutdownResponse:
+    partitions = [RemainingPartition(topic_name="orders", partition_index=index) for index in remaining]
+    return ControlledShutdownResponse(error_code=error, remaining_partitions=partitions)
+
+
+async def test_a_request_finds_the_controller_wherever_it_goes(cluster: Cluster) -> None:
+    cluster.controller_id = 2
+    cluster.answers[2] = [answer(ErrorCode.NOT_CONTROLLER), ConnectionError("gone"), TimeoutError("silent"), answer()]
+    assert (await cluster.link.ask(REQUEST, 3)).error_code == ErrorCode.NONE
+    assert cluster.asked == [2, 2, 2, 2]
+    cluster.controller_id = 3
+    cluster.answers[3] = [answer()]
+    await cluster.link.ask(REQUEST, 3)
+    assert cluster.killed == [2]  # the link to who was controller is of no more use
+
+
+async def test_this_broker_asks_itself_when_it_is_controller(cluster: Cluster) -> None:
+    cluster.is_active = True
+    cluster.answers[1] = [NotControllerError(), StaleBrokerEpochError()]
+    assert (await cluster.link.ask(REQUEST, 3)).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert cluster.asked == [1, 1]
+
+
+async def test_who_has_no_controller_to_ask_can_give_up(cluster: Cluster) -> None:
+    with pytest.raises(TimeoutError):
+        await cluster.link.ask(REQUEST, 3, give_up_after_ms=0)
+    with pytest.raises(ConnectionError):
+        await cluster.link.ask_once(REQUEST, 3)
+    await cluster.link.close()
+    with pytest.raises(ConnectionError):
+        await cluster.link.ask(REQUEST, 3)
+
+
+async def test_leaderships_are_handed_over_in_as_many_tries_as_are_allowed(cluster: Cluster) -> None:
+    cluster.controller_id = 2
+    cluster.answers[2] = [answer(ErrorCode.NONE, 0, 1, 2, 3), ConnectionError("gone"), answer()]
+    assert await hand_over_leaderships(cluster.link, REQUEST, 3, max_retries=2, backoff_ms=0)
+    cluster.answers[2] = [answer(ErrorCode.STALE_BROKER_EPOCH), answer(ErrorCode.NONE, 0)]
+    assert not await hand_over_leaderships(cluster.link, REQUEST, 3, max_retries=1, backoff_ms=0)
+    assert cluster.asked == [2] * 5
