@@ -42,15 +42,16 @@ class Checkpoints:
         for directory in self._directories.online():
             self.write_log_starts_of(directory)
 
-    def write_log_starts_of(self, directory: LogDirectory) -> None:
+    def write_log_starts_of(self, directory: LogDirectory) -> bool:
+        """Whether they are on disk now."""
         views = [log.view for log in self._logs_and_copies(directory)]
         starts = {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
-        self._write(directory, LOG_START_FILE, starts)
+        return self._write(directory, LOG_START_FILE, starts)
 
-    def write_offsets_of(self, directory: LogDirectory) -> None:
-        """Recovery points and log starts, when logs came into a directory or left it."""
-        self.write_recovery_points_of(directory)
-        self.write_log_starts_of(directory)
+    def write_offsets_of(self, directory: LogDirectory) -> bool:
+        """Recovery points and log starts, when logs came into a directory or left it. Whether they are on disk now."""
+        are_points_written = self.write_recovery_points_of(directory)
+        return self.write_log_starts_of(directory) and are_points_written
 
     def _logs_and_copies(self, directory: LogDirectory) -> list[Log]:
         """Also the copies of logs that are moving into the directory: a partition is there once at most."""

@@ -78,14 +78,16 @@ class LogDeletion:
             directory = self._directories.holding(log.directory)  # it may just have moved there
             new_path = os.path.join(directory.path, name)
             try:
-                # First the checkpoints: a later log of the same name must not find this one's offsets there.
+                # The copy first: what a crash leaves is a log whose deletion is asked for again, not a copy of nothing.
+                copy_path = None if move is None else self._rename_copy(move)
+                # Then the checkpoints: a later log of the same name must not find this one's offsets there.
                 self._checkpoints.write_offsets_of(directory)
                 self._checkpoints.forget_compacted(directory, tp)
                 log.rename_directory(new_path)
                 log.mark_offline()  # what is still queued must not touch the name
                 log.close_files()
-                if move is not None:
-                    self._delete_copy(move)
+                if move is not None and copy_path is not None:
+                    self._delete_tree(move.destination, copy_path)
             finally:
                 self._renames.pop(tp, None)
             logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
@@ -97,14 +99,29 @@ class LogDeletion:
         self._renames[tp] = rename_now
         strand.submit(rename, renamed)
 
-    def _delete_copy(self, move: LogMove) -> None:
-        """The copy of a log that was to move to another directory goes with it."""
+    def discard_copy(self, move: LogMove) -> None:
+        """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""
+        path = self._rename_copy_away(move)
+        if path is not None:
+            self._delete_tree(move.destination, path)
+
+    def _rename_copy(self, move: LogMove) -> str | None:
         with move.lock:
-            if move.is_done:  # just before: then it is the log
-                return
-            move.future.mark_offline()
-            move.future.close_files()
-        self.delete_directory(move.destination, move.future.directory)
+            return None if move.is_done else self._rename_copy_away(move)  # done just before: then it is the log
+
+    def _rename_copy_away(self, move: LogMove) -> str | None:
+        """Rename a copy to `-delete`: half deleted, it must not be taken for one. None: its directory is lost."""
+        copy = move.future
+        copy.mark_offline()
+        copy.close_files()
+        if not move.destination.is_online:
+            return None
+        path = os.path.join(move.destination.path, deleted_directory_name(move.topic_partition, self.new_uuid()))
+        try:
+            copy.rename_directory(path)
+        except KafkaStorageError:
+            return None
+        return path
 
     def delete_directory(self, directory: LogDirectory, path: str) -> None:
         """Delete a log's directory that nobody reads from. Blocks."""

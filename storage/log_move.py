@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _LAST_BYTES = 4 << 20
 """As much is copied on the strand at most, while appends wait."""
+_SYNC_BYTES = 8 << 20
+"""After so many, and at each new segment, what is copied is synced: a start after a crash goes on behind it."""
 
 
 class LogMove:
@@ -49,6 +51,7 @@ class LogMove:
         self.is_done = False
         """The log lies where its copy lay."""
         self._truncations_seen: int | None = None
+        self._unsynced_bytes = 0
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -72,7 +75,14 @@ class LogMove:
         Raises KafkaStorageError (NoSpaceError: it may work later), CorruptRecordError.
         """
         with self.lock:
-            return 0 if self.is_ended else self._copy(max_bytes, now_ms)
+            if self.is_ended:
+                return 0
+            active = self.future.segments[-1]
+            copied = self._copy(max_bytes, now_ms)
+            self._unsynced_bytes += copied
+            if self._unsynced_bytes >= _SYNC_BYTES or self.future.segments[-1] is not active:
+                self._flush(now_ms)
+            return copied
 
     def _copy(self, max_bytes: int, now_ms: int) -> int:
         log, future = self.log, self.future
@@ -104,6 +114,16 @@ class LogMove:
             raise KafkaStorageError(f"{self.topic_partition}: no whole batch at offset {next_offset}")
         return copied
 
+    def flush(self, now_ms: int) -> None:
+        """Sync what is copied, so that little is left to do when appends wait. Raises as `copy` does."""
+        with self.lock:
+            if not self.is_ended:
+                self._flush(now_ms)
+
+    def _flush(self, now_ms: int) -> None:
+        self.future.flush(now_ms)
+        self._unsynced_bytes = 0
+
     def _begin_with(self, data: bytes, now_ms: int) -> None:
         """What comes next is the batch that holds the log start offset, and nothing before it counts any more."""
         first = next(iter_batches(data), None)
@@ -111,9 +131,12 @@ class LogMove:
             self.future.truncate_fully_and_start_at(min(first.base_offset, self.log.log_start_offset), now_ms)
 
     def _cut_to_common(self, now_ms: int) -> None:
-        """Cut what the log does not have (any more) off the copy, by leader epochs (KIP-101)."""
+        """Cut what the log does not have (any more) off the copy, by leader epochs (KIP-101).
+
+        A copy that begins behind the log, after whatever befell it, is begun anew.
+        """
         common = _common_end(self.log, self.future)
-        if common is None:
+        if common is None or self.future.log_start_offset > self.log.log_start_offset:
             self.future.truncate_fully_and_start_at(self.log.log_start_offset, now_ms)
         elif common < self.future.log_end_offset:
             self.future.truncate_to(common, now_ms)

@@ -160,9 +160,7 @@ class LogMoves:
 
     def _discard(self, move: LogMove) -> None:
         move.is_ended = True
-        move.future.mark_offline()
-        move.future.close_files()
-        self._deletion.delete_directory(move.destination, move.future.directory)
+        self._deletion.discard_copy(move)
 
     # --- at start and stop ----------------------------------------------------------------------------------------
 
@@ -192,8 +190,10 @@ class LogMoves:
         """On the loop: no further step is begun."""
         self._stopped = True
 
-    def close(self) -> None:
-        """Flush and close the copies, which go on at the next start. Blocks."""
+    def close(self) -> list[LogDirectory]:
+        """Flush and close the copies, which go on at the next start; return the directories of those that could not be.
+        Blocks."""
+        unclean: list[LogDirectory] = []
         for move in self._table.all_moves():
             with move.lock:
                 if not move.is_ended:
@@ -202,6 +202,8 @@ class LogMoves:
                         move.future.close()
                     except KafkaError as error:
                         logger.error("%s: its copy is not closed cleanly: %s", move.topic_partition, error)
+                        unclean.append(move.destination)
+        return unclean
 
     def release(self) -> None:
         """Let go of the copies' files without writing anything."""
@@ -264,6 +266,7 @@ class LogMoves:
                 return wait_ms, False
             size = move.copy(chunk_bytes, now_ms)
             if size == 0:
+                move.flush(now_ms)
                 return 0, True
             with self._throttle_lock:
                 self._throttle.spent(size, now_ms)
@@ -284,7 +287,8 @@ class LogMoves:
             if move.is_ended or not move.catch_up(self._clock()):
                 return False
             # A start after a crash must find where the copy begins, and up to where it is safe.
-            self._checkpoints.write_offsets_of(move.destination)
+            if not self._checkpoints.write_offsets_of(move.destination):
+                raise self._not_written(move)
             move.rename()
             with self._table.lock:  # who loses a directory sees the log in the one or in the other
                 is_there = move.destination.is_online
@@ -302,6 +306,10 @@ class LogMoves:
         self._deletion.delete_directory_later(move.source, move.deleted_path, move.log.config.file_delete_delay_ms)
         logger.info("%s: moved from %s to %s", move.topic_partition, move.source.path, move.destination.path)
         return True
+
+    def _not_written(self, move: LogMove) -> KafkaStorageError:
+        kind = NoSpaceError if move.destination.is_online else KafkaStorageError
+        return kind(f"{move.topic_partition}: not moved, the checkpoints of {move.destination.path} cannot be written")
 
     def _finished(self, move: LogMove, result: object) -> None:
         if isinstance(result, KafkaError):

@@ -35,7 +35,7 @@ class StartingPoint:
     """What the log directory's checkpoints say of one log. `clean_stop`: the marker of a clean stop was there.
 
     `is_recovered`: another process has done the recovery already. `knows_recovery_point`: False when the checkpoint is
-    lost, and 0 is only what is left to say.
+    lost, and 0 is only what is left to say. `is_copy`: of a log that is moving here, and is itself at hand.
     """
 
     log_start_offset: int = 0
@@ -43,6 +43,7 @@ class StartingPoint:
     clean_stop: bool = False
     is_recovered: bool = False
     knows_recovery_point: bool = True
+    is_copy: bool = False
 
     @property
     def needs_recovery(self) -> bool:
@@ -108,6 +109,8 @@ def recover_segments(
         far = segment.base_offset + MAX_RELATIVE_OFFSET  # as a split leaves it: its own records cannot be missing there
         may_miss = not may_have_gaps and bool(following) and following[0].base_offset <= far
         why = _end_of_what_is_whole(scan, following, start.log_start_offset, may_miss=may_miss)
+        if following and start.is_copy:  # records that are missing between segments cannot always be told
+            why = "they were not flushed, and are copied again"
         if why:
             return Recovered(kept, list(following), why, state)
     if not began_empty:

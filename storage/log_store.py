@@ -244,20 +244,21 @@ class LogStore:
         logger.info("%s: finishing its move to %s", tp, directory.path)
         self.files.rename(os.path.join(directory.path, copy.name), os.path.join(directory.path, str(tp)))
         self.files.sync_directory(directory.path)
-        self._add(directory, self._load(directory, str(tp), tp, self._starting_point(directory, tp)))
+        self._add(directory, self._load(directory, str(tp), tp, self._starting_point(directory, tp, is_copy=False)))
 
-    def _starting_point(self, directory: LogDirectory, tp: TopicPartition) -> StartingPoint:
+    def _starting_point(self, directory: LogDirectory, tp: TopicPartition, *, is_copy: bool) -> StartingPoint:
         """What the checkpoints said at the start."""
         return StartingPoint(
             directory.read_checkpoint(LOG_START_FILE).get(tp, 0),
             (directory.read_recovery_points() or {}).get(tp, 0),
             clean_stop=directory.had_clean_stop,
+            is_copy=is_copy,
         )
 
     def _open_copy(self, directory: LogDirectory, name: str, tp: TopicPartition) -> Log:
         """The copy of a log that is moving into `directory`, made when it is not there."""
         is_new = not self.files.exists(os.path.join(directory.path, name))
-        start = StartingPoint(clean_stop=True) if is_new else self._starting_point(directory, tp)
+        start = StartingPoint(clean_stop=True) if is_new else self._starting_point(directory, tp, is_copy=True)
         return self._load(directory, name, tp, start)
 
     def _load(
@@ -491,9 +492,9 @@ class LogStore:
         What is still queued on a strand then fails. Blocks.
         """
         self.moves.stop()
-        self.moves.close()
+        unclean = self.moves.close()
         for directory in self.directories.online():
-            clean = self._close_logs(self.logs_in(directory))
+            clean = self._close_logs(self.logs_in(directory)) and directory not in unclean
             self.checkpoints.write_offsets_of(directory)
             if clean and directory.is_online:
                 try:

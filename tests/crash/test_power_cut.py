@@ -17,7 +17,7 @@ from pybroker.storage.files import Files
 from pybroker.storage.topic_partition import TopicPartition
 from support.busy_store import BusyStore, Promise, open_store
 from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
-from support.log_promises import check_promises
+from support.log_promises import check_places, check_promises
 from support.power_cut import PowerCut, Remains, Tree, lay_out
 
 Run = Callable[[BusyStore], None]
@@ -143,12 +143,79 @@ def topics_deleted_and_made_again(busy: BusyStore) -> None:
     busy.close()
 
 
+def moves_while_the_log_changes(busy: BusyStore) -> None:
+    busy.open()
+    busy.create(PLAIN)
+    busy.create(SYNCED)
+    here, there = busy.disk_of(PLAIN), busy.disk_of(SYNCED)
+    for _ in range(4):
+        busy.append(PLAIN, 2, producer_id=7)
+        busy.append(PLAIN, producer_id=8, transactional=True)
+    busy.end_transaction(PLAIN, 8, commit=False)
+    busy.flush(PLAIN)
+    busy.checkpoint()
+    busy.move(PLAIN, there)
+    busy.go_on_moving(2)
+    busy.append(PLAIN, 2, producer_id=7)
+    busy.go_on_moving(1)
+    busy.checkpoint()
+    busy.truncate(PLAIN, 11)
+    busy.lead(PLAIN, 2)
+    busy.append(PLAIN, 2, epoch=2)
+    busy.go_on_moving()
+    assert busy.disk_of(PLAIN) == there
+    busy.append(PLAIN, 2, epoch=2)
+    busy.run_background()
+    busy.append(SYNCED, 3)
+    busy.move(SYNCED, here)
+    busy.append(SYNCED)
+    busy.go_on_moving()
+    busy.append(SYNCED)
+    busy.run_later()
+    busy.crash()
+
+
+def moves_that_end_early(busy: BusyStore) -> None:
+    """One is given up, one goes on after a stop, one after a crash, and one ends with its log."""
+    busy.open()
+    busy.create(PLAIN)
+    busy.create(SYNCED)
+    here, there = busy.disk_of(PLAIN), busy.disk_of(SYNCED)
+    for _ in range(4):
+        busy.append(PLAIN, 4)
+    busy.delete_records(PLAIN, 2)
+    busy.flush(PLAIN)
+    busy.checkpoint()
+    busy.move(PLAIN, there)
+    busy.go_on_moving(2)
+    busy.move(PLAIN, here)  # where it is
+    busy.move(PLAIN, there)
+    busy.go_on_moving(2)
+    busy.close()
+    busy.open()
+    busy.go_on_moving(1)
+    busy.append(PLAIN, 3)
+    busy.checkpoint()
+    busy.crash()
+    busy.open()
+    busy.go_on_moving()
+    assert busy.disk_of(PLAIN) == there
+    busy.append(PLAIN, 2)
+    busy.move(PLAIN, here)
+    busy.go_on_moving(2)
+    busy.delete(PLAIN)
+    busy.run_later()
+    busy.crash()
+
+
 RUNS: tuple[Run, ...] = (
     appends_rolls_and_flushes,
     retention_and_deleted_records,
     truncations_under_new_leaders,
     producers_and_transactions,
     topics_deleted_and_made_again,
+    moves_while_the_log_changes,
+    moves_that_end_early,
 )
 
 
@@ -168,6 +235,7 @@ def record(run: Run, root: Path) -> tuple[DiskHistory, BusyStore]:
         run(busy)
     assert busy.refused == []
     assert busy.store is not None
+    assert busy.store.directories.offline_paths() == []
     busy.store.release()
     return history, busy
 
@@ -188,6 +256,7 @@ def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Prom
         store = open_store(root)
         try:
             check_promises(store, busy, promises)
+            check_places(store)
         except Exception as failure:
             failure.add_note(f"{note}, see {root}")
             raise
@@ -206,7 +275,7 @@ def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
             continue
         seen.add(key)
         note = f"power cut after {operations} operations, {remains.what} is left"
-        check_state(remains.tree, busy, promises, quick_disk / str(len(seen)), note)
+        check_state(remains.tree, busy, promises, quick_disk / "state", note)
     return len(seen)
 
 

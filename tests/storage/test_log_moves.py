@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.protocol.errors import KafkaStorageError
+from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files import Buffer, Files
@@ -28,32 +29,11 @@ from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool, WorkerPool
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
+from support.storage_pools import HeldRunner
 
 TP = TopicPartition("topic", 0)
 TOPIC_ID = uuid.UUID(int=5)
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-
-
-class HeldRunner:
-    """Steps of moves wait until they are let go, one by one; what is due later waits with them."""
-
-    def __init__(self) -> None:
-        self.steps: list[Callable[[], None]] = []
-        self.now_ms = NOW_MS
-
-    def submit(self, step: Callable[[], None]) -> None:
-        self.steps.append(step)
-
-    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
-        self.steps.append(callback)
-
-    def run_one(self) -> None:
-        self.now_ms += 1 << 30  # so the throttle has waited long enough
-        self.steps.pop(0)()
-
-    def run(self) -> None:
-        while self.steps:
-            self.run_one()
 
 
 class Disks:
@@ -61,7 +41,7 @@ class Disks:
 
     def __init__(self, root: Path, files: Files | None = None, **overrides: str) -> None:
         self.paths = [str(root / name) for name in "abc"]
-        self.runner = HeldRunner()
+        self.runner = HeldRunner(NOW_MS, step_ms=1 << 30)
         given = {name.replace("_", "."): value for name, value in overrides.items()}
         base = Config.load(f"log.dirs={','.join(self.paths)}\nfile.delete.delay.ms=0\n", given)
         self.store = LogStore.open(
@@ -92,6 +72,9 @@ class Disks:
             path[-1]: sorted(name.rpartition("-")[2] for name in os.listdir(path) if name.startswith("topic-0"))
             for path in self.paths
         }
+
+    def delete(self) -> None:
+        self.store.deletion.delete_log(TP)
 
     def kill(self) -> None:
         self.store.release()
@@ -216,6 +199,76 @@ def test_a_move_goes_on_at_the_next_start(steps: int, stop: Callable[[Disks], No
     assert again.directories() == ALL_AT_B
     assert records_from(again.log()) == values(5)
     again.kill()
+
+
+def copy_of(disks: Disks) -> Path:
+    """The directory of the one copy."""
+    (path,) = Path(disks.paths[1]).glob("topic-0.*-future")
+    return path
+
+
+def killed_while_moving(tmp_path: Path, policy: str = "delete") -> Disks:
+    """Several segments are copied, and nothing of them is known to be flushed."""
+    disks = Disks(tmp_path, log_segment_bytes="200", log_cleanup_policy=policy)
+    disks.make(9)
+    disks.store.moves.begin(TP, disks.paths[1])
+    (move,) = disks.store.moves_to(disks.store.directories.all[1])
+    while len(move.future.segments) < 4:
+        disks.runner.run_one()
+    disks.kill()
+    return disks
+
+
+def moved_after_a_start(tmp_path: Path, policy: str = "delete") -> list[tuple[int, bytes | None]]:
+    again = Disks(tmp_path, log_cleanup_policy=policy)
+    again.runner.run()
+    again.store.deletion.delete_leftovers()
+    assert again.directories() == ALL_AT_B
+    records = records_from(again.log())
+    again.kill()
+    return records
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_what_a_power_cut_took_out_of_a_copys_middle_is_copied_again(policy: str, tmp_path: Path) -> None:
+    """Between segments of a compacted log, missing offsets say nothing: only what was flushed is believed."""
+    copy = copy_of(killed_while_moving(tmp_path, policy))
+    second = sorted(copy.glob("*.log"))[1]
+    data = second.read_bytes()
+    second.write_bytes(data[: next(iter_batches(data)).end])
+    assert moved_after_a_start(tmp_path, policy) == values(9)
+
+
+def test_a_copy_that_lost_its_beginning_is_begun_anew(tmp_path: Path) -> None:
+    copy = copy_of(killed_while_moving(tmp_path))
+    for path in copy.glob(f"{0:020}.*"):
+        path.unlink()
+    assert moved_after_a_start(tmp_path) == values(9)
+
+
+@pytest.mark.parametrize("end", [lambda disks: disks.store.moves.begin(TP, disks.paths[0]), Disks.delete])
+def test_a_copy_that_is_given_up_is_renamed_before_it_is_deleted(end: Callable[[Disks], None], tmp_path: Path) -> None:
+    """Half deleted, it would be taken for a copy at the next start."""
+    files = UndeletingFiles()
+    disks = Disks(tmp_path, files)
+    disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run_one()
+    end(disks)
+    assert disks.directories()["b"] == ["delete"]
+    disks.kill()
+    again = Disks(tmp_path)
+    again.runner.run()
+    again.store.deletion.delete_leftovers()
+    assert again.directories()["b"] == []
+    again.kill()
+
+
+class UndeletingFiles(Files):
+    """The process dies before a directory is deleted."""
+
+    def delete_tree(self, path: str) -> None:
+        pass
 
 
 class CrashError(BaseException):

@@ -5,14 +5,17 @@ Every record's value is used once, so a record says where and behind which other
 
 from __future__ import annotations
 
+import os
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from pybroker.config.config import Config
+from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files import Files
@@ -24,11 +27,16 @@ from pybroker.storage.worker_pool import InlinePool
 
 from .disk_history import DiskHistory
 from .storage_logs import NOW_MS, batch_of
+from .storage_pools import HeldRunner
 
 SEGMENT_BYTES = 700
 DIRECTORIES = ("disk-a", "disk-b")
+MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+MOVED_BYTES = "250"
+"""As much as a move copies in a second, and at once: a batch or two."""
 
 
+@lru_cache
 def store_config(root: Path, **settings: object) -> Config:
     """Small segments, dense indexes, nothing synced unless it is asked for."""
     chosen = {
@@ -41,14 +49,15 @@ def store_config(root: Path, **settings: object) -> Config:
     return Config.load(f"log.dirs={directories}\n", {name: str(value) for name, value in chosen.items()})
 
 
-def open_store(root: Path, **settings: object) -> LogStore:
+def open_store(root: Path, clock: Callable[[], int] = lambda: NOW_MS, seed: int = 0, **settings: object) -> LogStore:
+    """`seed`: of the ids that are made up. Of two stores one after the other they must not be the same."""
     return LogStore.open(
         store_config(root, **settings),
         Files(),
         InlinePool(),
-        lambda: NOW_MS,
+        clock,
         topic_overrides=topic_overrides,
-        randomness=random.Random(5),
+        randomness=random.Random(seed),
     )
 
 
@@ -61,8 +70,8 @@ def topic_overrides(topic: str) -> dict[str, str]:
 class Promise:
     """What must be there of one log, and what may be: `records` are the values by offset, of that `generation`.
 
-    Records in [start, synced_end) must be there; nothing before `least_start` may be. `may_be_missing`: the log is
-    being made or deleted.
+    Records in [start, synced_end) must be there; nothing before `least_start` may be (but for a log that is being
+    deleted: its checkpoints go before its name). `may_be_missing`: the log is being made or deleted.
     """
 
     generation: int = 0
@@ -81,7 +90,7 @@ class Promise:
             self.generation,
             self.exists or after.exists,
             not (self.exists and after.exists),
-            self.least_start,
+            self.least_start if after.exists else 0,
             max(self.start, after.start),
             min(self.synced_end, after.synced_end),
             self.records,
@@ -107,6 +116,7 @@ class BusyStore:
         self.root = root
         self.history = history
         self._settings = settings
+        self.opened = 0
         self.refused: list[KafkaStorageError] = []
         self.told: dict[tuple[TopicPartition, int], Told] = {}
         self.notes: list[tuple[int, dict[TopicPartition, Promise]]] = [(0, {})]
@@ -115,6 +125,7 @@ class BusyStore:
         self._sequences: dict[tuple[TopicPartition, int], int] = {}
         self._later: list[Callable[[], None]] = []
         self._background: list[Callable[[], None]] = []
+        self._moves = HeldRunner(NOW_MS, 1000)
         self.store: LogStore | None = None
 
     # --- promises -----------------------------------------------------------------------------------------------
@@ -167,9 +178,13 @@ class BusyStore:
 
     def open(self) -> None:
         with self._step():
-            self.store = store = open_store(self.root, **self._settings)
+            self._moves = HeldRunner(self._moves.now_ms, 1000)
+            self.opened += 1
+            self.store = store = open_store(self.root, lambda: self._moves.now_ms, self.opened, **self._settings)
             store.deletion.run_later = lambda delay_ms, step: self._later.append(step)
             store.upkeep.in_background = self._background.append
+            store.moves.update_config(store.config.with_dynamic(DynamicLayers({MOVE_RATE: MOVED_BYTES})))
+            store.moves.start(self._moves)
             store.deletion.delete_leftovers()
 
     def close(self) -> None:
@@ -195,6 +210,23 @@ class BusyStore:
         while self._later:
             with self._step():
                 self._later.pop(0)()
+
+    def move(self, tp: TopicPartition, to: str) -> None:
+        """Have a log move to another disk; it is copied by `go_on_moving`. To the disk it is on: it is to stay."""
+        with self._step():
+            assert self.store is not None
+            self.store.moves.begin(tp, str(self.root / to))
+
+    def go_on_moving(self, steps: int = 1 << 30) -> None:
+        """So many steps of moves, or until nothing is left to move."""
+        while steps and self._moves.steps:
+            steps -= 1
+            with self._step():
+                self._moves.run_one()
+
+    def disk_of(self, tp: TopicPartition) -> str:
+        """The name of the disk that a log lies on."""
+        return os.path.basename(os.path.dirname(self.log(tp).directory))
 
     def checkpoint(self) -> None:
         with self._step():

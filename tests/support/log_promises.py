@@ -15,6 +15,7 @@ from pybroker.storage.topic_partition import TopicPartition
 
 from .busy_store import BusyStore, Promise, Told
 from .storage_logs import NOW_MS, batch_of, records_from
+from .storage_pools import HeldRunner
 
 
 def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartition, Promise]) -> None:
@@ -33,12 +34,55 @@ def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartiti
         assert found.append_as_leader(batch_of("afterwards"), 100, NOW_MS).first_offset == end
 
 
+def check_places(store: LogStore) -> None:
+    """Each log lies in one place, also once the moves that were under way are done; they change nothing in the logs."""
+    moving = {move.topic_partition for directory in store.directories.all for move in store.moves_to(directory)}
+    before = {log.topic_partition: _all_of(log) for log in store.all_logs() if log.topic_partition in moving}
+    finish_moves(store)
+    places: dict[str, list[str]] = {}
+    for directory in store.directories.all:
+        for name in os.listdir(directory.path):
+            if os.path.isdir(os.path.join(directory.path, name)):
+                places.setdefault(name, []).append(directory.path)
+    for log in store.all_logs():
+        tp = log.topic_partition
+        assert places.pop(str(tp)) == [os.path.dirname(log.directory)] == [store.directory_of(tp)], f"{log}: {places}"
+        if tp in moving:
+            assert _all_of(log) == before[tp], f"{log} has moved to {log.directory}"
+            _check_indexes_of(log)
+    assert not places, f"left over: {places}"
+
+
+def finish_moves(store: LogStore) -> None:
+    """Go on with the moves that the last stop left, and delete what it left to be deleted."""
+    runner = HeldRunner(NOW_MS, step_ms=1000)
+    store.moves.start(runner)
+    runner.run()
+    store.deletion.delete_leftovers()
+
+
+def _all_of(log: Log) -> object:
+    """What a log holds and knows."""
+    producers = {
+        producer_id: (entry.producer_epoch, entry.batches[-1].last_sequence, entry.current_txn_first_offset)
+        for producer_id, entry in log.producer_state.producers.items()
+        if entry.batches
+    }
+    start, end = log.log_start_offset, log.log_end_offset
+    aborted = [(found.producer_id, found.first_offset) for found in log.aborted_transactions(start, end)]
+    return start, end, records_from(log), log.leader_epochs.entries, producers, aborted
+
+
+def _check_indexes_of(log: Log) -> None:
+    for segment in log.segments:
+        _check_indexes(segment)
+
+
 def check_log(log: Log, promise: Promise, told: Told) -> None:
     found = records_from(log)
     _check_records(log, found, promise, told)
     batches = [batch for segment in log.segments for batch in _batches(segment)]
-    for segment in log.segments:
-        _check_indexes(segment)
+    _check_indexes_of(log)
     for offset, value in found:
         assert value is not None
         hit = log.offset_for_timestamp(told.timestamps[value])
@@ -85,11 +129,16 @@ def _check_indexes(segment: Segment) -> None:
         largest[batch.last_offset] = timestamp
         end = position + batch.size_bytes
     assert end == segment.size_bytes == segment.log_ref.file().size(), f"{segment}: {end} bytes in whole batches"
+    starts = set(positions.values())
     index = segment.offset_index
     previous = -1
     for slot in range(len(index)):
         relative, position = index.entry(slot)
-        assert positions.get(segment.base_offset + relative) == position, f"{segment}: index entry {relative}"
+        # Of several batches that came in one write (a copy's), Kafka's entry is the last offset and the first position.
+        batch_position = positions.get(segment.base_offset + relative)
+        assert batch_position is not None, f"{segment}: index entry {relative}"
+        assert position in starts, f"{segment}: index entry {relative}"
+        assert position <= batch_position, f"{segment}: index entry {relative}"
         assert relative > previous
         previous = relative
     times = segment.time_index

@@ -2,8 +2,9 @@
 
 The model is what ext4 and XFS promise. Bytes and sizes of a file are durable when the file was synced, names when their
 directory was; what was not synced may be there or not, a write in part. A rename is there or not, never half.
-Names are lost in order: both file systems keep a journal of them, in which nothing is ahead of what came before. A
-stricter model, in which any single name may be lost alone, is `names_in_order=False`.
+Names are lost in order: both file systems keep a journal of them, in which nothing is ahead of what came before; what
+lies in another directory below the root is another disk, with a journal of its own. `names_in_order=False` is a file
+system that keeps no order: until a directory is synced, each change of a name in it is there or not by itself.
 """
 
 from __future__ import annotations
@@ -120,6 +121,15 @@ def torn(write: Write) -> Iterator[Write]:
     yield Write(write.node, write.position, bytes(size))
 
 
+def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
+    """Of each node, the node below the root in which it was made."""
+    disks = {ROOT: ROOT}
+    for operation in operations:
+        if isinstance(operation, Create):
+            disks[operation.node] = operation.node if operation.directory == ROOT else disks[operation.directory]
+    return disks
+
+
 class PowerCut:
     """All the states of a history, point by point. `singles` says at which points each operation is lost alone."""
 
@@ -134,6 +144,7 @@ class PowerCut:
     ) -> None:
         self._operations = list(history.operations)
         self._directories = history.directories()
+        self._disks = _disks_of(self._operations)
         self._samples = samples
         self._singles = singles
         self._names_in_order = names_in_order
@@ -152,6 +163,7 @@ class PowerCut:
     def _usual_states(self, disk: Disk, last: Operation) -> Iterator[Remains]:
         pending = disk.pending
         yield Remains("all of it", disk.after(pending))
+        yield from self._losses_by_disk(disk)
         yield Remains("nothing unsynced", disk.after([]))
         yield Remains("no names", disk.after([other for other in pending if not is_of_names(other)]))
         yield Remains("no renames", disk.after(self._without_renames(pending)))
@@ -162,29 +174,52 @@ class PowerCut:
         for number in range(self._samples):
             yield Remains(f"sample {number}", disk.after(self._some(pending)))
 
+    def _losses_by_disk(self, disk: Disk) -> Iterator[Remains]:
+        """One of several disks has written all, the others nothing of what was not synced."""
+        by_disk = self._by_disk(disk.pending)
+        if len(by_disk) > 1:
+            for node, kept in by_disk.items():
+                yield Remains(f"all on disk {node}, nothing unsynced elsewhere", disk.after(kept))
+
+    def _by_disk(self, operations: Sequence[Operation]) -> dict[int, list[Operation]]:
+        found: dict[int, list[Operation]] = {}
+        for operation in operations:
+            found.setdefault(self._disk(operation), []).append(operation)
+        return found
+
+    def _disk(self, operation: Operation) -> int:
+        node = operation.directory if isinstance(operation, Create | Delete | Rename) else operation.node
+        return self._disks[node]
+
     def _single_losses(self, disk: Disk) -> Iterator[Remains]:
         pending = disk.pending
         for number, lost in enumerate(pending):
             rest = pending[number + 1 :]
             if is_of_names(lost) and self._names_in_order:
-                rest = [other for other in rest if not is_of_names(other)]
+                rest = [other for other in rest if not (is_of_names(other) and self._disk(other) == self._disk(lost))]
             yield Remains(f"all but {lost}", disk.after([*pending[:number], *rest]))
             if isinstance(lost, Write):
                 zeros = Write(lost.node, lost.position, bytes(len(lost.data)))
                 yield Remains(f"zeros for {lost}", disk.after([*pending[:number], zeros, *rest]))
 
     def _without_renames(self, pending: Sequence[Operation]) -> list[Operation]:
-        first = next((number for number, other in enumerate(pending) if isinstance(other, Rename)), len(pending))
-        if self._names_in_order:
-            return [*pending[:first], *(other for other in pending[first:] if not is_of_names(other))]
-        return [other for other in pending if not isinstance(other, Rename)]
+        if not self._names_in_order:
+            return [other for other in pending if not isinstance(other, Rename)]
+        kept: list[Operation] = []
+        cut: set[int] = set()
+        for other in pending:
+            if isinstance(other, Rename):
+                cut.add(self._disk(other))
+            if not (is_of_names(other) and self._disk(other) in cut):
+                kept.append(other)
+        return kept
 
     def _some(self, pending: Sequence[Operation]) -> list[Operation]:
         chance = self._random.choice((0.2, 0.5, 0.8, 0.95))
         kept: list[Operation] = []
-        names = [other for other in pending if is_of_names(other)]
-        first_lost = self._random.randint(0, len(names))
-        lost_names = {id(other) for other in names[first_lost:]}
+        lost_names: set[int] = set()
+        for names in self._by_disk([other for other in pending if is_of_names(other)]).values():
+            lost_names |= {id(other) for other in names[self._random.randint(0, len(names)) :]}
         for operation in pending:
             if is_of_names(operation) and self._names_in_order:
                 if id(operation) not in lost_names:

@@ -24,3 +24,29 @@ class HeldPool:
             posted, self.posted = self.posted, []
             for callback, arguments in posted:
                 callback(*arguments)
+
+
+class HeldRunner:
+    """Steps of moves between log directories wait until they are let go, one by one; what is due later, with them.
+
+    Before each, `step_ms` pass: what a throttle makes it wait.
+    """
+
+    def __init__(self, now_ms: int, step_ms: int) -> None:
+        self.steps: list[Callable[[], None]] = []
+        self.now_ms = now_ms
+        self._step_ms = step_ms
+
+    def submit(self, step: Callable[[], None]) -> None:
+        self.steps.append(step)
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        self.steps.append(callback)
+
+    def run_one(self) -> None:
+        self.now_ms += self._step_ms
+        self.steps.pop(0)()
+
+    def run(self) -> None:
+        while self.steps:
+            self.run_one()
