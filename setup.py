@@ -1,8 +1,9 @@
 """The optional build: `PYBROKER_COMPILE=1 pip install .` compiles the modules below with mypyc. It takes a C compiler.
 
-They are the loops that look at every record: the walks of validation, of compaction and of whoever reads records. The
-sources are the same, as are the tests (`scripts/test --compiled`); what is not compiled calls them as before. Without
-the variable, and in an editable install, nothing here does anything: the wheel is pure Python.
+They are the loops that look at every record: the walks of validation, of compaction and of whoever reads records, and
+compaction's table of keys. The sources are the same, as are the tests (`scripts/test --compiled`); what is not compiled
+calls them as before. Without the variable, and in an editable install, nothing here does anything: the wheel is pure
+Python.
 """
 
 import os
@@ -16,6 +17,7 @@ COMPILED = (
     "protocol/records/compaction_walk.py",
     "protocol/records/varint.py",
     "protocol/records/walk.py",
+    "storage/key_table.py",
 )
 ROOT = Path(__file__).resolve().parent
 # Types were checked by scripts/test; where a build is isolated, most of what is imported is not even there.

@@ -84,6 +84,14 @@ class _Compaction:
     # --- the first pass -----------------------------------------------------------------------------------------
 
     def _fill_map(self) -> None:
+        if not self._note_dirty_part():
+            # More keys than fit as objects: what was read so far is read once more, rather than all of the log twice.
+            self._statistics.map_bytes = self._statistics.map_records = 0
+            self._map.begin_again_denser()
+            self._note_dirty_part()
+
+    def _note_dirty_part(self) -> bool:
+        """False when the map was full before the end."""
         job, transactions = self._job, CleanedTransactions()
         dirty = [segment for segment in job.segments if segment.end_offset > job.first_dirty_offset]
         transactions.expect(_touching(job.aborted, job.first_dirty_offset, job.segments[-1].end_offset))
@@ -97,11 +105,12 @@ class _Compaction:
                     transactions.on_control(batch)
                 elif not transactions.on_data(batch) and batch.last_offset >= job.first_dirty_offset:
                     if not self._map.add(batch, job.first_dirty_offset):
-                        return
+                        return False
                     continue
                 if batch.last_offset >= job.first_dirty_offset:
                     self._map.reach(batch.last_offset)
             self._map.reach(segment.end_offset - 1)  # offsets that earlier passes left empty
+        return True
 
     # --- the second pass ----------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ RUN_AGAIN = (
     "tests/protocol/test_compaction_walk.py",
     "tests/storage/test_append.py",
     "tests/storage/test_compaction.py",
+    "tests/storage/test_key_table.py",
 )
 """All tests that look at records closely; `scripts/test --compiled` runs every test."""
 

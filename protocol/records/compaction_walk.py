@@ -6,7 +6,7 @@ a test, stand in walk.py.
 """
 
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..errors import InvalidRecordError
 from .varint import encode_unsigned, read_unsigned
@@ -21,6 +21,16 @@ _LONGEST_PLAIN_KEY_RAW = LONGEST_PLAIN_KEY << 1
 
 
 _NULL = 1
+
+
+class KeyOffsets(Protocol):
+    """Offsets by what `map_key` makes of keys: as much of a dict as the walks use."""
+
+    def __len__(self) -> int: ...
+
+    def __setitem__(self, key: bytes, offset: int, /) -> None: ...
+
+    def get(self, key: bytes, default: int, /) -> int: ...
 
 
 class Rebased(NamedTuple):
@@ -42,7 +52,7 @@ def map_key(key: bytes) -> bytes:
 
 
 def note_keys(
-    data: bytes, record_count: int, base_offset: int, start_offset: int, limit: int, offsets: dict[bytes, int]
+    data: bytes, record_count: int, base_offset: int, start_offset: int, limit: int, offsets: KeyOffsets
 ) -> int | None:
     """Put key → offset of each record from `start_offset` on into `offsets`; records without a key are passed over.
 
@@ -110,7 +120,7 @@ def spans_to_keep(
     record_count: int,
     base_offset: int,
     latest_offset: int,
-    offsets: dict[bytes, int],
+    offsets: KeyOffsets,
     *,
     drop_tombstones: bool,
 ) -> tuple[Spans, bool]:

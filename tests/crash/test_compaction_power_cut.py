@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from pybroker.protocol.records.record import Record
 from pybroker.storage.compaction_job import CompactionSettings
+from pybroker.storage.key_table import SLOT_BYTES
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_recovery import StartingPoint
-from pybroker.storage.offset_map import ENTRY_BYTES
 from support.compaction import compact_log, records_of
 from support.disk_history import Operation, Sync, nothing_synced, recorded_history
 from support.power_cut import PowerCut, lay_out
@@ -54,8 +54,8 @@ def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
         log.flush(NOW_MS)
         original, synced = records_of(log), len(history)
         # So small a map that the passes end inside segments, and a last one that compacts all there is again.
-        checkpoint = compact_log(log, settings=CompactionSettings(ENTRY_BYTES, 1.0))
-        checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(2 * ENTRY_BYTES, 1.0))
+        checkpoint = compact_log(log, settings=CompactionSettings(2 * SLOT_BYTES, 1.0))
+        checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(3 * SLOT_BYTES, 1.0))
         compact_log(log, checkpoint)
         segments = len(log.segments)
         compact_log(log)  # now they are so small that several go into one

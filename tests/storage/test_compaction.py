@@ -15,6 +15,7 @@ from pybroker.storage.compaction_job import CompactionSettings
 from pybroker.storage.compaction_plan import CompactionPlan
 from pybroker.storage.files import Files
 from pybroker.storage.io_throttle import IoThrottle
+from pybroker.storage.key_table import SLOT_BYTES
 from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
@@ -71,14 +72,15 @@ def survivors(
 
 
 @settings(max_examples=60)
-@given(STEPS, st.sampled_from(list(Codec)), st.sampled_from([3, 1000]))
-def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, keys_in_map: int) -> None:
+@given(STEPS, st.sampled_from(list(Codec)), st.sampled_from([3 * SLOT_BYTES, 2 * ENTRY_BYTES, 1000 * ENTRY_BYTES]))
+def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, map_bytes: int) -> None:
+    """With a map that is full of two keys, one that has to begin again for want of room, and a large one."""
     with TemporaryDirectory() as name:
         log = open_log(Path(name), CONFIG)
         model: list[Record] = []
         checkpoint = 0
         now_ms = NOW_MS
-        memory = CompactionSettings(map_bytes=keys_in_map * ENTRY_BYTES, load_factor=1.0)
+        memory = CompactionSettings(map_bytes=map_bytes, load_factor=1.0)
         for step in steps:
             if isinstance(step, list):
                 offset = log.log_end_offset
