@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import hostile
 from benchmarks.contestants import CONTESTANTS, Contestant, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
+from benchmarks.record_walks import WALKS
 from benchmarks.report import OTHER_WORK, Figures, report
 from benchmarks.scenarios import SCENARIOS, Scenario
 from benchmarks.storage import STORAGE
@@ -74,7 +75,9 @@ def main(arguments: list[str]) -> int:
         return hostile.main()
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     scenarios = [
-        scenario for scenario in (*SCENARIOS, *STORAGE, *STARTS, *READS, *MEMORY) if options.only in scenario.name
+        scenario
+        for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY)
+        if options.only in scenario.name
     ]
     targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
     targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}

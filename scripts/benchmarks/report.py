@@ -27,9 +27,11 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
         by_contestant = figures[row]
         wanted = {target.figure: target for target in targets.get(row, ())}
         for name in by_contestant["pybroker"]:
-            ours, theirs = (statistics.median(by_contestant[contestant][name]) for contestant in ("pybroker", "kafka"))
+            ours = statistics.median(by_contestant["pybroker"][name])
+            measured = by_contestant["kafka"].get(name)  # some rows are about pybroker alone
+            theirs = statistics.median(measured) if measured else 0.0
             ratio = f"{ours / theirs:.2f}" if theirs else "-"
-            cells = [row, name, number(ours), number(theirs), ratio]
+            cells = [row, name, number(ours), number(theirs) if measured else "-", ratio]
             target = wanted.get(name)
             if target is None:
                 cells += ["", ""]

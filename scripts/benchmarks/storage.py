@@ -4,6 +4,7 @@ import random
 import re
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from pybroker.storage.log_host import LoneHost
 from pybroker.storage.log_loader import load_log
 from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
+from support.compiled_package import build_compiled, missing_for_compiling
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
@@ -105,6 +107,7 @@ def compaction_by(broker: BrokerProcess | KafkaProcess) -> dict[str, float]:
 
 
 def compaction(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
+    """pybroker a second time with its walks compiled, where there is a compiler; Kafka's figures stand beside both."""
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         directory = Path(name)
@@ -115,21 +118,36 @@ def compaction(contestants: Sequence[Contestant], scale: float) -> dict[str, dic
             "kafka": kafka_as_shipped(directory / "kafka", zookeeper, _SETTINGS),
         }
         for contestant in contestants:
-            broker = brokers[contestant.name]
-            broker.log_directory.mkdir(parents=True)
-            shutil.copytree(directory / "made" / str(_COMPACTED), broker.log_directory / str(_COMPACTED))
-            broker.start()
-            figures[contestant.name] = compaction_by(broker)
-            broker.kill()
-            shutil.rmtree(broker.log_directory)
+            figures[contestant.name] = started_on_the_log(brokers[contestant.name], directory / "made")
         zookeeper.kill()
+        if missing_for_compiling() is None:
+            compiled = build_compiled(directory / "build")
+            command = ("env", f"PYTHONPATH={compiled}", sys.executable, "-m", "pybroker")
+            broker = BrokerProcess(directory / "compiled", _SETTINGS, command)
+            ours, theirs = started_on_the_log(broker, directory / "made"), figures.get("kafka", {})
+            figures["pybroker"] |= {f"{figure}, compiled": value for figure, value in ours.items()}
+            figures["kafka"] = theirs | {f"{figure}, compiled": value for figure, value in theirs.items()}
+    return figures
+
+
+def started_on_the_log(broker: BrokerProcess | KafkaProcess, made: Path) -> dict[str, float]:
+    broker.log_directory.mkdir(parents=True)
+    shutil.copytree(made / str(_COMPACTED), broker.log_directory / str(_COMPACTED))
+    broker.start()
+    figures = compaction_by(broker)
+    broker.kill()
+    shutil.rmtree(broker.log_directory)
     return figures
 
 
 STORAGE = (
     Scenario(
         "storage: compaction of 2 M x 100 B, a tenth of them distinct keys",
-        (at_least("records/s", 250_000), at_most("p99 meanwhile : without", 2)),
+        (
+            at_least("records/s", 250_000),
+            at_most("p99 meanwhile : without", 2),
+            at_most("p99 meanwhile : without, compiled", 2),
+        ),
         compaction,
     ),
 )

@@ -4,15 +4,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from benchmarks.contestants import Contestant, Running, resident_mib
-from benchmarks.kafka_tools import create_topic, run_tool
+from benchmarks.kafka_tools import run_tool
 from benchmarks.scenarios import Scenario, make_room_for, wait_until_quiet
 from benchmarks.targets import at_most
 
 __all__ = ["MEMORY"]
 
 _PARTITIONS = 10_000
-_TOPICS = 5
+_TOPICS = 20
+_MAKING_S = 600
 _RECORDS_EACH = 3
 
 
@@ -20,11 +24,13 @@ def growth(broker: Running, partitions: int) -> dict[str, float]:
     """By how much the process grows by partitions that hold a few records each, once all is quiet again."""
     wait_until_quiet(broker.pid)
     before_mib = resident_mib(broker.pid)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(_TOPICS):
-        create_topic(broker.bootstrap_servers, f"rest-{number}", partitions // _TOPICS)
+        topic = NewTopic(f"rest-{number}", partitions // _TOPICS, 1)
+        admin.create_topics([topic], request_timeout=_MAKING_S, operation_timeout=_MAKING_S)[topic.topic].result()
         run_tool(
             "org.apache.kafka.tools.ProducerPerformance",
-            *("--topic", f"rest-{number}", "--num-records", str(partitions // _TOPICS * _RECORDS_EACH)),
+            *("--topic", topic.topic, "--num-records", str(partitions // _TOPICS * _RECORDS_EACH)),
             *("--record-size", "100", "--throughput", "-1"),
             *("--producer-props", f"bootstrap.servers={broker.bootstrap_servers}", "batch.size=1"),
             "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner",
