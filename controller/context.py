@@ -138,6 +138,11 @@ class ControllerContext:
         return [TopicPartition(topic, index) for index in self._assignments.get(topic, {})]
 
     @property
+    def partition_count(self) -> int:
+        """Of all topics."""
+        return len(self._partition_states)
+
+    @property
     def all_partitions(self) -> list[TopicPartition]:
         return [partition for topic in self._assignments for partition in self.partitions_of(topic)]
 

@@ -20,6 +20,7 @@ from .broker_registration import (
 from .cluster_tree import ClusterTree
 from .controller import Controller
 from .metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
+from .partition_room import PartitionRoom
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
@@ -101,8 +102,9 @@ class MetadataPlane:
             fatal=fatal,
             on_deletion_settled=on_deletion_settled,
         )
-        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random)
-        self.growth = TopicGrowth(self.tree, self._live_brokers)
+        room = PartitionRoom(config.int("pybroker.partitions.max"), lambda: self.controller.context.partition_count)
+        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, room)
+        self.growth = TopicGrowth(self.tree, self._live_brokers, room)
         self.auto_creation = AutoTopicCreation(self.topics, config)
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))

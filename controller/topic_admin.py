@@ -26,9 +26,10 @@ from ..protocol.errors import (
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .cluster_tree import ClusterTree
 from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
+from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
 from .topic_ids import new_topic_id
-from .topic_names import check_topic_name, colliding_topics, has_collision_chars
+from .topic_names import check_topic_name, colliding_topics, has_collision_chars, is_internal_topic
 from .znodes import TopicInfo
 
 __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
@@ -71,11 +72,13 @@ class TopicAdmin:
         config: Config,
         live_brokers: Callable[[], list[BrokerRack]],
         random: Random,
+        room: PartitionRoom,
     ) -> None:
         self._tree = tree
         self._config = config
         self._live_brokers = live_brokers
         self._random = random
+        self._room = room
 
     def update_config(self, config: Config) -> None:
         """The broker's own (dynamic) settings have changed."""
@@ -85,7 +88,7 @@ class TopicAdmin:
         """Write a new topic into the tree. It has leaders a little later.
 
         TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
-        InvalidReplicationFactorError, InvalidReplicaAssignmentError.
+        InvalidReplicationFactorError, InvalidReplicaAssignmentError, PolicyViolationError.
         """
         if _can_be_a_node(topic.name) and await self._tree.topic_exists(topic.name):
             raise TopicExistsError(f"Topic '{topic.name}' already exists.")
@@ -93,6 +96,8 @@ class TopicAdmin:
         assignment = self._assignment_of(topic)
         await self._check_name(topic.name)
         _check_assignment(assignment)
+        if not is_internal_topic(topic.name):  # without those nobody could go on
+            self._room.check(len(assignment))
         try:
             config = TopicConfig.defaults(self._config, settings)
         except ConfigError as error:

@@ -18,9 +18,10 @@ from ..protocol.errors import (
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .cluster_tree import ClusterTree
 from .metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
+from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
 from .topic_admin import MAX_NEW_PARTITIONS
-from .topic_names import is_legal_topic_name
+from .topic_names import is_internal_topic, is_legal_topic_name
 from .znodes import CONTROLLER_PATH, TopicInfo, topic_path
 
 __all__ = ["MorePartitions", "TopicGrowth"]
@@ -43,15 +44,16 @@ class MorePartitions:
 class TopicGrowth:
     """Runs on the controller. ``live_brokers`` are those replicas can be put on."""
 
-    def __init__(self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]]) -> None:
+    def __init__(self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]], room: PartitionRoom) -> None:
         self._tree = tree
         self._live_brokers = live_brokers
+        self._room = room
 
     async def grow(self, wish: MorePartitions, *, validate_only: bool = False) -> None:
         """Write the new partitions into the tree. They have leaders a little later.
 
         UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError,
-        InvalidReplicationFactorError, ReassignmentInProgressError, NotControllerError.
+        InvalidReplicationFactorError, ReassignmentInProgressError, PolicyViolationError, NotControllerError.
         """
         while True:
             try:
@@ -64,6 +66,8 @@ class TopicGrowth:
     async def _grow(self, wish: MorePartitions, *, validate_only: bool) -> None:
         info, version = await self._read(wish.topic)
         _check_count(info, wish.count)
+        if not is_internal_topic(wish.topic):
+            self._room.check(wish.count - len(info.partitions))
         new = self._new_assignment(info, wish)
         if validate_only:
             return

@@ -11,6 +11,7 @@ from pybroker.controller.auto_creation import AutoTopicCreation
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.internal_topics import auto_created_topic
+from pybroker.controller.partition_room import PartitionRoom
 from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS, NewTopic, TopicAdmin
 from pybroker.controller.znodes import ControllerInfo
 from pybroker.protocol.errors import (
@@ -22,6 +23,7 @@ from pybroker.protocol.errors import (
     InvalidRequestError,
     InvalidTopicError,
     KafkaError,
+    PolicyViolationError,
     TopicExistsError,
     UnknownServerError,
     UnknownTopicOrPartitionError,
@@ -29,12 +31,18 @@ from pybroker.protocol.errors import (
 
 CONFIG = Config.load("num.partitions=3\ndefault.replication.factor=2\nlog.dirs=/nowhere")
 
+MOST = 50_000
+"""Partitions that there may be."""
+
 
 class Fixture:
     def __init__(self, tree: ClusterTree) -> None:
         self.tree = tree
+        self.present = 0
         self.brokers = [BrokerRack(1), BrokerRack(2)]
-        self.admin = TopicAdmin(tree, CONFIG, lambda: self.brokers, Random(3))
+        self.admin = TopicAdmin(
+            tree, CONFIG, lambda: self.brokers, Random(3), PartitionRoom(MOST, lambda: self.present)
+        )
 
 
 @pytest.fixture
@@ -55,6 +63,16 @@ async def test_topic_is_written_with_its_settings_and_an_id(cluster: Fixture) ->
     assert (created.partition_count, created.replication_factor) == (4, 1)
     assert created.config.int("retention.ms") == 5
     assert await cluster.tree.config("topics", "t") == {"retention.ms": "5"}
+
+
+async def test_no_topic_but_an_internal_one_is_created_beyond_the_room_for_partitions(cluster: Fixture) -> None:
+    cluster.present = MOST - 2
+    for validate_only in (True, False):
+        with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
+            await cluster.admin.create(NewTopic("t", 3, 1), validate_only=validate_only)
+    assert not await cluster.tree.topic_exists("t")
+    await cluster.admin.create(NewTopic("t", 2, 1))
+    await cluster.admin.create(NewTopic("__consumer_offsets", 50, 1))
 
 
 async def test_minus_one_takes_the_brokers_defaults(cluster: Fixture) -> None:

@@ -9,6 +9,7 @@ from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.cluster_tree import ClusterTree, ControllerNode
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import Watch
+from pybroker.controller.partition_room import PartitionRoom
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS
 from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
@@ -19,10 +20,14 @@ from pybroker.protocol.errors import (
     InvalidReplicationFactorError,
     KafkaError,
     NotControllerError,
+    PolicyViolationError,
     ReassignmentInProgressError,
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+
+MOST = 50_000
+"""Partitions that there may be."""
 
 
 class Cluster:
@@ -30,8 +35,9 @@ class Cluster:
 
     def __init__(self, tree: ClusterTree) -> None:
         self.tree = tree
+        self.present = 2
         self.brokers = [BrokerRack(1), BrokerRack(2), BrokerRack(3)]
-        self.growth = TopicGrowth(tree, lambda: self.brokers)
+        self.growth = TopicGrowth(tree, lambda: self.brokers, PartitionRoom(MOST, lambda: self.present))
 
     async def create(self, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> None:
         partitions = {index: ReplicaAssignment(replicas) for index, replicas in assignment.items()}
@@ -105,6 +111,14 @@ async def test_an_unknown_topic_does_not_grow(cluster: Cluster, topic: str) -> N
         await cluster.grow(3, topic=topic)
 
 
+async def test_no_topic_grows_beyond_the_room_for_partitions(cluster: Cluster) -> None:
+    cluster.present = MOST - 3
+    with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
+        await cluster.grow(6)
+    await cluster.grow(5)
+    assert len(await cluster.replicas()) == 5
+
+
 async def test_too_few_brokers_are_up(cluster: Cluster) -> None:
     cluster.brokers = [BrokerRack(1)]
     with pytest.raises(InvalidReplicationFactorError):
@@ -143,12 +157,12 @@ class OvertakenTree(ClusterTree):
 @pytest.fixture
 def overtaken(cluster: Cluster) -> OvertakenTree:
     tree = OvertakenTree(cluster.tree.store)
-    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers)
+    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers, PartitionRoom(MOST, lambda: cluster.present))
     return tree
 
 
 async def test_a_growth_that_another_overtook_is_checked_again(cluster: Cluster, overtaken: OvertakenTree) -> None:
-    other = TopicGrowth(cluster.tree, lambda: cluster.brokers)
+    other = TopicGrowth(cluster.tree, lambda: cluster.brokers, PartitionRoom(MOST, lambda: cluster.present))
     overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 3, [(1, 2)]))
     await cluster.grow(4)
     written = await cluster.replicas()

@@ -10,6 +10,11 @@ from pybroker.protocol.messages.create_topics import CreatableReplicaAssignment,
 from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from pybroker.protocol.records.record import Record, build_batch
 from support.arena import Arena, frame_of
 from support.good_client import create_topic
@@ -18,6 +23,7 @@ from support.wire_client import WireClient
 from .conftest import OpenArena
 from .test_batches import answer_to
 from .test_frames import AT_REST_MIB
+from .test_groups import make_coordinator
 
 
 def batch_of(producer_id: int, sequence: int = 0) -> bytes:
@@ -112,6 +118,43 @@ def test_fetches_of_clients_that_have_gone_wait_no_more(open_arena: OpenArena) -
     for _ in range(1000):  # of 16 KB each: 128 MB if they stayed
         field.drop(field.throw(polls))
     field.recovers(lines=0, mib=AT_REST_MIB + 32)
+
+
+def creation(name: str, partition_count: int) -> CreateTopicsRequest:
+    topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1)
+    return CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+
+
+def test_topics_come_as_long_as_there_is_room_for_partitions(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.partitions.max": "60", "num.partitions": "10"})
+    with WireClient(field.servers) as client:
+        codes = [client.ask(creation(f"topic-{number}", 10), 7).topics[0].error_code for number in range(8)]
+        assert codes == [ErrorCode.NONE] * 5 + [ErrorCode.POLICY_VIOLATION] * 3  # one partition is the good client's
+        names = [MetadataRequestTopic(name=f"asked-for-{number}") for number in range(100)]
+        asked_for = client.ask(MetadataRequest(topics=names), 9).topics
+        assert {topic.error_code for topic in asked_for} == {ErrorCode.POLICY_VIOLATION}
+        growth = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="good", count=11)], timeout_ms=1000)
+        assert client.ask(growth, 3).results[0].error_code == ErrorCode.POLICY_VIOLATION
+        assert client.ask(creation("modest", 9), 7).topics[0].error_code == ErrorCode.NONE
+        make_coordinator(client)  # its topic is internal
+    field.recovers(lines=0, mib=AT_REST_MIB + 8, files=500)
+
+
+def test_offsets_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.offsets.max.bytes": str(40_000)})  # of 400 bytes and a text of 100 each
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        codes = []
+        for number in range(200):
+            partition = OffsetCommitRequestPartition(
+                partition_index=0, committed_offset=number, committed_metadata="x" * 100
+            )
+            topics = [OffsetCommitRequestTopic(name="good", partitions=[partition])]
+            commit = OffsetCommitRequest(group_id=f"group-{number}", generation_id_or_member_epoch=-1, topics=topics)
+            codes.append(client.ask(commit, 6).topics[0].partitions[0].error_code)
+        assert codes == [ErrorCode.NONE] * 80 + [ErrorCode.INVALID_COMMIT_OFFSET_SIZE] * 120
+    field.until(lambda: "pybroker.offsets.max.bytes" in "".join(field.complaints()))
+    field.recovers(lines=101, mib=AT_REST_MIB + 8, files=200)
 
 
 def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:

@@ -237,6 +237,15 @@ def test_what_cannot_be_unpacked_is_not_called_corrupt_so_that_the_client_does_n
     assert log.log_end_offset == 0
 
 
+def test_a_batch_of_more_than_the_largest_message_is_refused(tmp_path: Path) -> None:
+    batch = batch_of("x" * 900)
+    log = open_log(tmp_path, LogConfig(max_message_bytes=len(batch)))
+    log.append_as_leader(batch, 0, NOW_MS)
+    with pytest.raises(RecordTooLargeError, match=f"{len(batch)} are allowed"):
+        log.append_as_leader(batch_of("x" * 901), 0, NOW_MS)
+    assert log.log_end_offset == 1
+
+
 def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError):
         open_log(tmp_path, LogConfig(segment_bytes=100)).append_as_leader(batch_of("x" * 200), 0, NOW_MS)

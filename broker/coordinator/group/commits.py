@@ -11,6 +11,7 @@ from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
 from .memory import GROUP_BYTES
 from .offset_batch import TransactionalProducer
+from .offset_room import OffsetRoom
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from .ports import AppendOutcome
 from .rebalance import Rebalances
@@ -60,6 +61,7 @@ class Commits:
         self._rebalances = rebalances
         self._group_log = group_log
         self._now_ms = now_ms
+        self._room = OffsetRoom(settings.offsets_max_bytes, registry.count_offset_bytes, now_ms)
 
     def commit(self, request: CommitRequest, reply: CommitReply) -> None:
         """OffsetCommit: the reply comes when the offsets are written, with one code for each partition."""
@@ -123,6 +125,11 @@ class Commits:
     ) -> None:
         accepted = {key: value for key, value in offsets.items() if self.is_metadata_short_enough(value.metadata)}
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        growth = {key: group.offsets.growth_bytes(key, value) for key, value in accepted.items()}
+        if (total := sum(growth.values())) and not self._room.take(total):
+            logger.warning("group %s: no room for its offsets, pybroker.offsets.max.bytes is reached", group.group_id)
+            codes.update((key, ErrorCode.INVALID_COMMIT_OFFSET_SIZE) for key in growth if growth[key])
+            accepted = {key: value for key, value in accepted.items() if not growth[key]}
         if not accepted:
             reply(codes)
             return

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from ....storage.topic_partition import TopicPartition
 
-__all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older"]
+__all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
 
 NO_LEADER_EPOCH = -1
+_OFFSET_BYTES = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,10 @@ class CommitRecord(NamedTuple):
 class GroupOffsets:
     """Kafka's offsets of GroupMetadata: ``committed`` is what OffsetFetch shows."""
 
-    __slots__ = ("_pending", "_pending_by_producer", "committed")
+    __slots__ = ("_committed_bytes", "_pending", "_pending_by_producer", "committed")
 
     def __init__(self) -> None:
+        self._committed_bytes = 0
         self.committed: dict[TopicPartition, CommitRecord] = {}
         self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
         self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
@@ -114,7 +116,23 @@ class GroupOffsets:
         """Ids of producers with offsets in an open transaction."""
         return self._pending_by_producer.keys()
 
+    def load(self, partition: TopicPartition, record: CommitRecord) -> None:
+        """A committed offset from the log."""
+        self._keep(partition, record)
+
     # -- questions
+
+    @property
+    def size_bytes(self) -> int:
+        """What committed offsets, and those in open transactions, take in memory, about."""
+        pending = self._pending_by_producer.values()
+        return self._committed_bytes + sum(value_bytes(record.value) for own in pending for record in own.values())
+
+    def growth_bytes(self, partition: TopicPartition, value: OffsetAndMetadata) -> int:
+        """By how much a commit will make this larger; 0 when it takes no more than what it replaces."""
+        present = self.committed.get(partition)
+        replaced = self._pending.get(partition) or (None if present is None else present.value)
+        return max(0, value_bytes(value) - (0 if replaced is None else value_bytes(replaced)))
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
         """The committed offset."""
@@ -146,7 +164,10 @@ class GroupOffsets:
             for producer_id, own in list(self._pending_by_producer.items()):
                 if own.pop(partition, None) is not None and not own:
                     del self._pending_by_producer[producer_id]
-            if self.committed.pop(partition, None) is not None or was_on_its_way:
+            committed = self.committed.pop(partition, None)
+            if committed is not None:
+                self._committed_bytes -= value_bytes(committed.value)
+            if committed is not None or was_on_its_way:
                 removed.append(partition)
         return removed
 
@@ -157,7 +178,19 @@ class GroupOffsets:
     def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
         current = self.committed.get(partition)
         if current is None or is_older(current, record):
-            self.committed[partition] = record
+            self._keep(partition, record)
+
+    def _keep(self, partition: TopicPartition, record: CommitRecord) -> None:
+        replaced = self.committed.get(partition)
+        if replaced is not None:
+            self._committed_bytes -= value_bytes(replaced.value)
+        self._committed_bytes += value_bytes(record.value)
+        self.committed[partition] = record
+
+
+def value_bytes(value: OffsetAndMetadata) -> int:
+    """What an offset takes in memory, with its place."""
+    return _OFFSET_BYTES + len(value.metadata)
 
 
 def is_older(current: CommitRecord, other: CommitRecord) -> bool:

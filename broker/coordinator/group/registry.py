@@ -93,6 +93,10 @@ class GroupRegistry:
         """The groups of one partition; a snapshot."""
         return list(self._groups_by_partition.get(partition, {}).values())
 
+    def count_offset_bytes(self) -> int:
+        """What the offsets of all groups take."""
+        return sum(group.offsets.size_bytes for group in self._groups.values())
+
     def has_room_for(self, size_bytes: int, now_ms: int) -> bool:
         """Whether members or groups of that size may come in. Groups that nobody uses make room for them."""
         if self.memory.has_room_for(size_bytes):

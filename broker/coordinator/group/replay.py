@@ -66,7 +66,7 @@ class Replay:
                 self._groups[group_id] = Group(group_id, now_ms)
         for group_id, group in self._groups.items():
             for key, record in offsets.get(group_id, {}).items():
-                group.offsets.committed[key.partition] = record
+                group.offsets.load(key.partition, record)
             for producer_id, commits in pending.get(group_id, {}).items():
                 group.offsets.load_pending(producer_id, {key.partition: record for key, record in commits.items()})
         return list(self._groups.values())

@@ -11,7 +11,7 @@ __all__ = ["GroupSettings"]
 class GroupSettings:
     """Limits and delays under Kafka's names (``group.min.session.timeout.ms`` …), with its defaults.
 
-    ``max_bytes`` is ``pybroker.groups.max.bytes``.
+    ``max_bytes`` is ``pybroker.groups.max.bytes``, ``offsets_max_bytes`` is ``pybroker.offsets.max.bytes``.
     """
 
     min_session_timeout_ms: int = 6_000
@@ -23,6 +23,7 @@ class GroupSettings:
     retention_check_interval_ms: int = 600_000
     compression_codec: int = 0
     max_bytes: int = 128 * 1024 * 1024
+    offsets_max_bytes: int = 1024 * 1024 * 1024
 
     @classmethod
     def from_config(cls, config: Config) -> "GroupSettings":
@@ -32,6 +33,7 @@ class GroupSettings:
             max_session_timeout_ms=config.int("group.max.session.timeout.ms"),
             max_size=config.int("group.max.size"),
             max_bytes=config.int("pybroker.groups.max.bytes"),
+            offsets_max_bytes=config.int("pybroker.offsets.max.bytes"),
             initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
             metadata_max_bytes=config.int("offset.metadata.max.bytes"),
             retention_ms=config.int("offsets.retention.minutes") * 60_000,

@@ -1,6 +1,7 @@
 """Offsets: who may commit, what is stored, what is shown."""
 
 import pytest
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata, value_bytes
 from pybroker.broker.coordinator.group.records import OffsetKey, decode_key, decode_offset
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
@@ -242,3 +243,34 @@ def test_transactional_commits_are_fenced_when_the_client_names_itself() -> None
     assert world.commit({T0: 1}, member_id, 0, producer_id=3).error is ErrorCode.ILLEGAL_GENERATION
     assert world.commit({T0: 1}, "stranger", 1, producer_id=3).error is ErrorCode.UNKNOWN_MEMBER_ID
     assert world.commit({T0: 1}, member_id, 1, producer_id=3).error is ErrorCode.NONE
+
+
+def test_offsets_come_as_long_as_there_is_room_for_them() -> None:
+    partitions = [TopicPartition("t", number) for number in range(4)]
+    room_for_three = 3 * (value_bytes(OffsetAndMetadata(1, -1, "", 0)))
+    world = GroupWorld(GroupSettings(offsets_max_bytes=room_for_three))
+    assert world.commit(dict.fromkeys(partitions[:2], 1)).error is ErrorCode.NONE
+    assert world.commit({partitions[0]: 2}, group_id="h").error is ErrorCode.NONE
+    refused = world.commit({partitions[3]: 9, partitions[0]: 2, partitions[2]: 9})
+    # What is there already goes on.
+    assert refused.codes == {
+        partitions[0]: ErrorCode.NONE,
+        partitions[2]: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+        partitions[3]: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    }
+    assert world.committed() == {partitions[0]: 2, partitions[1]: 1}
+
+    world.rules.administration.delete_offsets("g", [partitions[1]])
+    world.time.advance(1_000)
+    assert world.commit({partitions[3]: 9}).error is ErrorCode.NONE
+    assert world.commit({partitions[2]: 9}).error is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+
+
+def test_offsets_of_groups_count_as_they_come_and_go() -> None:
+    world = GroupWorld()
+    size = value_bytes(OffsetAndMetadata(1, -1, "", 0))
+    world.commit({T0: 1, T1: 1})
+    world.commit({T0: 2})
+    assert world.group().offsets.size_bytes == 2 * size
+    world.rules.administration.delete_offsets("g", [T0])
+    assert world.group().offsets.size_bytes == size == world.rules.registry.count_offset_bytes()
