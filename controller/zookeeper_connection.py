@@ -2,7 +2,9 @@
 
 import logging
 import socket
+import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,8 +24,10 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Runs callbacks where they arise, on the thread of the connection, so that they keep their order; and holds the
     socket, so that a session can be left without a goodbye."""
 
-    def __init__(self, settings: ZooKeeperSettings) -> None:
+    def __init__(self, settings: ZooKeeperSettings, on_mistrust: Callable[[], None]) -> None:
+        """``on_mistrust`` is called, on the connection's thread, when the server's certificate is not to be trusted."""
         super().__init__()
+        self._on_mistrust = on_mistrust
         self.last_failure = "no attempt ended yet"
         self._timeout_s = settings.session_timeout_ms / 1000
         self._tls = settings.tls.context() if settings.tls is not None else None
@@ -45,6 +49,8 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
             return self._connect(address, hostname)
         except OSError as error:
             self.last_failure = str(error)
+            if isinstance(error, ssl.SSLCertVerificationError):
+                self._on_mistrust()
             raise
 
     def sever(self) -> None:

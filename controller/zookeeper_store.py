@@ -80,7 +80,7 @@ class ZooKeeperStore(MetadataStore):
         self._settings = settings
         self._words = KazooWords(settings)
         self._loop = asyncio.get_running_loop()
-        self._handler = KazooHandler(settings)
+        self._handler = KazooHandler(settings, on_mistrust=lambda: self._post(self._server_mistrusted))
         self._client = new_client(settings, self._handler)
         self._session_id = 0
         self.credentials: tuple[int, bytes] = (0, b"")
@@ -411,6 +411,12 @@ class ZooKeeperStore(MetadataStore):
         self._pump()
         if self._end is None:
             self._tell(SessionEvent.DISCONNECTED)
+
+    def _server_mistrusted(self) -> None:
+        """Waiting would not help the first connection. Later ones may meet a server that is being mended."""
+        if not self._opened.done():
+            reason = f"no session with ZooKeeper at {self._settings.servers}: {self._handler.last_failure}"
+            self._opened.set_exception(StoreUnreachableError(None, reason))
 
     def _lost(self, is_refused: bool) -> None:
         """The session is over: expired, or closed by us."""

@@ -92,11 +92,12 @@ class JavaProcess:
 
 
 class ZooKeeperProcess(JavaProcess):
-    """A ZooKeeper of one node on a free port."""
+    """A ZooKeeper of one node on a free port. ``settings`` stand in its zoo.cfg beside those it needs."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory, "PrepRequestProcessor (sid:0) started")
         self.port = free_port()
+        self._settings = dict(settings or {})
 
     @property
     def connect(self) -> str:
@@ -107,6 +108,7 @@ class ZooKeeperProcess(JavaProcess):
         configuration.write_text(
             f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
             "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
+            + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )
         self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
         self.wait_until_ready()
