@@ -1,7 +1,7 @@
 """Who is asked when the controller is asked, while it changes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -53,10 +53,10 @@ class _Link:
         self._cluster = cluster
         self._address = address
 
-    def ask(self, request: Message, version: int, timeout_ms: int) -> Awaitable[Any]:
+    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
         address = self._address()
         assert address is not None
-        return self._cluster.say(int(address[0]))
+        return await self._cluster.say(int(address[0]))
 
     def kill(self) -> None:
         address = self._address()

@@ -107,7 +107,7 @@ def refused(index: int, error: ErrorCode) -> ResponsePartitionData:
 
 
 async def turns(condition: Callable[[], object]) -> None:
-    while not condition():
+    while not condition():  # noqa: ASYNC110  (states, which nothing announces)
         await asyncio.sleep(0)
 
 
