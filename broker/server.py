@@ -272,6 +272,7 @@ class BrokerServer:
             self._links = links = self._link_with_others(config)
             self._metadata.auto_creation = links.topic_creation(self._metadata.topics)
             self._metadata.producer_ids = links.producer_ids()
+            dynamic.when_changed(links.dynamic_settings, links.update_config)
         self._changes = StateChanges(
             self._metadata.identity.broker_id,
             self._partitions,

@@ -9,6 +9,7 @@ from ..storage.files import FileRegion
 from ..storage.topic_partition import TopicPartition
 from ..storage.transaction_index import AbortedTransaction
 from .isolation import Isolation
+from .nearest_replica import ReplicaChoice
 
 __all__ = ["EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
 
@@ -29,6 +30,7 @@ class FetchParams:
 
     ``replica_id`` is -1 for a consumer. ``hard_max_bytes``: fetch v0-2, which may get part of a batch rather than one
     that is too big. ``leader_only``: consumers before v11 and followers must not read from a follower (KIP-392).
+    ``nearest`` says who had better be read from, where consumers are sent on.
     """
 
     max_wait_ms: int
@@ -39,6 +41,7 @@ class FetchParams:
     replica_epoch: int = -1
     hard_max_bytes: bool = False
     leader_only: bool = True
+    nearest: ReplicaChoice | None = None
 
     @property
     def is_follower(self) -> bool:

@@ -14,7 +14,8 @@ from .isolation import Isolation
 from .isr import PendingIsr
 from .partition import Partition
 from .purgatory import DelayedFetch
-from .reader import available_bytes, read_partition, warm_up
+from .reader import available_bytes, read_partition, sent_on, warm_up
+from .replication_throttle import ReplicationThrottle
 from .wakeups import Wakeups
 
 __all__ = ["FetchReads", "FetchResults"]
@@ -28,7 +29,8 @@ _LITTLE_BYTES = 64 * 1024
 
 
 class FetchReads:
-    """``absence``: the error for a partition that is not among those ``hosted``. The rest is as for `PartitionSet`."""
+    """``absence``: the error for a partition that is not among those ``hosted``. ``throttle`` is for followers. The
+    rest is as for `PartitionSet`."""
 
     def __init__(
         self,
@@ -39,7 +41,9 @@ class FetchReads:
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
         propose_isr: Callable[[Partition, PendingIsr], None] | None,
         monotonic_ms: Callable[[], int],
+        throttle: ReplicationThrottle,
     ) -> None:
+        self._throttle = throttle
         self._hosted = hosted
         self._wakeups = wakeups
         self._absence = absence
@@ -157,9 +161,16 @@ class FetchReads:
         is_urgent = False
         is_anything_there = False
         hosted_partitions = self._hosted
+        nearest = params.nearest
         for fetch in fetches:
             topic_partition = fetch.topic_partition
             hosted = hosted_partitions.get(topic_partition) if topic_partition is not None else None
+            if nearest is not None and hosted is not None:
+                elsewhere = sent_on(hosted, fetch, nearest, self._monotonic_ms())
+                if elsewhere is not None:
+                    is_anything_there = is_urgent = True
+                    results.append((fetch, elsewhere))
+                    continue
             if hosted is not None and not is_follower:
                 known = result_at_end(hosted, fetch, params)
                 if known is not None:
@@ -214,6 +225,8 @@ class FetchReads:
         result = read_partition(
             hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch, cached_only=cached_only
         )
+        if result.size_bytes and hosted.is_throttled_as_leader:
+            self._apply_throttle(hosted, params.replica_id, result)
         if from_fetcher and result.diverging_epoch is None:
             progress = partition.record_follower_fetch(
                 replica,
@@ -230,3 +243,12 @@ class FetchReads:
                 self._wakeups.high_watermark_moved(hosted)
             self._wakeups.low_watermark_moved(hosted)
         return result
+
+    def _apply_throttle(self, hosted: HostedPartition, replica_id: int, result: FetchResult) -> None:
+        """A replica that is not in sync gets nothing when throttled replicas have had too much lately."""
+        leader, now_ms = hosted.partition.leader, self._monotonic_ms()
+        if leader is not None and replica_id not in leader.isr.members and self._throttle.is_exceeded(now_ms):
+            result.records = None
+            result.size_bytes = 0
+        else:
+            self._throttle.record(result.size_bytes, now_ms)

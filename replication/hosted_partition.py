@@ -27,6 +27,8 @@ class HostedPartition:
     __slots__ = (
         "allows_down_conversion",
         "end",
+        "is_throttled_as_follower",
+        "is_throttled_as_leader",
         "log",
         "partition",
         "strand",
@@ -43,6 +45,8 @@ class HostedPartition:
         self.log = log
         self.strand = strand
         self.allows_down_conversion = True
+        self.is_throttled_as_leader = False
+        self.is_throttled_as_follower = False
         self.end: EndOfPartition | None = None  # as it was when a consumer last asked there
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
         self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves

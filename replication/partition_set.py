@@ -38,6 +38,7 @@ from .isr import PendingIsr
 from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .partition import Partition
 from .purgatory import DelayedFetch
+from .replication_throttle import ReplicationThrottle
 from .wakeups import Wakeups
 
 __all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
@@ -84,6 +85,8 @@ class PartitionSet:
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
         self.wakeups = Wakeups(loop, pace)
+        self.throttle = ReplicationThrottle()
+        """For what followers read; without limit until it is configured."""
         self._reads = FetchReads(
             self._hosted,
             self.wakeups,
@@ -91,6 +94,7 @@ class PartitionSet:
             offload=offload,
             propose_isr=propose_isr,
             monotonic_ms=self.monotonic_ms,
+            throttle=self.throttle,
         )
 
     # -- which partitions ---------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from ..storage.log import Log
 from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
+from .nearest_replica import ReplicaChoice
 
-__all__ = ["available_bytes", "read_partition", "warm_up"]
+__all__ = ["available_bytes", "read_partition", "sent_on", "warm_up"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,24 @@ def read_partition(
         if read.aborted_transactions:
             result.aborted_transactions = read.aborted_transactions
     return result
+
+
+def sent_on(hosted: HostedPartition, fetch: PartitionFetch, nearest: ReplicaChoice, now_ms: int) -> FetchResult | None:
+    """What a consumer is told that had better read from another replica; None when it is to read here."""
+    partition = hosted.partition
+    if partition.leader is None or fetch.current_leader_epoch not in (-1, partition.leader_epoch):
+        return None
+    broker_id = nearest(partition, fetch.fetch_offset, now_ms)
+    if broker_id is None:
+        return None
+    high_watermark = partition.high_watermark
+    return FetchResult(
+        ErrorCode.NONE,
+        high_watermark,
+        hosted.log.last_stable_offset(high_watermark),
+        hosted.log.log_start_offset,
+        preferred_read_replica=broker_id,
+    )
 
 
 def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd | None:

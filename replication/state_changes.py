@@ -31,6 +31,7 @@ from .hosted_partition import HostedPartition, settle
 from .partition import Partition
 from .partition_set import PartitionSet
 from .partition_state import NO_LEADER, PartitionState
+from .replication_throttle import is_named
 
 __all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
 
@@ -76,6 +77,7 @@ class TopicSettings(Protocol):
 
     def int(self, name: str) -> int: ...
     def boolean(self, name: str) -> bool: ...
+    def list(self, name: str) -> tuple[str, ...]: ...
 
 
 class StateChanges:
@@ -232,7 +234,7 @@ class StateChanges:
         settings = self._topic_settings(topic_partition.topic)
         partition.attach_log(log, self._checkpointed.get(topic_partition, 0), settings.int("min.insync.replicas"))
         hosted = HostedPartition(partition, log, strand)
-        hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
+        self._apply_settings(hosted)
         self._partitions.host(hosted)
         return hosted
 
@@ -370,6 +372,11 @@ class StateChanges:
         settings = self._topic_settings(hosted.topic_partition.topic)
         hosted.partition.minimum_isr = settings.int("min.insync.replicas")
         hosted.allows_down_conversion = settings.boolean("message.downconversion.enable")
+        number = hosted.topic_partition.partition
+        throttled = settings.list("leader.replication.throttled.replicas")
+        hosted.is_throttled_as_leader = is_named(throttled, number, self._broker_id)
+        throttled = settings.list("follower.replication.throttled.replicas")
+        hosted.is_throttled_as_follower = is_named(throttled, number, self._broker_id)
 
     async def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks: every replica.high.watermark.checkpoint.interval.ms, and at a clean stop."""

@@ -35,6 +35,7 @@ from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
 from ...replication.fetch_session import FetchContext, FetchSessions
 from ...replication.isolation import Isolation
+from ...replication.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
 from ...replication.purgatory import DelayedFetch
 from ...storage.apart import run_apart
@@ -43,6 +44,7 @@ from ...storage.topic_partition import TopicPartition
 from ...storage.unpacking import BigBatchError, unpack_records
 from .context import RequestContext
 from .leader_hints import LeaderHints, endpoints_of
+from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
 
 __all__ = ["Fetch", "TopicNames"]
@@ -70,7 +72,8 @@ class TopicNames(Protocol):
 
 class Fetch:
     """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted;
-    ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes. ``offload`` runs a function in the worker pool."""
+    ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes; ``near_consumers`` says who is sent on to another replica,
+    None: nobody. ``offload`` runs a function in the worker pool."""
 
     def __init__(
         self,
@@ -82,9 +85,11 @@ class Fetch:
         max_bytes: int,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
+        near_consumers: NearConsumers | None = None,
         offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
     ) -> None:
         self.parked = ParkedFetches(max_waiting_bytes)
+        self._near_consumers = near_consumers
         self._partitions = partitions
         self._sessions = sessions
         self._names = names
@@ -108,7 +113,10 @@ class Fetch:
             uses_topic_ids=uses_topic_ids,
             now_ms=context.now_ms,
         )
-        params = self._params(version, replica_id, request)
+        nearest = None
+        if self._near_consumers is not None and version >= 11 and replica_id == _CONSUMER and request.rack_id:
+            nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
+        params = self._params(version, replica_id, request, nearest)
         readable, unnamed = self._resolve(session) if uses_topic_ids else (list(session.partitions), [])
         pending = _PendingFetch(self, context, session, unnamed)
         results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []
@@ -119,7 +127,9 @@ class Fetch:
         self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request)))
         return pending.future if version > 3 else self._await_converted(pending.future)
 
-    def _params(self, version: int, replica_id: int, request: FetchRequest) -> FetchParams:
+    def _params(
+        self, version: int, replica_id: int, request: FetchRequest, nearest: ReplicaChoice | None
+    ) -> FetchParams:
         max_bytes = min(request.max_bytes, self._max_bytes)
         if replica_id != _CONSUMER:
             isolation = Isolation.LOG_END
@@ -136,6 +146,7 @@ class Fetch:
             request.replica_state.replica_epoch if version >= 15 else -1,
             version <= 2,
             replica_id >= 0 or (replica_id == _CONSUMER and version < 11),
+            nearest,
         )
 
     def _wanted(self, topics: list[FetchTopic], uses_topic_ids: bool) -> dict[PartitionKey, PartitionFetch]:

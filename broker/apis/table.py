@@ -64,6 +64,7 @@ from .list_offsets import ListOffsets
 from .list_partition_reassignments import ListPartitionReassignments
 from .list_transactions import list_transactions
 from .metadata import Metadata
+from .near_consumers import NearConsumers
 from .offset_commit import OffsetCommit
 from .offset_delete import OffsetDelete
 from .offset_fetch import OffsetFetch
@@ -117,6 +118,7 @@ def handlers(
             max_bytes=config.int("fetch.max.bytes"),
             max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
             max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),
+            near_consumers=NearConsumers.of(config, cache),
             offload=offload,
         ),
         ApiKey.LIST_OFFSETS: ListOffsets(partitions),

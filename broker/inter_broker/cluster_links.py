@@ -19,6 +19,8 @@ from ...replication.fetchers import FetcherId, ReplicaFetchers
 from ...replication.isr import PendingIsr
 from ...replication.partition import Partition
 from ...replication.partition_set import PartitionSet
+from ...replication.replication_throttle import ReplicationThrottle
+from ...storage.topic_partition import TopicPartition
 from ..apis.allocate_producer_ids import AllocateProducerIds
 from ..apis.alter_partition import AlterPartition
 from ..apis.context import Handler, RequestContext
@@ -37,7 +39,14 @@ __all__ = ["ClusterLinks"]
 
 
 class ClusterLinks:
-    """``broker_epoch`` is that of this broker's registration. ``config`` gives the settings of now."""
+    """``broker_epoch`` is that of this broker's registration."""
+
+    dynamic_settings = (
+        "num.replica.fetchers",
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+    )
+    """Those that `update_config` acts on."""
 
     def __init__(
         self,
@@ -63,6 +72,8 @@ class ClusterLinks:
         self._is_controller = lambda: controller.is_active
         self._listener = config.inter_broker_listener_name
         self._versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
+        self._throttle = ReplicationThrottle()
+        self._limit_replication(config)
         self.fetchers = ReplicaFetchers(config.int("num.replica.fetchers"), self._new_fetcher)
         self.controller = ControllerLink(
             loop,
@@ -95,8 +106,11 @@ class ClusterLinks:
         self._isr_changes.propose(partition, change)
 
     def update_config(self, config: Config) -> None:
+        """Go by settings that were changed while the broker runs."""
         self._config = config
         self.fetchers.resize(config.int("num.replica.fetchers"))
+        self._limit_replication(config)
+        self.fetchers.wake()
 
     async def leave(self) -> None:
         """Before the broker stops: have others lead what it leads, if there are others."""
@@ -158,8 +172,30 @@ class ClusterLinks:
             self._partitions,
             backoff_ms=config.int("replica.fetch.backoff.ms"),
             clock_ms=self._clock_ms,
+            is_held_back=self._is_held_back,
+            received=self._note_received,
             broken=self._broken,
         )
+
+    # -- replication throttles
+
+    def _limit_replication(self, config: Config) -> None:
+        windows = (
+            config.int("replication.quota.window.num"),
+            config.int("replication.quota.window.size.seconds") * 1000,
+        )
+        self._throttle.configure(config.dynamic_int("follower.replication.throttled.rate"), *windows)
+        self._partitions.throttle.configure(config.dynamic_int("leader.replication.throttled.rate"), *windows)
+
+    def _is_held_back(self, topic_partition: TopicPartition) -> bool:
+        hosted = self._partitions.get(topic_partition)
+        is_throttled = hosted is not None and hosted.is_throttled_as_follower
+        return is_throttled and self._throttle.is_exceeded(self._partitions.monotonic_ms())
+
+    def _note_received(self, topic_partition: TopicPartition, size_bytes: int) -> None:
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None and hosted.is_throttled_as_follower:
+            self._throttle.record(size_bytes, self._partitions.monotonic_ms())
 
     # -- this broker as controller
 

@@ -3,7 +3,7 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import CLASS, INT, LONG
-from .parts import MOVE_WINDOWS, QUOTAS, THROTTLES
+from .parts import MOVE_WINDOWS, QUOTAS
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
@@ -22,18 +22,18 @@ SETTINGS = (
             "Windows of time kept for measuring clients."),
     Setting("quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
             "Length of a window for measuring clients."),
-    Setting("replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Windows of time kept for measuring replication."),
-    Setting("replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Length of a window for measuring replication."),
 )
 # Kafka takes these while it runs (``QuotaConfigs.brokerQuotaConfigs``), never from its file.
 DYNAMIC_ONLY = (
     Setting("follower.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
-            THROTTLES,
+            ACTED_ON,
             "Bytes a second that throttled replicas of this broker take from their leaders."),
     Setting("leader.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
-            THROTTLES,
+            ACTED_ON,
             "Bytes a second that this broker sends to throttled replicas of what it leads."),
     Setting("replica.alter.log.dirs.io.max.bytes.per.second", LONG, "9223372036854775807", at_least(0), MEDIUM,
             CLUSTER_WIDE, ACTED_ON,

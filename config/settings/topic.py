@@ -4,7 +4,7 @@ from ..checks import OneOf, RangeOr, ThrottledReplicas, at_least, between
 from ..setting import ACTED_ON, LOW, MEDIUM, PER_TOPIC, Setting
 from ..values import BOOLEAN, DOUBLE, INT, LIST, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import FORMAT_VERSION, THROTTLES, TIERED_STORAGE
+from .parts import FORMAT_VERSION, TIERED_STORAGE
 
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
@@ -32,11 +32,11 @@ SETTINGS = (
     Setting("flush.ms", LONG, "9223372036854775807", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
             "Longest time a record waits in memory before its log is forced to disk.",
             synonyms=("log.flush.interval.ms", "log.flush.scheduler.interval.ms")),
-    Setting("follower.replication.throttled.replicas", LIST, "", ThrottledReplicas(), MEDIUM, PER_TOPIC, THROTTLES,
+    Setting("follower.replication.throttled.replicas", LIST, "", ThrottledReplicas(), MEDIUM, PER_TOPIC, ACTED_ON,
             "Replicas whose reading from leaders is throttled, as partition:broker, or * for all."),
     Setting("index.interval.bytes", INT, "4096", at_least(0), MEDIUM, PER_TOPIC, ACTED_ON,
             "Bytes of records between two entries of an offset index.", synonyms=("log.index.interval.bytes",)),
-    Setting("leader.replication.throttled.replicas", LIST, "", ThrottledReplicas(), MEDIUM, PER_TOPIC, THROTTLES,
+    Setting("leader.replication.throttled.replicas", LIST, "", ThrottledReplicas(), MEDIUM, PER_TOPIC, ACTED_ON,
             "Replicas whose serving of followers is throttled, as partition:broker, or * for all."),
     Setting("local.retention.bytes", LONG, "-2", at_least(-2), MEDIUM, PER_TOPIC, TIERED_STORAGE,
             "Bytes kept on local disks; -2 for as many as retention.bytes.", synonyms=("log.local.retention.bytes",)),

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
+from support.replicas import offsets_and_values
 
 TP = TopicPartition("orders", 0)
 
@@ -128,3 +130,47 @@ async def test_brokers_that_are_not_controller_create_topics_and_give_producer_i
     ids = [(await cluster.ask(broker_id, request, 4)).producer_id for broker_id in (1, 2, 1, 2)]
     assert len(set(ids)) == 4
     assert sorted(each // 1000 for each in ids) in ([0, 0, 1, 1], [1, 1, 2, 2])
+
+
+async def test_a_consumer_is_sent_to_the_follower_in_its_rack_and_reads_there(cluster: BrokerCluster) -> None:
+    by_rack = {"replica_selector_class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+    await cluster.start(1, broker_rack="a", **by_rack)
+    await cluster.start(2, broker_rack="b", **by_rack)
+    await cluster.create_topic("orders", [1, 2])
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    await cluster.produce(1, TP, b"a", b"b")
+
+    async def fetch(broker_id: int, rack: str) -> PartitionData:
+        partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            max_wait_ms=0, topics=[FetchTopic(topic="orders", partitions=[partition])], rack_id=rack, session_epoch=-1
+        )
+        response = await cluster.ask(broker_id, request, 12)
+        data: PartitionData = response.responses[0].partitions[0]
+        return data
+
+    sent_on = await fetch(1, "b")
+    assert (sent_on.preferred_read_replica, sent_on.records) == (2, b"")
+    for rack in ("a", "c", ""):
+        here = await fetch(1, rack)
+        assert here.preferred_read_replica == -1
+        assert offsets_and_values(here.records) == [(0, b"a"), (1, b"b")]
+    await until(lambda: cluster.offsets(2, TP) == (2, 2), "the follower knows that they are committed")
+    there = await fetch(2, "b")
+    assert there.preferred_read_replica == -1
+    assert offsets_and_values(there.records) == [(0, b"a"), (1, b"b")]
+
+
+async def test_a_throttled_follower_catches_up_once_it_may(cluster: BrokerCluster) -> None:
+    """Throttled on its own side; it is not in sync, else it would not be held back."""
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [1, 2], follower_replication_throttled_replicas="*")
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    await cluster.stop(2)
+    for _ in range(5):
+        await cluster.produce(1, TP, b"x" * 1000, acks=1)
+    await cluster.start(2)
+    links = cluster[2]._links
+    assert links is not None
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "it is in sync again")
+    assert links._throttle._windows, "what it took counts"

@@ -98,10 +98,8 @@ def test_dynamic_secrets_are_not_described() -> None:
 
 
 def test_settings_that_nothing_comes_of_are_said() -> None:
-    config = layered(
-        {"leader.replication.throttled.rate": "1", "num.network.threads": "4", "log.segment.bytes": "9000"}
-    )
-    assert "not acted on yet" in notices_of(config, "leader.replication.throttled.rate")[0]
+    config = layered({"log.local.retention.bytes": "1", "num.network.threads": "4", "log.segment.bytes": "9000"})
+    assert "not acted on yet" in notices_of(config, "log.local.retention.bytes")[0]
     assert "no meaning here" in notices_of(config, "num.network.threads")[0]
     assert notices_of(config, "log.segment.bytes") == []
     in_file = Config.load("leader.replication.throttled.rate=1")
