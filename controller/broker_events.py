@@ -12,6 +12,7 @@ from .context import ControllerContext
 from .leader_election import ElectionStrategy
 from .metadata_store import EventType, WatchEvent
 from .partition_state_machine import PartitionStateMachine
+from .reassignments import Reassignments
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState
@@ -35,6 +36,7 @@ class BrokerEvents:
         partitions: PartitionStateMachine,
         replicas: ReplicaStateMachine,
         deletion: TopicDeletion,
+        reassignments: Reassignments,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context
@@ -44,6 +46,7 @@ class BrokerEvents:
         self._partitions = partitions
         self._replicas = replicas
         self._deletion = deletion
+        self._reassignments = reassignments
         self._post = post
         self._watched: set[int] = set()
 
@@ -96,6 +99,7 @@ class BrokerEvents:
         replicas = self._context.replicas_on(brokers)
         self._replicas.move_online(r for r in replicas if not self._context.is_queued_for_deletion(r.topic))
         await self._partitions.bring_online()
+        await self._reassignments.resume_on(brokers)
         await self._deletion.resume_for(dict.fromkeys(replica.topic for replica in replicas))
         await self._watch_brokers(brokers)
 

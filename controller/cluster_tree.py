@@ -28,6 +28,7 @@ from .metadata_store import (
     Watch,
     parent_of,
 )
+from .replica_assignment import ReplicaAssignment
 from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo, ZnodeDecodeError
 
 __all__ = ["ClusterTree", "ControllerMovedError", "ControllerNode", "Election"]
@@ -201,6 +202,21 @@ class ClusterTree:
             await self.store.set(info.path, info.encode())
         else:
             await self.controller_write([SetData(info.path, info.encode())], epoch_version)
+
+    async def set_assignment(
+        self, partition: TopicPartition, assignment: ReplicaAssignment, epoch_version: int
+    ) -> None:
+        """Write one partition's replicas, as controller. What others wrote of the topic meanwhile (more partitions)
+        stays. NoNodeError: the topic is gone."""
+        while True:
+            data, stat = await self.store.get(znodes.topic_path(partition.topic))
+            info = TopicInfo.decode(partition.topic, data)
+            changed = TopicInfo(info.topic, info.topic_id, {**info.partitions, partition.partition: assignment})
+            try:
+                await self.controller_write([SetData(info.path, changed.encode(), stat.version)], epoch_version)
+            except BadVersionError:
+                continue
+            return
 
     async def delete_topic(self, topic: str, epoch_version: int) -> None:
         """Remove what is left of a topic in the tree, the mark that it is to be deleted last."""

@@ -41,7 +41,6 @@ from .metadata_store import (
     WatchEvent,
 )
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
-from .reassignment import refusal
 from .replica_assignment import ReplicaAssignment
 from .znodes import ControllerInfo, ProducerIdBlock, ZnodeDecodeError
 
@@ -199,14 +198,14 @@ class Controller:
     async def reassign(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Move partitions to other replicas; None: back to where they were. Gives an error where it was refused.
-        NotControllerError."""
+        """Begin to move partitions to other replicas; None: back to where they were. Gives an error where it was
+        refused. NotControllerError."""
 
-        async def answer() -> dict[TopicPartition, KafkaError | None]:
+        async def begin() -> dict[TopicPartition, KafkaError | None]:
             self._expect_active()
-            return {partition: refusal(self.context, partition, target) for partition, target in targets.items()}
+            return await self._term.reassignments.begin(targets)
 
-        return await self.call("reassignment", answer)
+        return await self.call("reassignment", begin)
 
     async def reassignments(
         self, partitions: Iterable[TopicPartition] | None

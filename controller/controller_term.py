@@ -5,7 +5,7 @@ one still waits for, a watch or an answer, is of no more interest.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
@@ -16,10 +16,12 @@ from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
+from .controller_inbox import ControllerInbox
 from .feature_node import enable_features
 from .inbox_events import InboxEvents
 from .isr_changes import IsrChanges
 from .partition_state_machine import PartitionStateMachine
+from .reassignments import Reassignments
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .topic_deletion import TopicDeletion
@@ -66,12 +68,22 @@ class ControllerTerm:
         )
 
         post_event = partial(post, self)
+        inbox = ControllerInbox(tree)
+        self.reassignments = reassignments = Reassignments(
+            context, tree, inbox, batch, requests, self.partitions, self._replicas, self._deletion
+        )
         self.brokers = BrokerEvents(
-            context, tree, batch, requests, self.partitions, self._replicas, self._deletion, post_event
+            context, tree, batch, requests, self.partitions, self._replicas, self._deletion, reassignments, post_event
         )
         self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
-        self._inbox = InboxEvents(context, tree, requests, self.brokers, post_event)
-        self.isr_changes = IsrChanges(context, tree, requests)
+        self._inbox = InboxEvents(context, tree, inbox, requests, self.brokers, reassignments, post_event)
+
+        def isrs_changed(changed: Sequence[TopicPartition]) -> None:
+            moving = [partition for partition in changed if reassignments.is_under_way(partition)]
+            if moving:
+                post_event("new replicas in sync", partial(reassignments.complete_where_in_sync, moving))
+
+        self.isr_changes = IsrChanges(context, tree, requests, isrs_changed)
         self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
 
     async def take_over(self) -> None:
@@ -88,6 +100,7 @@ class ControllerTerm:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
         self._replicas.start()
         await self.partitions.start()
+        await self._inbox.resume()
         await self._deletion.resume()
 
     def discard_batch(self) -> None:

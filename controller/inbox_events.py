@@ -1,5 +1,5 @@
-"""What the controller does about notifications that others leave in the tree (Kafka's LogDirEventNotification and
-IsrChangeNotification events)."""
+"""What the controller does about notifications and wishes that others leave in the tree (Kafka's
+LogDirEventNotification, IsrChangeNotification and ZkPartitionReassignment events)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -11,6 +11,7 @@ from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
 from .metadata_store import WatchEvent
+from .reassignments import Reassignments
 from .znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
 
 __all__ = ["InboxEvents"]
@@ -25,15 +26,18 @@ class InboxEvents:
         self,
         context: ControllerContext,
         tree: ClusterTree,
+        inbox: ControllerInbox,
         requests: BrokerRequests,
         brokers: BrokerEvents,
+        reassignments: Reassignments,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context
         self._tree = tree
-        self._inbox = ControllerInbox(tree)
+        self._inbox = inbox
         self._requests = requests
         self._brokers = brokers
+        self._reassignments = reassignments
         self._post = post
 
     async def clear(self) -> None:
@@ -44,6 +48,20 @@ class InboxEvents:
         await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), version)
         changes = await self._inbox.changed_isrs(self._on_isr_change)
         await self._inbox.forget(ISR_CHANGE_PATH, list(changes), version)
+
+    async def resume(self) -> None:
+        """Late in a term's begin: the wishes that wait, and what an earlier controller left half done."""
+        begun = await self._begin_reassignments()
+        under_way = self._context.partitions_being_reassigned
+        await self._reassignments.resume([partition for partition in under_way if partition not in begun])
+
+    def _on_reassignments(self, _event: WatchEvent) -> None:
+        self._post("reassignment asked for", self._begin_reassignments)
+
+    async def _begin_reassignments(self) -> list[TopicPartition]:
+        """Also when the node changes because a part of it is done: what is under way already is left alone."""
+        wishes = await self._inbox.reassignments(self._on_reassignments)
+        return [] if wishes is None else await self._reassignments.begin_wishes(wishes)
 
     def _on_log_dir_event(self, _event: WatchEvent) -> None:
         self._post("log directory failed", self._log_dirs_failed)
@@ -67,4 +85,5 @@ class InboxEvents:
             self._context.put_leadership(partition, leadership)
         if known:
             self._requests.tell_everyone(known)
+        await self._reassignments.complete_where_in_sync(known)
         await self._inbox.forget(ISR_CHANGE_PATH, list(changes), self._context.epoch_version)

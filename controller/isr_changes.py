@@ -1,7 +1,7 @@
 """Carries out what leaders want to change of their partitions (AlterPartition)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..protocol.errors import InvalidUpdateVersionError, KafkaError, UnknownTopicOrPartitionError
 from ..storage.topic_partition import TopicPartition
@@ -17,12 +17,20 @@ logger = logging.getLogger(__name__)
 
 
 class IsrChanges:
-    """Runs within the controller's events only."""
+    """Runs within the controller's events only. ``on_changed`` is told of the partitions whose ISR is as wished now;
+    what follows from it is not what the leader waits for."""
 
-    def __init__(self, context: ControllerContext, tree: ClusterTree, requests: BrokerRequests) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        tree: ClusterTree,
+        requests: BrokerRequests,
+        on_changed: Callable[[Sequence[TopicPartition]], None],
+    ) -> None:
         self._context = context
         self._tree = tree
         self._requests = requests
+        self._on_changed = on_changed
 
     async def alter(
         self, broker_id: int, changes: Mapping[TopicPartition, IsrChange]
@@ -41,6 +49,7 @@ class IsrChanges:
                     wanted[partition] = state
         refused.update(await self._write(wanted))
         self._requests.tell_everyone(changes)
+        self._on_changed([partition for partition in changes if partition not in refused])
         return {partition: refused.get(partition) or self._state_of(partition) for partition in changes}
 
     async def _write(self, wanted: Mapping[TopicPartition, LeaderAndIsr]) -> dict[TopicPartition, KafkaError]:

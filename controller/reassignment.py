@@ -1,41 +1,67 @@
-"""What is said to a wish to move a partition to other replicas (AlterPartitionReassignments, KIP-455). Pure.
+"""What is said to a wish to move a partition to other replicas (AlterPartitionReassignments, KIP-455), and when a move
+is complete. Pure; `reassignments.py` carries it out."""
 
-Moving is not built: a wish is granted when it asks for the replicas that are there.
-"""
+from collections.abc import Callable, Sequence
 
 from ..protocol.errors import (
     InvalidReplicaAssignmentError,
     KafkaError,
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
-    UnsupportedVersionError,
 )
 from ..storage.topic_partition import TopicPartition
 from .context import ControllerContext
+from .leader_and_isr import LeaderAndIsr
+from .replica_assignment import ReplicaAssignment
 
-__all__ = ["refusal"]
+__all__ = ["is_complete", "requested_assignment"]
 
 
-def refusal(context: ControllerContext, partition: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
-    """Why ``partition`` does not get the replicas ``target`` (None: those it had before the reassignment under way);
-    None when it has them. In Kafka's order: the replicas are looked at before it is asked whether there is such a
-    partition."""
-    assignment = context.assignment(partition)
+def requested_assignment(
+    context: ControllerContext,
+    partition: TopicPartition,
+    target: Sequence[int] | None,
+    *,
+    must_be_alive: bool = True,
+) -> ReplicaAssignment | KafkaError:
+    """The assignment with which ``partition`` moves to the replicas ``target`` (None: back to those it had before the
+    move under way), or why it does not. ``must_be_alive``: the brokers that are added.
+
+    In Kafka's order: the replicas are looked at before it is asked whether there is such a partition. Beyond Kafka, a
+    move is not called off or replaced when that would delete all replicas that are in sync.
+    """
+    current = context.assignment(partition)
     if target is None:
-        if not assignment.is_being_reassigned:
+        if not current.is_being_reassigned:
             return NoReassignmentInProgressError("No partition reassignment is in progress.")
-        target = assignment.origin
-    invalid = _why_invalid(context, partition, target)
+        target = current.origin
+    invalid = _why_invalid(context, current, target, must_be_alive=must_be_alive)
     if invalid is not None:
         return InvalidReplicaAssignmentError(invalid)
-    if not assignment.replicas:
+    if not current.replicas or context.is_queued_for_deletion(partition.topic):
         return UnknownTopicOrPartitionError("The partition does not exist.")
-    if target != assignment.replicas or assignment.is_being_reassigned:
-        return UnsupportedVersionError(f"Moving {partition} to other replicas is not supported by this broker.")
-    return None
+    wanted = current.reassign_to(target)
+    leadership = context.leadership(partition)
+    if leadership is not None and not set(leadership.leader_and_isr.isr) & set(wanted.replicas):
+        return InvalidReplicaAssignmentError(
+            f"None of the in-sync replicas {list(leadership.leader_and_isr.isr)} would be left."
+        )
+    return wanted
 
 
-def _why_invalid(context: ControllerContext, partition: TopicPartition, target: tuple[int, ...]) -> str | None:
+def is_complete(assignment: ReplicaAssignment, state: LeaderAndIsr | None, is_online: Callable[[int], bool]) -> bool:
+    """Whether the target replicas are all in sync, and one of them can lead: then the others may go. (Kafka does not
+    ask for the latter. A last in-sync replica that is down would be the only one then.)"""
+    if not assignment.is_being_reassigned:
+        return True
+    if state is None:
+        return False
+    return set(assignment.target) <= set(state.isr) and any(map(is_online, assignment.target))
+
+
+def _why_invalid(
+    context: ControllerContext, current: ReplicaAssignment, target: Sequence[int], *, must_be_alive: bool
+) -> str | None:
     if not target:
         return "Empty replica list specified in partition reassignment."
     if len(set(target)) != len(target):
@@ -43,8 +69,8 @@ def _why_invalid(context: ControllerContext, partition: TopicPartition, target: 
     if any(broker_id < 0 for broker_id in target):
         return f"Invalid broker id in replica list: {list(target)}"
     live = context.live_ids
-    adding = context.assignment(partition).reassign_to(target).adding
-    if not set(adding) <= set(live):
+    adding = current.reassign_to(target).adding
+    if must_be_alive and not set(adding) <= set(live):
         return (
             f"Replica assignment has brokers that are not alive. Replica list: {list(adding)}, live broker list: {live}"
         )

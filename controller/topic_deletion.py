@@ -97,8 +97,8 @@ class TopicDeletion:
         await self.resume()
 
     async def complete(self, replicas: Iterable[PartitionReplica]) -> None:
-        """These replicas were deleted."""
-        deleted = [replica for replica in replicas if self._context.is_queued_for_deletion(replica.topic)]
+        """These replicas were deleted: for their topic, or because their partition had moved elsewhere before."""
+        deleted = [r for r in replicas if self._context.replica_state(r) is ReplicaState.DELETION_STARTED]
         self._replicas.mark(deleted, ReplicaState.DELETION_SUCCESSFUL)
         await self.resume()
 

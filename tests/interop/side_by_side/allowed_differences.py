@@ -141,15 +141,6 @@ ALLOWED: dict[str, list[Allowed]] = {
         ),
     ],
     "create_partitions_of_topics_that_are_not_there": clearer("* (''): results.0.e", "UNKNOWN_TOPIC_OR_PARTITION"),
-    "reassign_partitions": [
-        Allowed(
-            f"* Metadata v9: topics.0.partitions.{index}.leaderEpoch",
-            "a reassignment to the replicas that it has raises no leader epoch",
-            leader_epoch,
-            0,
-        )
-        for index, leader_epoch in ((0, 2), (1, 1))
-    ],
     "delete_topics_named_wrongly": [
         Allowed(
             "2 DeleteTopics v6: responses.0.errorCode",
