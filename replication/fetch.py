@@ -54,6 +54,7 @@ class PartitionFetch:
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
+        "has_more",
         "key",
         "last_fetched_epoch",
         "log_start_offset",
@@ -85,6 +86,7 @@ class PartitionFetch:
         self.current_leader_epoch = current_leader_epoch
         self.last_fetched_epoch = last_fetched_epoch
         self.log_start_offset = log_start_offset  # a follower's own; -1 from consumers
+        self.has_more = False  # than the last answer brought
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
         self.sent_result: FetchResult | None = None  # the last one, when it had nothing in it that takes memory
@@ -111,6 +113,7 @@ class PartitionFetch:
             or result.high_watermark != self.sent_high_watermark
             or result.log_start_offset != self.sent_log_start_offset
         )
+        self.has_more = result.is_cut if result.size_bytes else self.fetch_offset < result.high_watermark
         # After an error these are -1, so that the next good answer is news whatever it says.
         self.sent_high_watermark = result.high_watermark
         self.sent_log_start_offset = result.log_start_offset
@@ -123,7 +126,8 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class FetchResult:
-    """What one partition answers (Kafka: FetchPartitionData). Offsets are -1 with an error."""
+    """What one partition answers (Kafka: FetchPartitionData). Offsets are -1 with an error. ``is_cut``: there was more
+    than the fetch has room for."""
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = -1
@@ -134,3 +138,4 @@ class FetchResult:
     diverging_epoch: EpochEnd | None = None
     preferred_read_replica: int = -1
     size_bytes: int = 0
+    is_cut: bool = False

@@ -2,6 +2,11 @@
 
 A *full* fetch (epoch 0) names every partition and may open a session; an *incremental* one (epoch 1, 2, ...) names
 only what differs from the last; epoch -1 closes the session. Pure: time and the source of ids are passed in.
+
+A consumer has one fetch under way at a time, and leaves those partitions out of it whose records it has and has not
+returned yet: it sets them aside. Whatever is left may have nothing new, and then the fetch would wait for all of its
+max wait, while the consumer is long done with the others and cannot ask for what else there is of them. So as long as
+partitions are set aside of which there is more, a fetch has little patience: it is soon answered with nothing.
 """
 
 from bisect import bisect_left, insort
@@ -14,6 +19,7 @@ from .fetch import FetchResult, PartitionFetch, PartitionKey
 
 __all__ = [
     "FINAL_EPOCH",
+    "FIRST_PATIENCE_MS",
     "INITIAL_EPOCH",
     "NO_SESSION",
     "FetchContext",
@@ -27,6 +33,10 @@ NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _LAST_EPOCH = 2**31 - 1
+FIRST_PATIENCE_MS = 8
+_PATIENCE_GROWTH = 1.25
+"""With each empty answer, until partitions are set aside or come back. So a fifth of the time may be lost."""
+_LONGEST_PATIENCE_MS = 60_000
 DEFAULT_MAX_PARTITIONS = 200_000
 """Of ``pybroker.fetch.sessions.max.partitions``. A partition takes about 700 bytes."""
 
@@ -45,8 +55,8 @@ def next_epoch(epoch: int) -> int:
 class FetchSession:
     """What one fetcher wants, in the order in which it is served: who got data goes to the end."""
 
-    __slots__ = ("created_ms", "epoch", "evictable_key", "is_privileged", "last_used_ms", "partitions", "session_id",
-                 "uses_topic_ids")  # fmt: skip
+    __slots__ = ("created_ms", "epoch", "evictable_key", "is_privileged", "last_used_ms", "partitions", "patience_ms",
+                 "session_id", "set_aside", "uses_topic_ids")  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +69,8 @@ class FetchSession:
     ) -> None:
         self.session_id = session_id
         self.partitions = partitions
+        self.set_aside: set[PartitionKey] = set()  # left out by the fetcher for now, when there is more of them
+        self.patience_ms = float(FIRST_PATIENCE_MS)
         self.is_privileged = is_privileged
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = now_ms
@@ -66,7 +78,16 @@ class FetchSession:
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.evictable_key = (is_privileged, len(partitions), session_id)
 
+    @property
+    def remembered(self) -> int:
+        """How many partitions take memory here."""
+        return len(self.partitions) + len(self.set_aside)
+
     def update(self, wanted: Mapping[PartitionKey, PartitionFetch], forgotten: Iterable[PartitionKey]) -> None:
+        set_aside = self.set_aside
+        if set_aside and not set_aside.isdisjoint(wanted):
+            set_aside.difference_update(wanted)
+            self.patience_ms = FIRST_PATIENCE_MS
         for key, fetch in wanted.items():
             cached = self.partitions.get(key)
             if cached is None:
@@ -74,7 +95,10 @@ class FetchSession:
             else:
                 cached.update_request(fetch)
         for key in forgotten:
-            self.partitions.pop(key, None)
+            left_out = self.partitions.pop(key, None)
+            if left_out is not None and left_out.has_more and not self.is_privileged:
+                set_aside.add(key)
+                self.patience_ms = FIRST_PATIENCE_MS
 
     def select(self, results: FetchResults) -> FetchResults:
         """The results the fetcher does not know yet; what it will have been told is noted."""
@@ -97,6 +121,11 @@ class FetchContext(Protocol):
         """What is to be read, in order."""
         ...
 
+    @property
+    def patience_ms(self) -> int | None:
+        """How long the fetch is to wait at most, whatever it asks for; None: no less."""
+        ...
+
     def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
         """What to send of ``results``. Changes the session: call it once, when the answer goes out."""
         ...
@@ -107,6 +136,7 @@ class SessionErrorContext:
 
     __slots__ = ("error",)
     partitions: tuple[PartitionFetch, ...] = ()
+    patience_ms: int | None = None
 
     def __init__(self, error: ErrorCode) -> None:
         self.error = error
@@ -119,6 +149,7 @@ class SessionlessContext:
     """The fetcher wants no session, or is too old to know of them."""
 
     __slots__ = ("partitions",)
+    patience_ms: int | None = None
 
     def __init__(self, partitions: Iterable[PartitionFetch]) -> None:
         self.partitions = partitions
@@ -131,6 +162,7 @@ class FullContext:
     """Everything is named and everything is answered; a session is opened with the answer, if there is room."""
 
     __slots__ = ("_is_follower", "_sessions", "_uses_topic_ids", "partitions")
+    patience_ms: int | None = None
 
     def __init__(
         self,
@@ -155,10 +187,11 @@ class FullContext:
 class IncrementalContext:
     """The session's partitions are read, and what changed is answered."""
 
-    __slots__ = ("_expected_epoch", "_session")
+    __slots__ = ("_expected_epoch", "_session", "patience_ms")
 
     def __init__(self, session: FetchSession) -> None:
         self._session = session
+        self.patience_ms = int(session.patience_ms) if session.set_aside else None
         self._expected_epoch = session.epoch
 
     @property
@@ -169,7 +202,10 @@ class IncrementalContext:
         session = self._session
         if session.epoch != self._expected_epoch:  # another request of this session came in while this one was parked
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.session_id, []
-        return ErrorCode.NONE, session.session_id, session.select(results)
+        selected = session.select(results)
+        if session.set_aside and not selected:
+            session.patience_ms = min(session.patience_ms * _PATIENCE_GROWTH, _LONGEST_PATIENCE_MS)
+        return ErrorCode.NONE, session.session_id, selected
 
 
 class FetchSessions:
@@ -232,10 +268,10 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             return SessionErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if wanted or forgotten:
-            before = len(session.partitions)
+            before = session.remembered
             session.update(wanted, forgotten)
-            self.partition_count += len(session.partitions) - before
-            if self.partition_count > self._max_partitions and len(session.partitions) > before:
+            self.partition_count += session.remembered - before
+            if self.partition_count > self._max_partitions and session.remembered > before:
                 self.remove(session_id)
                 return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:
@@ -271,7 +307,7 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is None:
             return False
-        self.partition_count -= len(session.partitions)
+        self.partition_count -= session.remembered
         _discard(self._by_all, session.evictable_key)
         _discard(self._by_privileged, session.evictable_key)
         return True

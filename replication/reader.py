@@ -64,6 +64,7 @@ def read_partition(
         # Who understands it (v3+) gets nothing rather than part of a batch.
         result.records = read.region
         result.size_bytes = read.region.size_bytes
+        result.is_cut = read.region.size_bytes >= max_bytes
         if read.aborted_transactions:
             result.aborted_transactions = read.aborted_transactions
     return result

@@ -117,6 +117,8 @@ class Fetch:
         if self._near_consumers is not None and version >= 11 and replica_id == _CONSUMER and request.rack_id:
             nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
         params = self._params(version, replica_id, request, nearest)
+        if session.patience_ms is not None and session.patience_ms < params.max_wait_ms:
+            params.max_wait_ms = session.patience_ms
         readable, unnamed = self._resolve(session) if uses_topic_ids else (list(session.partitions), [])
         pending = _PendingFetch(self, context, session, unnamed)
         results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): what is remembered, what is sent, and who is pushed out."""
 
 from collections.abc import Iterable
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
 from pybroker.replication.fetch_session import (
     FINAL_EPOCH,
+    FIRST_PATIENCE_MS,
     INITIAL_EPOCH,
     NO_SESSION,
     FetchContext,
@@ -323,3 +324,113 @@ def test_an_incremental_fetcher_learns_what_a_full_one_would(rounds: list[tuple[
             topic: (each.error, each.high_watermark, each.log_start_offset) for topic, each in truth.items()
         }
         assert all(position[topic] == end[topic] for topic in position if topic not in failed)
+
+
+# -- partitions that a consumer sets aside ---------------------------------------------------------------------------
+
+
+def cut(high_watermark: int = 10) -> FetchResult:
+    """Records, and there are more of them."""
+    return FetchResult(ErrorCode.NONE, high_watermark, high_watermark, 0, size_bytes=1000, is_cut=True)
+
+
+class SettingAside:
+    """A consumer with a session over ``a``, ``b`` and ``c``, of which ``c`` has nothing."""
+
+    def __init__(self, *, is_follower: bool = False) -> None:
+        self.sessions = Sessions()
+        fetches = {**wanted("a", "b"), **wanted("c", offset=10)}
+        context = self.sessions.begin(NO_SESSION, INITIAL_EPOCH, fetches, is_follower=is_follower)
+        self.session_id = self.sessions.answer(context, {"a": cut(), "b": result(size_bytes=500)})[1]
+        self.epoch = INITIAL_EPOCH
+        self.is_follower = is_follower
+
+    def fetch(
+        self,
+        named: str = "",
+        forgotten: str = "",
+        results: dict[str, FetchResult] | None = None,
+        offset: int = 10,
+    ) -> int | None:
+        """The patience of the next fetch, which is answered."""
+        self.epoch += 1
+        context = self.sessions.begin(
+            self.session_id,
+            self.epoch,
+            wanted(*named, offset=offset),
+            [(topic, 0) for topic in forgotten],
+            is_follower=self.is_follower,
+        )
+        patience_ms = context.patience_ms
+        self.sessions.answer(context, results)
+        return patience_ms
+
+
+def test_a_fetch_without_partitions_of_which_there_is_more_has_little_patience() -> None:
+    consumer = SettingAside()
+    assert consumer.fetch(forgotten="a") == FIRST_PATIENCE_MS
+
+
+def test_a_partition_that_was_left_out_of_the_last_answer_for_want_of_room_has_more_too() -> None:
+    consumer = SettingAside()
+    assert consumer.fetch(named="b", results={"a": cut()}, offset=5) is None  # nothing was sent of b, which ends at 10
+    assert consumer.fetch(forgotten="b") == FIRST_PATIENCE_MS
+
+
+@pytest.mark.parametrize("forgotten", ["", "b", "c", "bc"])
+def test_partitions_of_which_there_is_no_more_are_not_waited_for(forgotten: str) -> None:
+    assert SettingAside().fetch(forgotten=forgotten) is None
+
+
+def test_a_followers_fetches_have_all_patience() -> None:
+    assert SettingAside(is_follower=True).fetch(forgotten="a") is None
+
+
+def test_patience_grows_until_something_comes_back() -> None:
+    consumer = SettingAside()
+    first = [consumer.fetch(forgotten="ab"), *(consumer.fetch() for _ in range(30))]
+    patience = [each for each in first if each is not None]
+    assert len(patience) == 31
+    assert all(sooner <= later <= 1.25 * sooner + 1 for sooner, later in pairwise(patience))
+    assert patience[-1] > 1000
+    assert (consumer.fetch(named="b") or 0) > patience[-1]  # it is not one of those that are waited for
+    assert consumer.fetch(named="a") is None
+    assert consumer.fetch(forgotten="a", results={}) is None  # of which all was sent now
+
+
+def test_patience_has_an_end_which_is_no_overflow() -> None:
+    consumer = SettingAside()
+    consumer.fetch(forgotten="a")
+    assert [consumer.fetch() for _ in range(5000)][-1] == 60_000
+
+
+def test_answers_with_records_cost_no_patience() -> None:
+    consumer = SettingAside()
+    consumer.fetch(forgotten="a", results={"c": result(11, size_bytes=10)})
+    assert consumer.fetch(results={"c": result(12, size_bytes=10)}) == FIRST_PATIENCE_MS
+    assert consumer.fetch() == FIRST_PATIENCE_MS
+
+
+def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() -> None:
+    consumer = SettingAside()
+    consumer.fetch(forgotten="a")
+    for _ in range(5):
+        grown = consumer.fetch()
+    assert grown is not None
+    assert grown > FIRST_PATIENCE_MS
+    consumer.fetch(named="b", results={"b": cut(), "c": result(size_bytes=1)})
+    assert consumer.fetch(forgotten="b") == FIRST_PATIENCE_MS
+    for _ in range(5):
+        consumer.fetch()
+    assert consumer.fetch(named="b") == FIRST_PATIENCE_MS
+
+
+def test_what_is_set_aside_counts_among_the_partitions_of_all_sessions() -> None:
+    consumer = SettingAside()
+    cache = consumer.sessions.cache
+    consumer.fetch(forgotten="ab")
+    assert cache.partition_count == 2  # c, and a
+    consumer.fetch(named="a")
+    assert cache.partition_count == 2
+    cache.remove(consumer.session_id)
+    assert cache.partition_count == 0

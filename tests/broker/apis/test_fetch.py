@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -25,7 +26,8 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.answer_pace import AnswerPace
-from pybroker.replication.fetch_session import FetchSessions
+from pybroker.replication.fetch import FetchParams
+from pybroker.replication.fetch_session import FIRST_PATIENCE_MS, FetchSessions
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
@@ -246,6 +248,29 @@ async def test_a_fetch_at_the_end_waits_for_the_next_append(consumer: Consumer) 
     await next_turn()
     assert values_by_partition(received(waiting.result(), 12)) == [[b"b"]]
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
+
+
+async def test_a_consumer_that_is_busy_with_one_partition_does_not_wait_long_for_another(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await consumer.replicas.order(TopicPartition(TOPIC, 1))
+    for _ in range(3):
+        size = consumer.produce(b"a")
+    session_id = consumer.answer(0, 0, session=(0, 0), partition_max_bytes=size).session_id
+    asked: list[int] = []
+    fetch = consumer.replicas.partitions.fetch
+
+    def note_wait(params: FetchParams, *rest: Any) -> Any:
+        asked.append(params.max_wait_ms)
+        return fetch(params, *rest)
+
+    monkeypatch.setattr(consumer.replicas.partitions, "fetch", note_wait)
+    nothing = consumer.send(session=(session_id, 1), forgotten=[0], max_wait_ms=60_000)
+    assert isinstance(nothing, asyncio.Future)
+    assert received(await nothing, 12).responses == []
+    again = consumer.answer(1, session=(session_id, 2), partitions=[0], max_wait_ms=60_000)
+    assert values_by_partition(again) == [[b"a", b"a"]]
+    assert asked == [FIRST_PATIENCE_MS, 60_000]
 
 
 async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
