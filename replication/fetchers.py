@@ -63,6 +63,10 @@ class ReplicaFetchers:
     def __len__(self) -> int:
         return len(self._fetchers)
 
+    def __contains__(self, topic_partition: TopicPartition) -> bool:
+        """Whether it is fetched."""
+        return topic_partition in self._followed
+
     def get(self, fetcher_id: FetcherId) -> PartitionFetcher | None:
         return self._fetchers.get(fetcher_id)
 

@@ -69,7 +69,7 @@ async def test_a_follower_that_hangs_leaves_the_isr_by_the_leaders_clock(tmp_pat
     cluster = BrokerCluster(tmp_path, {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "100"})
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [1, 2], min_insync_replicas="1")
-    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    await until(lambda: cluster.isr_of(TP) == {1, 2} and cluster.follows(2, TP), "both are in sync")
     links = cluster[2]._links
     assert links is not None
     hosted = cluster.hosted(2, TP)

@@ -166,6 +166,11 @@ class BrokerCluster:
         assert hosted is not None
         return hosted
 
+    def follows(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Whether the broker has heard that it is to fetch this partition."""
+        links = self.servers[broker_id]._links
+        return links is not None and partition in links.fetchers
+
     def leader_of(self, partition: TopicPartition) -> int | None:
         """Who acts as leader now."""
         for broker_id, server in self.servers.items():
@@ -182,6 +187,8 @@ class BrokerCluster:
         return set() if leader is None else set(leader.isr.members)
 
     def offsets(self, broker_id: int, partition: TopicPartition) -> tuple[int, int]:
-        """HW and LEO."""
-        hosted = self.hosted(broker_id, partition)
+        """HW and LEO; -1 where the broker has not got it yet."""
+        hosted = self.servers[broker_id]._partitions.get(partition)
+        if hosted is None:
+            return -1, -1
         return hosted.partition.high_watermark, hosted.log.log_end_offset
