@@ -27,7 +27,12 @@ from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
 from ..controller.cluster_tree import ClusterTree
 from ..controller.lasting_store import LastingStore
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
-from ..controller.metadata_store import MetadataStore, MetadataStoreError
+from ..controller.metadata_store import (
+    ConnectionLossError,
+    MetadataStore,
+    MetadataStoreError,
+    SessionExpiredError,
+)
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ..controller.znodes import BrokerInfo
 from ..controller.znodes import Endpoint as RegisteredEndpoint
@@ -84,6 +89,7 @@ _START_ERRORS = (
 )
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
+_RETRY_SECONDS = 1.0
 _TURNS_TO_CLOSE = 5
 
 
@@ -449,7 +455,16 @@ class BrokerServer:
         if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
             logger.error("the metadata of the cluster lie in %s: it is not asked to take note of the failure", path)
             return
-        self._spawn(self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id))
+        self._spawn(self._tell_of_failed_directory())
+
+    async def _tell_of_failed_directory(self) -> None:
+        """Once too often does no harm: the controller then asks twice."""
+        while True:
+            try:
+                return await self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id)
+            except (ConnectionLossError, SessionExpiredError) as error:
+                logger.warning("the controller is told later of the failed log directory: %s", error)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     def _high_watermark_of(self, log: Log) -> int:
         hosted = self._partitions.get(log.topic_partition)

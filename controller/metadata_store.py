@@ -99,7 +99,7 @@ class SessionExpiredError(MetadataStoreError):
 
 
 class ConnectionLossError(MetadataStoreError):
-    """The connection broke before the answer: the operation may have happened or not."""
+    """The connection broke before the answer: the write may have happened or not."""
 
 
 class StoreClosedError(MetadataStoreError):
@@ -226,8 +226,9 @@ Watch = Callable[[WatchEvent], None]
 class SessionEvent(Enum):
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
-    """The store is out of reach; the session may still live. What was under way fails with ConnectionLossError, what
-    is started from now on waits for the connection. Watches stay, and tell what they missed after CONNECTED."""
+    """The store is out of reach; the session may still live. Writes that were under way fail with ConnectionLossError,
+    reads that were are asked again, and what is started from now on waits for the connection. Watches stay, and tell
+    what they missed after CONNECTED."""
     EXPIRED = "expired"
     """The session is over: ephemerals are or will be gone, no operation succeeds any more, no watch tells anything."""
     RENEWED = "renewed"

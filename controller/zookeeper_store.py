@@ -17,7 +17,7 @@ import threading
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -69,6 +69,8 @@ class _Request:
     result_of: Callable[[Any], Any]
     future: "Future[Any] | None"
     outcome: Any = _PENDING
+    is_read: bool = False
+    """It is asked again when its connection breaks."""
     takes_missing: bool = False
     """``result_of`` is called with None when there is no node."""
 
@@ -159,7 +161,7 @@ class ZooKeeperStore(MetadataStore):
             return answer[0] or b"", stat
 
         real, told = self._words.real(path), self._told_if(watch)
-        return self._start(path, lambda: self._client.get_async(real, watch=told), result_of)
+        return self._start(path, lambda: self._client.get_async(real, watch=told), result_of, is_read=True)
 
     def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
         def result_of(answer: ZnodeStat | None) -> Stat | None:
@@ -169,7 +171,7 @@ class ZooKeeperStore(MetadataStore):
             return stat
 
         real, told = self._words.real(path), self._told_if(watch)
-        return self._start(path, lambda: self._client.exists_async(real, watch=told), result_of)
+        return self._start(path, lambda: self._client.exists_async(real, watch=told), result_of, is_read=True)
 
     def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
         def result_of(answer: tuple[list[str], ZnodeStat]) -> list[str]:
@@ -179,7 +181,10 @@ class ZooKeeperStore(MetadataStore):
 
         real, told = self._words.real(path), self._told_if(watch)
         return self._start(
-            path, lambda: self._client.get_children_async(real, watch=told, include_data=True), result_of
+            path,
+            lambda: self._client.get_children_async(real, watch=told, include_data=True),
+            result_of,
+            is_read=True,
         )
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
@@ -277,12 +282,13 @@ class ZooKeeperStore(MetadataStore):
         sequential: bool = False,
         check: Callable[[], None] | None = None,
         outcome: Any = _PENDING,
+        is_read: bool = False,
     ) -> "Future[Result]":
         future: Future[Result] = self._loop.create_future()
         if self._end is not None:
             future.set_exception(self._end)
             return future
-        request = _Request(path, ask, result_of, future, outcome)
+        request = _Request(path, ask, result_of, future, outcome, is_read)
         try:
             if path is not None:
                 check_path(path, sequential=sequential)
@@ -310,9 +316,10 @@ class ZooKeeperStore(MetadataStore):
     def _answered(self, request: _Request, outcome: Any) -> None:
         if request.outcome is not _PENDING:
             return  # it failed with its connection
-        request.outcome = outcome
         if isinstance(outcome, kazoo_errors.ConnectionLoss | kazoo_errors.ConnectionClosedError):
-            self._is_connected = False  # kazoo's word on that comes behind
+            self._is_connected = False  # kazoo's word on that comes behind, and settles all that was asked
+            return
+        request.outcome = outcome
         self._complete_answered()
         self._pump()
 
@@ -334,6 +341,20 @@ class ZooKeeperStore(MetadataStore):
         else:
             if request.future is not None and not request.future.done():
                 request.future.set_result(result)
+
+    def _settle_asked(self) -> None:
+        """Their connection is lost: writes have failed, reads wait for the next one, in their order before the rest."""
+        again: list[_Request] = []
+        while self._asked:
+            request = self._asked.popleft()
+            if request.is_read and request.outcome is _PENDING:
+                again.append(replace(request))  # another object: what kazoo may still say of this one is void
+                request.outcome = None
+                continue
+            if request.outcome is _PENDING:
+                request.outcome = ConnectionLossError(request.path, "the connection broke before the answer")
+            self._complete(request)
+        self._waiting.extendleft(reversed(again))
 
     def _fail_all(self, error: MetadataStoreError) -> None:
         self._fail(self._asked, error)
@@ -407,7 +428,7 @@ class ZooKeeperStore(MetadataStore):
         if self._is_connected or self._asked:
             logger.warning("ZooKeeper: the connection is lost (%s)", self._handler.last_failure)
         self._is_connected = False
-        self._fail(self._asked, ConnectionLossError(None, "the connection broke before the answer"))
+        self._settle_asked()
         self._pump()
         if self._end is None:
             self._tell(SessionEvent.DISCONNECTED)

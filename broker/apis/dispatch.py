@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from struct import Struct
 from typing import Any
 
-from ...controller.metadata_store import StoreWriteError
+from ...controller.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
-from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, UnknownServerError
+from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
 from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
@@ -180,6 +180,10 @@ def as_kafka_error(error: Exception, request: Request) -> KafkaError:
     """What nobody expected is logged with its traceback, and harms no other request."""
     if isinstance(error, KafkaError) and not isinstance(error, EncodeError):
         return error
+    if isinstance(error, ConnectionLossError | SessionExpiredError):
+        # Whether it was done nobody knows; clients look for the controller and try again.
+        logger.warning("%s of client %s failed: %s", describe(request), request.client_id, error)
+        return NotControllerError("The metadata store is out of reach.")
     if isinstance(error, StoreWriteError):
         logger.error("%s of client %s failed: %s", describe(request), request.client_id, error)
         return KafkaStorageError("The metadata store cannot be written.")

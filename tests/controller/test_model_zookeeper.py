@@ -291,17 +291,18 @@ def test_watches_survive_a_reconnection_and_tell_what_was_missed() -> None:
     on_virtual_time(scenario)
 
 
-def test_watch_whose_setting_got_lost_is_not_set() -> None:
+def test_reads_that_were_under_way_are_asked_again_with_their_watches() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store = await zookeeper.open("a")
         watcher = Watcher()
-        read = store.get("/", watcher)
+        read, write, names = store.get("/", watcher), store.create("/a"), store.children("/")
         zookeeper.drop_connection("a")
         with pytest.raises(ConnectionLossError):
-            await read
+            await write
+        (_, stat), seen = await asyncio.gather(read, names)
+        assert stat.num_children == len(seen)
         await store.set("/", b"x")
-        await store.get("/")
-        assert watcher.told == []
+        assert watcher.told == [(EventType.DATA_CHANGED, "/")]
 
     for seed in range(10):
         on_virtual_time(scenario, seed)

@@ -39,12 +39,18 @@ __all__ = ["ModelStore"]
 Result = TypeVar("Result")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Request:
     perform: Perform
-    future: "Future[Any]"
+    future: "Future[Any] | None"
     armed: Callable[[Any], None] | None = None
     """Called with the result, when it comes: remembers a watch."""
+    is_read: bool = False
+    """It is asked again when its connection breaks."""
+
+    def fail(self, error: MetadataStoreError) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_exception(error)
 
 
 class ModelStore(MetadataStore):
@@ -116,7 +122,7 @@ class ModelStore(MetadataStore):
                 self._server.watch_data(path, session.connection.send_event)
             return result
 
-        return self._start(read, _remember(self._data, path, watch))
+        return self._start(read, _remember(self._data, path, watch), is_read=True)
 
     def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
         def read(session: "Session") -> Stat | None:
@@ -129,7 +135,7 @@ class ModelStore(MetadataStore):
             if watch is not None:
                 (self._missing if stat is None else self._data).setdefault(path, {})[watch] = None
 
-        return self._start(read, remember)
+        return self._start(read, remember, is_read=True)
 
     def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
         def read(session: "Session") -> list[str]:
@@ -138,7 +144,7 @@ class ModelStore(MetadataStore):
                 self._server.watch_children(path, session.connection.send_event)
             return names
 
-        return self._start(read, _remember(self._children, path, watch))
+        return self._start(read, _remember(self._children, path, watch), is_read=True)
 
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
@@ -181,13 +187,17 @@ class ModelStore(MetadataStore):
         return self._start(lambda session: result_of(self._server.write(operations, session)))
 
     def _start(
-        self, perform: Callable[["Session"], Result], armed: Callable[[Result], None] | None = None
+        self,
+        perform: Callable[["Session"], Result],
+        armed: Callable[[Result], None] | None = None,
+        *,
+        is_read: bool = False,
     ) -> "Future[Result]":
         future: Future[Result] = self._loop.create_future()
         if self._end is not None:
             future.set_exception(self._end)
             return future
-        request = _Request(perform, future, armed)
+        request = _Request(perform, future, armed, is_read)
         if self._is_connected:
             self._ask(request)
         else:
@@ -203,19 +213,16 @@ class ModelStore(MetadataStore):
         request = self._asked.popleft()
         self._seen_zxid = zxid
         if isinstance(result, MetadataStoreError):
-            if not request.future.done():
-                request.future.set_exception(result)
+            request.fail(result)
             return
         if request.armed is not None:
             request.armed(result)
-        if not request.future.done():
+        if request.future is not None and not request.future.done():
             request.future.set_result(result)
 
     def _fail(self, requests: deque[_Request], error: MetadataStoreError) -> None:
         while requests:
-            future = requests.popleft().future
-            if not future.done():
-                future.set_exception(error)
+            requests.popleft().fail(error)
 
     # -- watches
 
@@ -279,7 +286,7 @@ class ModelStore(MetadataStore):
         connection = self.connection
         self._is_connected = True
         watched = WatchedPaths(self._seen_zxid, list(self._data), list(self._missing), list(self._children))
-        self._asked.append(_Request(lambda _: None, self._loop.create_future()))
+        self._asked.append(_Request(lambda _: None, None))
         connection.ask(lambda _: self._server.set_watches(watched, connection), self._answered)
         self._tell(SessionEvent.CONNECTED)
         self._ask_what_waits()
@@ -303,7 +310,12 @@ class ModelStore(MetadataStore):
         if connection is not self.connection:
             return
         was_connected, self._is_connected, self.connection = self._is_connected, False, None
-        self._fail(self._asked, ConnectionLossError(None, "the connection broke before the answer"))
+        again = [request for request in self._asked if request.is_read and self._end is None]
+        for request in self._asked:
+            if request not in again:
+                request.fail(ConnectionLossError(None, "the connection broke before the answer"))
+        self._asked.clear()
+        self._waiting.extendleft(reversed(again))
         if self._end is not None:
             return
         if was_connected:

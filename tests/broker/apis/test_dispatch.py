@@ -16,7 +16,7 @@ from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
-from pybroker.controller.metadata_store import StoreWriteError
+from pybroker.controller.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError
@@ -137,6 +137,20 @@ async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_in_one
     (record,) = caplog.records
     assert record.exc_info is None
     assert record.message.endswith("/data/store: database or disk is full")
+
+
+@pytest.mark.parametrize("error", [ConnectionLossError(None, "gone"), SessionExpiredError(None, "over")])
+async def test_a_metadata_store_that_is_out_of_reach_sends_clients_to_look_for_the_controller(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(context: RequestContext, request: Any) -> Any:
+        raise error
+
+    reply = await answer(heartbeats_by(away), heartbeat())
+    assert reply is not None
+    assert decode(HeartbeatResponse, reply[5:], 4).error_code == ErrorCode.NOT_CONTROLLER
+    (record,) = caplog.records
+    assert record.exc_info is None
 
 
 async def test_an_answer_that_cannot_be_encoded_is_an_unknown_server_error() -> None:
