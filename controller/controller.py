@@ -32,6 +32,7 @@ from .controller_term import ControllerTerm
 from .election_request import ElectionRequest, outcome
 from .isr_change import IsrChange
 from .leader_and_isr import LeaderAndIsr
+from .leader_balance import LeaderBalance
 from .leader_election import ElectionStrategy
 from .metadata_store import (
     ConnectionLossError,
@@ -57,7 +58,8 @@ RETRY_SECONDS = 1.0
 class Controller:
     """``channel_to`` makes the channel to a broker. ``fatal`` is called when the controller cannot go on: with the
     embedded store there is no other broker to take over. ``on_deletion_settled`` hears of each topic
-    whose deletion is done, nodes and all, or has to wait for a broker."""
+    whose deletion is done, nodes and all, or has to wait for a broker. ``leader_balance``: None leaves leaderships
+    where they are."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Controller:
         inter_broker_listener: str,
         unclean_by_default: Callable[[], bool],
         delete_topic_enable: bool,
+        leader_balance: LeaderBalance | None = None,
         clock_ms: Callable[[], int],
         random: Random,
         fatal: Callable[[Exception], None],
@@ -86,6 +89,7 @@ class Controller:
             inter_broker_listener=inter_broker_listener,
             unclean_by_default=unclean_by_default,
             delete_topic_enable=delete_topic_enable,
+            leader_balance=leader_balance,
             random=random,
             on_deletion_settled=on_deletion_settled,
             post=self._post_of_term,
@@ -143,7 +147,7 @@ class Controller:
             self._retry.cancel()
         self._events.clear()
         self.is_active = False
-        self._term.requests.kill()
+        self._term.kill()
 
     async def drained(self) -> None:
         """Wait until the events and broker requests at hand are done. For the start, and for tests."""
@@ -405,7 +409,7 @@ class Controller:
             logger.info("broker %d is no longer controller", self.broker_id)
         self.is_active = False
         self.active_controller_id = -1
-        await self._term.requests.close()
+        await self._term.end()
         self._term = self._new_term()
 
     def _expect_broker(self, broker_id: int, broker_epoch: int) -> None:

@@ -4,6 +4,7 @@ From an election to the resignation. A new term begins with nothing and reads al
 one still waits for, a watch or an answer, is of no more interest.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -20,6 +21,8 @@ from .controller_inbox import ControllerInbox
 from .feature_node import enable_features
 from .inbox_events import InboxEvents
 from .isr_changes import IsrChanges
+from .leader_balance import FIRST_CHECK_SECONDS, LeaderBalance, partitions_to_give_back
+from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
 from .reassignments import Reassignments
 from .replica_state_machine import ReplicaStateMachine
@@ -45,12 +48,15 @@ class ControllerTerm:
         inter_broker_listener: str,
         unclean_by_default: Callable[[], bool],
         delete_topic_enable: bool,
+        leader_balance: LeaderBalance | None,
         random: Random,
         on_deletion_settled: Callable[[str], None],
         post: Callable[["ControllerTerm", str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._tree = tree
         self._unclean_by_default = unclean_by_default
+        self._leader_balance = leader_balance
+        self._balance_timer: asyncio.TimerHandle | None = None
         self.context = context = ControllerContext()
         self._batch = batch = RequestBatch(context, broker_id, inter_broker_listener)
         self.requests = requests = BrokerRequests(context, batch, channel_to, self._on_answer)
@@ -67,7 +73,7 @@ class ControllerTerm:
             on_settled=on_deletion_settled,
         )
 
-        post_event = partial(post, self)
+        self._post = post_event = partial(post, self)
         inbox = ControllerInbox(tree)
         self.reassignments = reassignments = Reassignments(
             context, tree, inbox, batch, requests, self.partitions, self._replicas, self._deletion
@@ -76,7 +82,9 @@ class ControllerTerm:
             context, tree, batch, requests, self.partitions, self._replicas, self._deletion, reassignments, post_event
         )
         self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
-        self._inbox = InboxEvents(context, tree, inbox, requests, self.brokers, reassignments, post_event)
+        self._inbox = InboxEvents(
+            context, tree, inbox, requests, self.brokers, self.partitions, reassignments, post_event
+        )
 
         def isrs_changed(changed: Sequence[TopicPartition]) -> None:
             moving = [partition for partition in changed if reassignments.is_under_way(partition)]
@@ -102,6 +110,36 @@ class ControllerTerm:
         await self.partitions.start()
         await self._inbox.resume()
         await self._deletion.resume()
+        await self._inbox.resume_elections()
+        self._check_balance_in(FIRST_CHECK_SECONDS)
+
+    async def end(self) -> None:
+        """No broker is told anything any more."""
+        self._stop_checking_balance()
+        await self.requests.close()
+
+    def kill(self) -> None:
+        """`end`, waiting for nothing."""
+        self._stop_checking_balance()
+        self.requests.kill()
+
+    async def balance_leaders(self) -> None:
+        """Have preferred replicas lead again, where too many do not; and look again later."""
+        assert self._leader_balance is not None
+        self._check_balance_in(self._leader_balance.interval_seconds)
+        wanted = partitions_to_give_back(self.context, self._leader_balance.percentage)
+        if wanted:
+            logger.info("%d partitions get their preferred leaders again", len(wanted))
+            await self.partitions.move_online(wanted, ElectionStrategy.PREFERRED)
+
+    def _check_balance_in(self, seconds: float) -> None:
+        if self._leader_balance is not None:
+            loop = asyncio.get_running_loop()
+            self._balance_timer = loop.call_later(seconds, self._post, "leader balance", self.balance_leaders)
+
+    def _stop_checking_balance(self) -> None:
+        if self._balance_timer is not None:
+            self._balance_timer.cancel()
 
     def discard_batch(self) -> None:
         """Forget what brokers were about to be told."""

@@ -1,5 +1,5 @@
 """What the controller does about notifications and wishes that others leave in the tree (Kafka's
-LogDirEventNotification, IsrChangeNotification and ZkPartitionReassignment events)."""
+LogDirEventNotification, IsrChangeNotification, ZkPartitionReassignment and ReplicaLeaderElection events)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,10 @@ from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
+from .election_request import ElectionRequest
+from .leader_election import ElectionStrategy
 from .metadata_store import WatchEvent
+from .partition_state_machine import PartitionStateMachine
 from .reassignments import Reassignments
 from .znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
 
@@ -29,6 +32,7 @@ class InboxEvents:
         inbox: ControllerInbox,
         requests: BrokerRequests,
         brokers: BrokerEvents,
+        partitions: PartitionStateMachine,
         reassignments: Reassignments,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
@@ -37,6 +41,7 @@ class InboxEvents:
         self._inbox = inbox
         self._requests = requests
         self._brokers = brokers
+        self._partitions = partitions
         self._reassignments = reassignments
         self._post = post
 
@@ -62,6 +67,24 @@ class InboxEvents:
         """Also when the node changes because a part of it is done: what is under way already is left alone."""
         wishes = await self._inbox.reassignments(self._on_reassignments)
         return [] if wishes is None else await self._reassignments.begin_wishes(wishes)
+
+    async def resume_elections(self) -> None:
+        """At a term's begin, last."""
+        await self._elect_preferred()
+
+    def _on_elections(self, _event: WatchEvent) -> None:
+        self._post("preferred leader election asked for", self._elect_preferred)
+
+    async def _elect_preferred(self) -> None:
+        """One try for each partition, then the wish is taken away, so that there can be another."""
+        wishes = await self._inbox.preferred_elections(self._on_elections)
+        if wishes is None:
+            return
+        request = ElectionRequest.of(self._context, wishes, ElectionStrategy.PREFERRED)
+        for partition, error in request.refused.items():
+            logger.info("no preferred leader is elected for %s: %s", partition, error)
+        await self._partitions.move_online(request.electable, ElectionStrategy.PREFERRED)
+        await self._inbox.end_preferred_elections(self._context.epoch_version)
 
     def _on_log_dir_event(self, _event: WatchEvent) -> None:
         self._post("log directory failed", self._log_dirs_failed)

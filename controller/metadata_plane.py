@@ -19,6 +19,7 @@ from .broker_registration import (
 )
 from .cluster_tree import ClusterTree
 from .controller import Controller
+from .leader_balance import LeaderBalance
 from .metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .partition_room import PartitionRoom
 from .producer_ids import ProducerIdBlocks, ProducerIds
@@ -97,6 +98,7 @@ class MetadataPlane:
             inter_broker_listener=config.inter_broker_listener_name,
             unclean_by_default=lambda: self.config.boolean("unclean.leader.election.enable"),
             delete_topic_enable=config.boolean("delete.topic.enable"),
+            leader_balance=_leader_balance(config),
             clock_ms=clock_ms,
             random=random,
             fatal=fatal,
@@ -194,3 +196,12 @@ class MetadataPlane:
         context = self.controller.context
         brokers = (context.broker(broker_id) for broker_id in context.live_ids)
         return [BrokerRack(info.broker_id, info.rack) for info in brokers if info is not None]
+
+
+def _leader_balance(config: Config) -> LeaderBalance | None:
+    """One broker alone leads all it can."""
+    if config.uses_embedded_store or not config.boolean("auto.leader.rebalance.enable"):
+        return None
+    return LeaderBalance(
+        config.int("leader.imbalance.check.interval.seconds"), config.int("leader.imbalance.per.broker.percentage")
+    )

@@ -9,7 +9,7 @@ from .parts import KRAFT, PROTOCOL_VERSION, PURGATORY, REPLICATION, SELECTOR
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
-    Setting("auto.leader.rebalance.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, REPLICATION,
+    Setting("auto.leader.rebalance.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, ACTED_ON,
             "Give leadership back to preferred replicas from time to time."),
     Setting("controlled.shutdown.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, ACTED_ON,
             "Hand leadership over before stopping."),
@@ -28,9 +28,9 @@ SETTINGS = (
     Setting("inter.broker.protocol.version", STRING, "3.9-IV0", MetadataVersionCheck(), MEDIUM, READ_ONLY,
             PROTOCOL_VERSION,
             "Version of the protocol between brokers, during an upgrade that of the oldest broker."),
-    Setting("leader.imbalance.check.interval.seconds", LONG, "300", at_least(1), HIGH, READ_ONLY, REPLICATION,
+    Setting("leader.imbalance.check.interval.seconds", LONG, "300", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "How often to look for partitions not led by their preferred replica."),
-    Setting("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, REPLICATION,
+    Setting("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, ACTED_ON,
             "Share of a broker's partitions led elsewhere that is put up with before leadership is given back."),
     Setting("min.insync.replicas", INT, "1", at_least(1), HIGH, CLUSTER_WIDE, ACTED_ON,
             "Replicas, the leader among them, that must hold a record before acks=all is answered."),

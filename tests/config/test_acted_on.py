@@ -13,6 +13,7 @@ ROOMS = ("broker", "controller", "replication", "storage")
 # Read through something else than their names.
 THROUGH = {
     "advertised.listeners": "advertised_listeners",
+    "inter.broker.listener.name": "inter_broker_listener_name",
     "listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",
     "log.dir": "log_dirs",

@@ -12,6 +12,7 @@ from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.controller import Controller
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.leader_and_isr import LeaderAndIsr
+from pybroker.controller.leader_balance import LeaderBalance
 from pybroker.controller.metadata_store import Create, Delete, MetadataStore
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_ids import new_topic_id
@@ -110,7 +111,14 @@ class FakeBroker:
 class ControlPlane:
     """Broker ``broker_id``'s controller. Brokers are up when their nodes are there; `settled` waits for the dust."""
 
-    def __init__(self, store: MetadataStore, broker_id: int, *, delete_topic_enable: bool = True) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker_id: int,
+        *,
+        delete_topic_enable: bool = True,
+        leader_balance: LeaderBalance | None = None,
+    ) -> None:
         self.store = store
         self.tree = ClusterTree(store)
         self.brokers: dict[int, FakeBroker] = {}
@@ -126,6 +134,7 @@ class ControlPlane:
             inter_broker_listener="PLAINTEXT",
             unclean_by_default=lambda: self.unclean,
             delete_topic_enable=delete_topic_enable,
+            leader_balance=leader_balance,
             clock_ms=lambda: self.now_ms,
             random=self.random,
             fatal=self.failures.append,
@@ -134,11 +143,16 @@ class ControlPlane:
 
     @classmethod
     async def start(
-        cls, path: Path, broker_ids: tuple[int, ...], *, delete_topic_enable: bool = True
+        cls,
+        path: Path,
+        broker_ids: tuple[int, ...],
+        *,
+        delete_topic_enable: bool = True,
+        leader_balance: LeaderBalance | None = None,
     ) -> "ControlPlane":
         """A controller on the first of ``broker_ids``, all of which are up."""
         store = await EmbeddedStore.open(path, clock_ms)
-        plane = cls(store, broker_ids[0], delete_topic_enable=delete_topic_enable)
+        plane = cls(store, broker_ids[0], delete_topic_enable=delete_topic_enable, leader_balance=leader_balance)
         await plane.tree.create_persistent_paths()
         for broker_id in broker_ids:
             await plane.bring_up(broker_id)

@@ -1,0 +1,52 @@
+"""When leaderships go back to preferred replicas by themselves (Kafka's AutoPreferredReplicaLeaderElection). Pure."""
+
+from dataclasses import dataclass
+
+from ..storage.topic_partition import TopicPartition
+from .context import ControllerContext
+from .leader_election import elect_preferred
+
+__all__ = ["FIRST_CHECK_SECONDS", "LeaderBalance", "partitions_to_give_back"]
+
+FIRST_CHECK_SECONDS = 5.0
+"""After a broker became controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderBalance:
+    """``leader.imbalance.check.interval.seconds`` and ``leader.imbalance.per.broker.percentage``."""
+
+    interval_seconds: int
+    percentage: int
+
+
+def partitions_to_give_back(context: ControllerContext, percentage: int) -> list[TopicPartition]:
+    """Of the brokers that do not lead more than ``percentage`` of the partitions that they are preferred for: those
+    partitions, as far as they are able to lead them. A partition without a leader counts as led by another."""
+    preferred: dict[int, list[TopicPartition]] = {}
+    for partition in context.all_partitions:
+        replicas = context.assignment(partition).replicas
+        if replicas and not context.is_queued_for_deletion(partition.topic):
+            preferred.setdefault(replicas[0], []).append(partition)
+    wanted: list[TopicPartition] = []
+    for broker_id, partitions in preferred.items():
+        elsewhere = [partition for partition in partitions if _is_led_elsewhere(context, partition, broker_id)]
+        if len(elsewhere) * 100 > percentage * len(partitions):
+            wanted += [partition for partition in elsewhere if _can_lead(context, partition)]
+    return wanted
+
+
+def _is_led_elsewhere(context: ControllerContext, partition: TopicPartition, broker_id: int) -> bool:
+    leadership = context.leadership(partition)
+    return leadership is not None and leadership.leader_and_isr.leader != broker_id
+
+
+def _can_lead(context: ControllerContext, partition: TopicPartition) -> bool:
+    leadership = context.leadership(partition)
+    assert leadership is not None
+    election = elect_preferred(
+        context.assignment(partition),
+        leadership.leader_and_isr,
+        lambda broker_id: context.is_replica_online(broker_id, partition),
+    )
+    return election.leader_and_isr is not None
