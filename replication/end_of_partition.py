@@ -10,8 +10,9 @@ from ..storage.log_view import LogView
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
+from .partition import Partition
 
-__all__ = ["EndOfPartition", "result_at_end"]
+__all__ = ["EndOfPartition", "is_plain", "result_at_end"]
 
 
 class EndOfPartition:
@@ -38,17 +39,21 @@ def result_at_end(hosted: HostedPartition, fetch: PartitionFetch, params: FetchP
     """
     partition = hosted.partition
     high_watermark = partition.high_watermark
-    leader_epoch, topic_id = fetch.current_leader_epoch, fetch.topic_id
-    if (
-        fetch.fetch_offset != high_watermark
-        or partition.leader is None
-        or (leader_epoch >= 0 and leader_epoch != partition.leader_epoch)
-        or (topic_id is not None and topic_id is not partition.topic_id)  # reading makes equal ones the same
-        or fetch.last_fetched_epoch >= 0
-    ):
+    if fetch.fetch_offset != high_watermark or not is_plain(partition, fetch):
         return None
     view = hosted.log.view
     end = hosted.end
     if end is None or end.view is not view or end.high_watermark != high_watermark:
         end = hosted.end = EndOfPartition(hosted, view, high_watermark)
     return end.uncommitted if params.isolation is Isolation.HIGH_WATERMARK else end.committed
+
+
+def is_plain(partition: Partition, fetch: PartitionFetch) -> bool:
+    """Whether any consumer may read the partition, and this one believes of it what is so."""
+    leader_epoch, topic_id = fetch.current_leader_epoch, fetch.topic_id
+    return (
+        partition.leader is not None
+        and (leader_epoch < 0 or leader_epoch == partition.leader_epoch)
+        and (topic_id is None or topic_id is partition.topic_id)  # reading makes equal ones the same
+        and fetch.last_fetched_epoch < 0
+    )

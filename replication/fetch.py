@@ -13,8 +13,9 @@ from .nearest_replica import ReplicaChoice
 
 __all__ = ["EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
 
-PartitionKey = tuple[str | UUID, int]
-"""Topic name, or topic id (fetch v13+), and partition: what identifies a partition within one fetcher's requests."""
+PartitionKey = tuple[str | int, int]
+"""Topic name, or topic id (fetch v13+), and partition: what identifies a partition within one fetcher's requests.
+The id is its number: a UUID is slow to hash and to compare."""
 
 
 class EpochEnd(NamedTuple):

@@ -16,6 +16,7 @@ from .partition import Partition
 from .purgatory import DelayedFetch
 from .reader import available_bytes, read_partition, sent_on, warm_up
 from .replication_throttle import ReplicationThrottle
+from .shared_reads import SharedReads
 from .wakeups import Wakeups
 
 __all__ = ["FetchReads", "FetchResults"]
@@ -41,6 +42,7 @@ class FetchReads:
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
         propose_isr: Callable[[Partition, PendingIsr], None] | None,
         monotonic_ms: Callable[[], int],
+        call_soon: Callable[[Callable[[], None]], object],
         throttle: ReplicationThrottle,
     ) -> None:
         self._throttle = throttle
@@ -50,6 +52,7 @@ class FetchReads:
         self._offload = offload
         self._propose_isr = propose_isr
         self._monotonic_ms = monotonic_ms
+        self._shared = SharedReads(call_soon)
 
     def fetch(
         self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None = None
@@ -190,9 +193,12 @@ class FetchReads:
                     )
                 else:
                     max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
-                    result = read_partition(
+                    shared = None if from_fetcher else self._shared.find(hosted, fetch, params, max_bytes)
+                    result = shared or read_partition(
                         hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
                     )
+                    if shared is None and not from_fetcher:
+                        self._shared.keep(hosted, fetch, params, result)
             except KafkaError as error:
                 result = FetchResult(error.code)
                 is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)

@@ -94,6 +94,7 @@ class PartitionSet:
             offload=offload,
             propose_isr=propose_isr,
             monotonic_ms=self.monotonic_ms,
+            call_soon=loop.call_soon,
             throttle=self.throttle,
         )
 

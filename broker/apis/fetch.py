@@ -156,7 +156,7 @@ class Fetch:
         for topic in topics:
             topic_id = topic.topic_id if uses_topic_ids else None
             name = topic.topic if topic_id is None else self._names.topic_name(topic_id)
-            identity: str | UUID = topic.topic if topic_id is None else topic_id
+            identity: str | int = topic.topic if topic_id is None else topic_id.int
             for partition in topic.partitions:
                 index = partition.partition
                 key = (identity, index)
@@ -196,15 +196,15 @@ class Fetch:
         response = FetchResponse(error_code=error, session_id=session_id)
         topics = response.responses
         topic: FetchableTopicResponse | None = None
-        last_identity: str | UUID | None = None
+        last_identity: str | int | None = None
         hinted: list[int] = []
         for fetch, result in selected:
             identity, index = fetch.key
             if topic is None or identity != last_identity:
                 last_identity = identity
                 topic = FetchableTopicResponse(
-                    topic="" if isinstance(identity, UUID) else identity,
-                    topic_id=identity if isinstance(identity, UUID) else NULL_UUID,
+                    topic=identity if isinstance(identity, str) else "",
+                    topic_id=fetch.topic_id or NULL_UUID,
                     partitions=[],
                 )
                 topics.append(topic)
@@ -322,7 +322,7 @@ def _named_partitions(request: FetchRequest) -> int:
 
 def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:
     return [
-        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        (topic.topic_id.int if uses_topic_ids else topic.topic, partition)
         for topic in topics
         for partition in topic.partitions
     ]
