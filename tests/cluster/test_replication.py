@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
@@ -124,7 +129,7 @@ async def test_brokers_that_are_not_controller_create_topics_and_give_producer_i
     other = 3 - cluster.controller_id
     answer = await cluster.ask(other, MetadataRequest(topics=[AskedTopic(name="orders")]), 12)
     assert answer.topics[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
-    await until(lambda: cluster.leader_of(TP) is not None, "the topic is made")
+    await until(lambda: cluster[other]._cache.has_partition(*TP), "the topic is made, and it is told of it")
     assert len((await cluster.metadata_of(other, TP)).replica_nodes) == 2
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
     ids = [(await cluster.ask(broker_id, request, 4)).producer_id for broker_id in (1, 2, 1, 2)]
@@ -174,3 +179,37 @@ async def test_a_throttled_follower_catches_up_once_it_may(cluster: BrokerCluste
     assert links is not None
     await until(lambda: cluster.isr_of(TP) == {1, 2}, "it is in sync again")
     assert links._throttle._windows, "what it took counts"
+
+
+async def test_records_are_deleted_when_the_followers_have_deleted_them_too(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2)
+    await cluster.create_topic("orders", [1, 2])
+    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+    for number in range(3):
+        await cluster.produce(1, TP, b"%d" % number)
+    await until(lambda: cluster.offsets(2, TP) == (3, 3), "the follower has them")
+    partition = DeleteRecordsPartition(partition_index=0, offset=2)
+    topic = DeleteRecordsTopic(name="orders", partitions=[partition])
+    answer = await cluster.ask(1, DeleteRecordsRequest(topics=[topic], timeout_ms=60_000), 2)
+    result = answer.topics[0].partitions[0]
+    assert (result.error_code, result.low_watermark) == (ErrorCode.NONE, 2)
+    assert cluster.hosted(2, TP).log.log_start_offset == 2
+
+
+async def test_a_leader_whose_directory_fails_is_replaced(cluster: BrokerCluster) -> None:
+    second = str(cluster.directory / "second")
+    await cluster.start(1, log_dirs=f"{cluster.directory / 'first'},{second}")
+    await cluster.start(2)
+    await cluster.create_topic("orders", [1, 2], [1, 2])
+    both = [TP, TopicPartition("orders", 1)]
+    for each in both:
+        await until(lambda each=each: cluster.isr_of(each) == {1, 2}, "both are in sync")  # type: ignore[misc]
+        assert await cluster.produce(1, each, b"a") == (ErrorCode.NONE, 0)
+    lost = next(each for each in both if cluster.hosted(1, each).log.directory.startswith(second))
+    kept = next(each for each in both if each != lost)
+    directories = cluster[1]._logs.directories
+    directories.failed(next(each for each in directories.online() if each.path == second), "test", OSError(5, "EIO"))
+    await until(lambda: cluster.leader_of(lost) == 2, "broker 2 leads what was lost")
+    assert cluster.leader_of(kept) == 1
+    assert await cluster.produce(2, lost, b"b") == (ErrorCode.NONE, 1)
+    assert (await cluster.produce(1, lost, b"c", acks=1))[0] is ErrorCode.KAFKA_STORAGE_ERROR

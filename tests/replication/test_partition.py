@@ -325,6 +325,32 @@ def test_a_follower_that_always_fetches_all_there_was_stays_in_sync_under_steady
         assert partition.maybe_shrink_isr(now_ms) is None
 
 
+@given(
+    burst=st.integers(1, 1_000_000),
+    fetches=st.lists(st.tuples(st.integers(0, LAG_MS), st.integers(1, 400_000)), max_size=20),
+)
+def test_a_burst_of_any_size_shrinks_no_isr_as_long_as_the_follower_catches_up_in_time(
+    burst: int, fetches: list[tuple[int, int]]
+) -> None:
+    """It is in sync, then so many records come at once, and it fetches them as it can: not by how many records it is
+    behind is it judged, but by how long ago it had everything."""
+    log = FakeLog()
+    partition = leading_partition(log, state=partition_state(isr=(1, 2), replicas=(1, 2)))
+    follower_fetches(partition, 2, 0, now_ms=0)
+    log.log_end_offset = burst
+    had_everything_ms, fetched = 0, 0
+    for now_ms, size in sorted(fetches):
+        assert partition.maybe_shrink_isr(now_ms) is None  # no more than the lag it may have has gone by
+        fetched = min(fetched + size, burst)
+        follower_fetches(partition, 2, fetched, now_ms)
+        if fetched == burst:
+            had_everything_ms = now_ms
+    assert partition.maybe_shrink_isr(had_everything_ms + LAG_MS) is None
+    has_everything = fetched == burst
+    later = partition.maybe_shrink_isr(had_everything_ms + LAG_MS * 9)
+    assert (later is None) is has_everything
+
+
 @pytest.mark.parametrize(
     ("error", "again", "stays_pending"),
     [

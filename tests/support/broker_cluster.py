@@ -53,7 +53,7 @@ class BrokerCluster:
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         self.zookeeper = ModelZooKeeper(asyncio.get_running_loop(), Random(7), wall_clock_ms)
         self.servers: dict[int, BrokerServer] = {}
-        self._directory = directory
+        self.directory = directory
         self._settings = {**SETTINGS, **(settings or {})}
         self._ports: dict[int, int] = {}
         self._stores: dict[int, ModelStore] = {}
@@ -69,7 +69,7 @@ class BrokerCluster:
                 {
                     **self._settings,
                     "broker.id": str(broker_id),
-                    "log.dirs": str(self._directory / str(broker_id)),
+                    "log.dirs": str(self.directory / str(broker_id)),
                     "listeners": f"PLAINTEXT://127.0.0.1:{self._ports.get(broker_id, 0)}",
                     **{name.replace("_", "."): value for name, value in settings.items()},
                 },
