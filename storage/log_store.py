@@ -277,7 +277,7 @@ class LogStore:
             return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start, progress)
         except CorruptPartitionMetadataError as error:
             raise OSError(str(error)) from error
-        except CorruptRecordError as error:
+        except (CorruptRecordError, KafkaStorageError) as error:  # the latter: what recovery cuts cannot be written
             raise OSError(f"{path} cannot be read: {error}") from error
 
     def _add(self, directory: LogDirectory, log: Log) -> bool:

@@ -10,12 +10,13 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files import Files
+from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_directories import LogDirectoriesError
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.no_space import NoDescriptorsError
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool
-from support.storage_faults import no_more_descriptors
+from support.storage_faults import FaultyFiles, no_more_descriptors
 from support.storage_logs import NOW_MS, batch_of, records_from
 
 TP = TopicPartition("topic", 0)
@@ -97,3 +98,17 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     steps.pop()()
     assert log.recovery_point == 1
     store.close()
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline(fault: int, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
+    log.append(LeaderAppend(batch_of("value"), 0, NOW_MS))
+    store.release()  # not closed: the next start recovers the log
+    (tmp_path / "a" / str(TP) / "leader-epoch-checkpoint").unlink()  # it is written anew
+    files = FaultyFiles()
+    files.suffixes = ("leader-epoch-checkpoint.tmp",)
+    files.fault = fault
+    with pytest.raises(LogDirectoriesError, match=errno.errorcode[fault]):
+        LogStore.open(Config.load(f"log.dirs={tmp_path / 'a'}\n"), files, InlinePool(), lambda: NOW_MS)
