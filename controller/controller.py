@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, TypeVar
@@ -119,10 +120,12 @@ class Controller:
 
     async def start(self) -> None:
         """Take part in the election; returns when there is a controller, and, if it is this broker, when all that
-        brokers had to be told at its start was answered."""
+        brokers had to be told at its start was answered. When the connection to the metadata store breaks meanwhile,
+        it returns earlier, and the election is held again by itself."""
         self._tree.store.on_session_event(self._on_session_event)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="controller")
-        await self.call("election", self._elect)
+        with suppress(NotControllerError):
+            await self.call("election", self._elect)
         await self.drained()
 
     async def stop(self) -> None:

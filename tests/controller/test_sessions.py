@@ -11,6 +11,7 @@ from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.lasting_store import LastingStore
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.metadata_store import (
+    ConnectionLossError,
     Create,
     Delete,
     MetadataStore,
@@ -172,3 +173,23 @@ async def test_registration_of_which_the_answer_was_lost_is_found_again(cluster:
         await store.close()
     assert fired["lost connection: request carried out"] > 0
     assert fired["lost connection: request lost"] > 0
+
+
+async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = ControlCluster()
+    elect = ClusterTree.elect
+    breaks = ["once"]
+
+    async def broken_once(tree: ClusterTree, info: ControllerInfo) -> object:
+        if breaks:
+            breaks.pop()
+            raise ConnectionLossError(None, "the connection broke before the answer")
+        return await elect(tree, info)
+
+    monkeypatch.setattr(ClusterTree, "elect", broken_once)
+    plane = await cluster.start_broker(1)
+    assert plane.broker_epoch >= 0
+    await cluster.until(lambda: plane.controller.is_active, "the election that is held again")
+    await cluster.stop()
