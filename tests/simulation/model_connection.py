@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,11 @@ class WatchedPaths:
 class _Pipe:
     """One direction of a connection: what is sent arrives in order, each after a time of its own."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, delay_s: Callable[[], float]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, delay_s: Callable[[], float], context: Context | None = None
+    ) -> None:
         self._loop = loop
+        self._context = context  # in which what is sent arrives: that of the end it arrives at
         self._delay_s = delay_s
         self._under_way: deque[tuple[float, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -66,7 +70,7 @@ class _Pipe:
     def _arm(self) -> None:
         # One timer, for the first: a loop does not keep the order of timers of the same time.
         if self._under_way and self._timer is None and not self._is_held:
-            self._timer = self._loop.call_at(self._under_way[0][0], self._arrived)
+            self._timer = self._loop.call_at(self._under_way[0][0], self._arrived, context=self._context)
 
     def _disarm(self) -> None:
         if self._timer is not None:
@@ -89,7 +93,7 @@ class ClientConnection:
         self.is_open = True
         self.session: Session | None = None
         self.requests = _Pipe(server.loop, server.delay_s)
-        self.answers = _Pipe(server.loop, server.delay_s)
+        self.answers = _Pipe(server.loop, server.delay_s, store.context)
         self._notice: asyncio.TimerHandle | None = None
 
     def ask(self, perform: Perform, answer: Callable[[Any, int], None]) -> None:

@@ -5,6 +5,7 @@ from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,6 +63,8 @@ class ModelStore(MetadataStore):
         self.connection: ClientConnection | None = None
         self._server = server
         self._loop = server.loop
+        self.context = copy_context()
+        """Where its owner lives: whoever is told something, is told there, whatever brought it about."""
         self._session_id = 0
         self._seen_zxid = 0
         self._asked: deque[_Request] = deque()
@@ -324,11 +327,11 @@ class ModelStore(MetadataStore):
 
     def reconnect_soon(self) -> None:
         if self.connection is None and self._reconnect is None and self._end is None:
-            self._reconnect = self._loop.call_later(self._server.delay_s() * 10, self._connect)
+            self._reconnect = self._loop.call_later(self._server.delay_s() * 10, self._connect, context=self.context)
 
     def _tell(self, event: SessionEvent) -> None:
         for listener in list(self._listeners):
-            listener(event)
+            self.context.copy().run(listener, event)
 
 
 def _remember(table: dict[str, dict[Watch, None]], path: str, watch: Watch | None) -> Callable[[Any], None] | None:

@@ -1,0 +1,39 @@
+"""``scripts/simulate``: run seeds, say what failed and how, and how often each fault was felt."""
+
+import argparse
+import os
+import sys
+import time
+
+from simulation.campaign import Summary, run_seeds, shortened, useful_lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
+    parser.add_argument("--seeds", required=True, help="A-B, or one number")
+    parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+    parser.add_argument("--lines", action="store_true", help="print all that happened in each seed")
+    given = parser.parse_args()
+    first, _, last = given.seeds.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
+    until_s = None if given.minutes is None else time.monotonic() + given.minutes * 60
+    summary = Summary()
+    for result, cpu_s in run_seeds(seeds, given.jobs, until_s):
+        summary.add(result, cpu_s)
+        if given.lines:
+            print("\n".join(result.lines))
+        if result.violation is not None:
+            print(f"seed {result.seed} failed: {result.violation}", flush=True)
+        elif summary.seeds % 100 == 0:
+            print(f"{summary.seeds} seeds, {len(summary.failed)} failed", file=sys.stderr, flush=True)
+    for seed in sorted(summary.failed)[:3]:
+        plan, result = shortened(seed)
+        print(f"\nseed {seed}, {plan}: {result.violation}")
+        print("\n".join(useful_lines(result)))
+    print("\n".join(["", *summary.lines()]))
+    return 1 if summary.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Checks at the end of a run, class by class: what was promised to each producer and consumer must have been kept.
+
+What was excused (see `tree_checker`) is counted, and not looked at any further.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.protocol.records.record import read_records
+from pybroker.storage.log import Log
+from simulation.history import Guarantee, History, Outcome, Place, Sent
+from simulation.tree_checker import TreeChecker
+
+__all__ = ["FinalChecker", "records_of"]
+
+Records = Mapping[int, bytes]
+
+
+class FinalChecker:
+    """`logs` are all replicas of each partition, by broker, when everything is at rest."""
+
+    def __init__(self, history: History, tree: TreeChecker, logs: Mapping[Place, Mapping[int, Records]]) -> None:
+        self._history = history
+        self._tree = tree
+        self._logs = logs
+        self.counts: Counter[str] = Counter()
+
+    def violations(self) -> Iterator[str]:
+        for place, replicas in self._logs.items():
+            yield from self._compare_replicas(place, replicas)
+            self.counts["partitions"] += 1
+            self.counts["excused partitions"] += bool(self._tree.excuses(place))
+        sent: dict[Place, list[Sent]] = {}
+        for each in self._history.sent:
+            sent.setdefault(each.place, []).append(each)
+        for place, batches in sent.items():
+            if place in self._logs:
+                yield from self._check_sent(place, batches)
+        for place, read in self._history.read.items():
+            if place in self._logs and not self._tree.excuses(place):
+                yield from self._check_read(place, read)
+        for place, suspicion in self._history.suspicions:
+            if place in self._logs and not self._tree.excuses(place):
+                yield f"{_named(place)}: {suspicion}"
+
+    def _compare_replicas(self, place: Place, replicas: Mapping[int, Records]) -> Iterator[str]:
+        """After every election, however unclean, replicas agree in the end."""
+        (first_id, first), *others = replicas.items()
+        for broker_id, records in others:
+            if records != first:
+                offsets = sorted(records.keys() | first.keys())
+                offset = next(each for each in offsets if records.get(each) != first.get(each))
+                yield (
+                    f"{_named(place)}: at offset {offset} broker {first_id} has {first.get(offset)!r}, "
+                    f"broker {broker_id} has {records.get(offset)!r}"
+                )
+
+    def _check_sent(self, place: Place, batches: list[Sent]) -> Iterator[str]:
+        records = next(iter(self._logs[place].values()))
+        start = min(records, default=0)
+        copies: dict[bytes, list[int]] = {}
+        for offset, value in records.items():
+            copies.setdefault(value, []).append(offset)
+        excused = bool(self._tree.excuses(place))
+        last_first: dict[str, tuple[int, Sent]] = {}
+        for sent in batches:
+            found = [copies.get(value, []) for value in sent.values]
+            if sent.guarantee is Guarantee.ONCE and not excused and any(len(each) > 1 for each in found):
+                yield f"{_told(sent)} is there more than once, at {found}"
+            if sent.outcome is not Outcome.ACKNOWLEDGED or sent.guarantee is Guarantee.NONE:
+                continue
+            is_there = (
+                all(records.get(sent.base_offset + index) == value for index, value in enumerate(sent.values))
+                or sent.base_offset < start
+            )
+            self.counts[f"{sent.guarantee.value}: {'kept' if is_there else 'lost'}"] += 1
+            if excused:
+                continue
+            if sent.guarantee is Guarantee.LEADER:
+                if not is_there and not self._leader_changed_after(place, sent):
+                    yield f"{_told(sent)} is lost, and its leader was never another"
+            elif not is_there:
+                yield f"{_told(sent)} is lost"
+            else:
+                first = min(found[0])
+                before = last_first.get(sent.producer)
+                if before is not None and before[0] >= first:
+                    yield f"{_told(sent)} comes before {_told(before[1])}"
+                last_first[sent.producer] = (first, sent)
+
+    def _leader_changed_after(self, place: Place, sent: Sent) -> bool:
+        return any(time_s >= sent.sent_s for time_s, _ in self._tree.partitions[place].changes)
+
+    def _check_read(self, place: Place, read: Mapping[int, bytes]) -> Iterator[str]:
+        records = next(iter(self._logs[place].values()))
+        start = min(records, default=0)
+        for offset, value in read.items():
+            if offset >= start and records.get(offset) != value:
+                yield f"{_named(place)}: {value!r} was read at offset {offset}, where {records.get(offset)!r} is"
+
+
+def records_of(log: Log) -> dict[int, bytes]:
+    """Values by offset."""
+    view = log.view
+    records: dict[int, bytes] = {}
+    offset = view.log_start_offset
+    while offset < view.log_end_offset:
+        region = view.read(offset, 1 << 30, view.log_end_offset, True, False).region
+        batches = list(iter_batches(region.read())) if region is not None else []
+        if not batches:
+            break
+        for batch in batches:
+            records.update((each.offset, each.value or b"") for each in read_records(batch))
+        offset = batches[-1].next_offset
+    return {offset: value for offset, value in records.items() if offset >= view.log_start_offset}
+
+
+def _named(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
+
+
+def _told(sent: Sent) -> str:
+    return (
+        f"{_named(sent.place)}: {sent.values[0].decode()} and {len(sent.values) - 1} more ({sent.guarantee.value}, "
+        f"{sent.outcome.value} at offset {sent.base_offset})"
+    )

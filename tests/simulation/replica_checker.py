@@ -1,0 +1,134 @@
+"""Checks the replicas on all brokers while they work: the invariants of logs, high watermarks and leaders.
+
+What has been below some replica's high watermark is committed: from then on every replica must have it there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.storage.log import Log
+from simulation.history import Place, ViolationError
+from simulation.tree_checker import TreeChecker
+
+if TYPE_CHECKING:
+    from simulation.simulated_broker import SimulatedBroker
+
+__all__ = ["ReplicaChecker", "batches_of"]
+
+Fingerprint = tuple[int, int, int]
+"""Of a batch: next offset, leader epoch, checksum."""
+
+
+@dataclass
+class _Committed:
+    """What is known to be committed of a partition."""
+
+    topic_id: object
+    batches: dict[int, Fingerprint] = field(default_factory=dict)
+    end_offset: int = 0
+
+
+class ReplicaChecker:
+    """`check` is quick and wants to be called often, `check_logs` reads what is new in the logs."""
+
+    def __init__(self, tree: TreeChecker) -> None:
+        self._tree = tree
+        self._leaders: dict[tuple[object, Place, int], int] = {}
+        self._high_watermarks: dict[tuple[int, int, object, Place, int], int] = {}
+        self._committed: dict[Place, _Committed] = {}
+        self._checked: dict[tuple[int, int, object, Place], int] = {}
+        self.checks = 0
+
+    def check(self, brokers: Iterable["SimulatedBroker"]) -> None:
+        """Raises ViolationError."""
+        self.checks += 1
+        for broker in brokers:
+            for hosted in broker.partitions():
+                self._check_one(broker, hosted)
+
+    def _check_one(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
+        partition, log = hosted.partition, hosted.log
+        topic, number = partition.topic_partition
+        high_watermark = partition.high_watermark
+        view = log.view
+        # While a log is being cut, the loop has not heard of it yet.
+        if not view.log_start_offset <= high_watermark <= view.log_end_offset and hosted.strand.is_idle:
+            raise ViolationError(
+                f"broker {broker.broker_id}, {topic}-{number}: log start {view.log_start_offset}, high watermark "
+                f"{high_watermark}, log end {view.log_end_offset}"
+            )
+        if partition.leader is None:
+            return
+        place = (topic, number)
+        self._tree.leads(broker.broker_id, place, partition.leader_epoch)
+        claim = (partition.topic_id, place, partition.leader_epoch)
+        leader = self._leaders.setdefault(claim, broker.broker_id)
+        if leader != broker.broker_id:
+            raise ViolationError(f"{place}: {leader} and {broker.broker_id} lead under epoch {partition.leader_epoch}")
+        key = (broker.broker_id, broker.starts, *claim)
+        before = self._high_watermarks.get(key, 0)
+        if high_watermark < before:
+            raise ViolationError(f"{place}: the leader's high watermark falls from {before} to {high_watermark}")
+        self._high_watermarks[key] = high_watermark
+
+    def check_logs(self, brokers: Iterable["SimulatedBroker"]) -> None:
+        """Raises ViolationError."""
+        for broker in brokers:
+            for hosted in broker.partitions():
+                if hosted.strand.is_idle and not hosted.log.is_offline and not hosted.log.config.compact:
+                    place: Place = (hosted.topic_partition.topic, hosted.topic_partition.partition)
+                    if place in self._tree.partitions and not self._tree.partitions[place].excuses:
+                        self._check_log(broker, hosted, place)
+
+    def _check_log(self, broker: "SimulatedBroker", hosted: HostedPartition, place: Place) -> None:
+        partition, log = hosted.partition, hosted.log
+        committed = self._committed_of(place, partition.topic_id)
+        leads = partition.leader is not None and self._tree.partitions[place].leader_epoch == partition.leader_epoch
+        if leads and log.view.log_end_offset < committed.end_offset:
+            raise ViolationError(
+                f"{place}: broker {broker.broker_id} leads under epoch {partition.leader_epoch} with a log up to "
+                f"{log.view.log_end_offset}; committed was {committed.end_offset}"
+            )
+        key = (broker.broker_id, broker.starts, partition.topic_id, place)
+        start = max(self._checked.get(key, 0), log.view.log_start_offset)
+        end = partition.high_watermark
+        for base_offset, fingerprint in batches_of(log, start, end):
+            known = committed.batches.setdefault(base_offset, fingerprint)
+            if known != fingerprint:
+                raise ViolationError(
+                    f"{place}: at offset {base_offset} broker {broker.broker_id} has {fingerprint} (next offset, "
+                    f"leader epoch, checksum); committed was {known}"
+                )
+        self._checked[key] = end
+        committed.end_offset = max(committed.end_offset, end)
+        leader = self._tree.partitions[place].leader
+        if broker.broker_id != leader and log.view.log_end_offset >= committed.end_offset:
+            self._tree.has_caught_up(broker.broker_id, place)
+
+    def _committed_of(self, place: Place, topic_id: object) -> _Committed:
+        """Anew when the topic is another one of the same name."""
+        committed = self._committed.get(place)
+        if committed is None or committed.topic_id != topic_id:
+            committed = self._committed[place] = _Committed(topic_id)
+        return committed
+
+
+def batches_of(log: Log, start_offset: int, end_offset: int) -> list[tuple[int, Fingerprint]]:
+    """(base offset, fingerprint) of the batches that lie in this range as a whole."""
+    found: list[tuple[int, Fingerprint]] = []
+    while start_offset < end_offset:
+        region = log.view.read(start_offset, 1 << 30, end_offset, True, False).region
+        data = region.read() if region is not None else b""
+        batches = [batch for batch in iter_batches(data) if batch.next_offset <= end_offset]
+        if not batches:
+            break
+        found += [
+            (batch.base_offset, (batch.next_offset, batch.partition_leader_epoch, batch.crc))
+            for batch in batches
+            if batch.base_offset >= start_offset
+        ]
+        start_offset = batches[-1].next_offset
+    return found

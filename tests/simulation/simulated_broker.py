@@ -1,0 +1,171 @@
+"""A broker on a machine in memory: started by `broker/server.py`, as in production; crashed, stopped, started again.
+
+What it is given instead of the real world is all in `environment`: the loop it runs on is the rest.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pybroker.broker.environment import Environment
+from pybroker.broker.server import BrokerServer
+from pybroker.broker.start_error import StartError
+from pybroker.config.config import Config
+from pybroker.controller.metadata_store import MetadataStore
+from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.storage.log import Log
+from simulation.disk import Disk, Loss
+from simulation.region_copier import RegionCopier
+from simulation.simulated_files import SimulatedFiles
+from simulation.simulated_pool import InlineCompaction, SimulatedPool
+from simulation.virtual_loop import VirtualLoop, on_host
+
+if TYPE_CHECKING:
+    from simulation.model_zookeeper import ModelZooKeeper
+    from simulation.network import Network
+
+__all__ = ["PORT", "SimulatedBroker"]
+
+PORT = 9092
+WALL_CLOCK_START_MS = 1_700_000_000_000
+_SESSION_TIMEOUT_MS = 6_000
+
+
+class SimulatedBroker:
+    """`server` is None while it does not run. `clock_ahead_ms`: how far its wall clock is off."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        network: "Network",
+        zookeeper: "ModelZooKeeper",
+        settings: Mapping[str, str],
+        random: Random,
+    ) -> None:
+        self.broker_id = broker_id
+        self.name = f"broker-{broker_id}"
+        self.network = network
+        self.disk = Disk(Random(random.random()))
+        self.clock_ahead_ms = 0
+        self.server: BrokerServer | None = None
+        self.files: SimulatedFiles | None = None
+        self.starts = 0
+        self.started_s = 0.0
+        """When it was started the last time."""
+        self.failures: list[Exception] = []
+        """Why it could not go on, each time."""
+        self.config = Config.load(
+            "",
+            {
+                "broker.id": str(broker_id),
+                "listeners": f"PLAINTEXT://{self.name}:{PORT}",
+                "log.dirs": "/disk",
+                "zookeeper.connect": "model:2181",
+                **settings,
+            },
+        )
+        self._loop: VirtualLoop = network.loop
+        self._zookeeper = zookeeper
+        self._random = random
+        self._starting: asyncio.Task[None] | None = None
+        self._leftovers: list[asyncio.Task[None]] = []
+        network.add_host(self.name)
+
+    @property
+    def is_up(self) -> bool:
+        """It runs, or starts."""
+        return self.server is not None
+
+    @property
+    def is_running(self) -> bool:
+        return self.server is not None and self.server.is_running
+
+    def partitions(self) -> list[HostedPartition]:
+        """Those that it has just now, with their logs."""
+        partitions = getattr(self.server, "_partitions", None)  # not there before the logs are loaded
+        return [] if partitions is None else list(partitions)
+
+    def logs(self) -> list[Log]:
+        logs = getattr(self.server, "_logs", None)
+        return [] if logs is None else logs.all_logs()
+
+    def clock_ms(self) -> int:
+        return WALL_CLOCK_START_MS + int(self._loop.time() * 1000) + self.clock_ahead_ms
+
+    def environment(self, files: SimulatedFiles) -> Environment:
+        """What one run of it is given."""
+        random = Random(self._random.random())
+        disk, loop = self.disk, self._loop
+
+        async def open_store(config: Config, clock_ms: object) -> MetadataStore:
+            return await self._zookeeper.open(self.name, session_timeout_ms=_SESSION_TIMEOUT_MS)
+
+        return Environment(
+            clock_ms=self.clock_ms,
+            stopwatch_s=lambda: loop.time() + disk.spent_s,
+            random=random,
+            new_uuid=lambda: str(UUID(int=random.getrandbits(128), version=4)),
+            files=files,
+            start_pool=lambda _loop, workers, _name: SimulatedPool(loop, workers, random, files),
+            start_compaction=lambda: InlineCompaction(loop, files),
+            new_sender=RegionCopier,
+            open_store=open_store,
+        )
+
+    def start(self) -> asyncio.Task[None]:
+        """The task ends when it runs, or could not be started: then `failures` says why."""
+        assert self.server is None
+        self.starts += 1
+        self.started_s = self._loop.time()
+        self._starting = self._loop.create_task(self._start(), context=on_host(self.name))
+        self._starting.add_done_callback(self._started)
+        return self._starting
+
+    def _started(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._loop.call_exception_handler({"message": f"{self.name} cannot start", "exception": error})
+
+    async def _start(self) -> None:
+        files = self.files = SimulatedFiles(self.disk, self.clock_ms)
+        server = self.server = BrokerServer(self.config, self.environment(files))
+        try:
+            await server.start()
+        except StartError as error:
+            if self.server is server:
+                self._failed(server, error)
+            return
+        server.failed.add_done_callback(lambda failed: self._failed(server, failed.result()))
+
+    def _failed(self, server: BrokerServer, error: Exception) -> None:
+        """It cannot go on: as its process would, it ends."""
+        if self.server is server:
+            self.failures.append(error)
+            self.crash(Loss.NOTHING)
+
+    def crash(self, loss: Loss, *, without_power: bool = False) -> list[str]:
+        """End it in the middle of whatever it does. Returns the files that lost something."""
+        server, files = self.server, self.files
+        assert server is not None
+        assert files is not None
+        self.server = None
+        if without_power:
+            self.network.switch_off(self.name)
+        server.kill()
+        files.end()
+        self._leftovers.append(self._loop.create_task(server.settle(), context=on_host(self.name)))
+        return self.disk.crash(loss)
+
+    def power_on(self) -> None:
+        if self.network.hosts[self.name].is_off:
+            self.network.switch_on(self.name)
+
+    async def stop(self) -> None:
+        """A clean stop."""
+        server = self.server
+        if server is not None:
+            await self._loop.create_task(server.stop(), context=on_host(self.name))
+            if self.server is server:
+                self.server = None
+                self.disk.crash(Loss.NOTHING)

@@ -1,0 +1,194 @@
+"""A cluster in one process: brokers, the model of ZooKeeper, machines for clients, and what watches over them."""
+
+import asyncio
+import json
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from random import Random
+
+from simulation.cluster_client import ClusterClient
+from simulation.disk import Loss
+from simulation.history import History, Place, ViolationError
+from simulation.model_zookeeper import ModelZooKeeper
+from simulation.network import Network
+from simulation.replica_checker import ReplicaChecker
+from simulation.simulated_broker import PORT, WALL_CLOCK_START_MS, SimulatedBroker
+from simulation.tree_checker import ObservedTree, TreeChecker
+from simulation.virtual_loop import CURRENT_HOST, DeadlockError, VirtualLoop, on_host
+
+__all__ = ["SETTINGS", "SimulatedCluster"]
+
+SETTINGS = {
+    "auto.create.topics.enable": "false",
+    "background.threads": "2",
+    "controlled.shutdown.retry.backoff.ms": "500",
+    "controller.socket.timeout.ms": "3000",
+    "default.replication.factor": "3",
+    "group.initial.rebalance.delay.ms": "300",
+    "leader.imbalance.check.interval.seconds": "5",
+    "log.flush.interval.ms": "2000",
+    "log.flush.offset.checkpoint.interval.ms": "3000",
+    "log.flush.scheduler.interval.ms": "500",
+    "log.flush.start.offset.checkpoint.interval.ms": "3000",
+    "log.index.size.max.bytes": "4096",
+    "log.segment.bytes": "16384",
+    "num.recovery.threads.per.data.dir": "1",
+    "offsets.topic.num.partitions": "2",
+    "replica.fetch.wait.max.ms": "400",
+    "replica.high.watermark.checkpoint.interval.ms": "1500",
+    "replica.lag.time.max.ms": "2500",
+    "replica.socket.timeout.ms": "3000",
+    "zookeeper.session.timeout.ms": "4000",
+}
+"""Small files and short times: what takes a production cluster an hour happens here within a minute."""
+
+_TOPICS = "/brokers/topics"
+_CHECK_EVERY_TURNS = 8
+_END_S = 0.01
+_LOG_CHECK_INTERVAL_S = 0.5
+
+
+class SimulatedCluster:
+    """`loop` runs nothing but this. `violation` is the first thing that must not be, once there is one."""
+
+    def __init__(self, broker_count: int, random: Random, settings: Mapping[str, str] | None = None) -> None:
+        self.random = random
+        self.loop = VirtualLoop()
+        self.history = History()
+        self.network = Network(self.loop, Random(random.random()))
+        self.zookeeper = ModelZooKeeper(
+            self.loop, Random(random.random()), lambda: WALL_CLOCK_START_MS + int(self.loop.time() * 1000)
+        )
+        self.tree = TreeChecker(self.loop.time, lambda what: self.note("tree", what))
+        tree = ObservedTree()
+        tree.checker = self.tree
+        self.zookeeper.tree = tree
+        self.replicas = ReplicaChecker(self.tree)
+        counts = {"offsets.topic.replication.factor": str(min(3, broker_count))}
+        self.brokers = {
+            broker_id: SimulatedBroker(
+                broker_id,
+                self.network,
+                self.zookeeper,
+                {**SETTINGS, **counts, **(settings or {})},
+                Random(random.random()),
+            )
+            for broker_id in range(1, broker_count + 1)
+        }
+        self.violation: ViolationError | None = None
+        self._turns_checked = 0
+        self._logs_checked_s = 0.0
+        self.loop.before_turn = self._watch
+
+    def note(self, who: str, what: str) -> None:
+        self.history.note(self.loop.time(), who, what)
+
+    def client(self, name: str) -> ClusterClient:
+        self.network.add_host(name)
+        servers = [(broker.name, PORT) for broker in self.brokers.values()]
+        return ClusterClient(name, self.loop, servers, Random(self.random.random()), self.history)
+
+    def spawn(self, host: str, work: "asyncio._CoroutineLike[None]") -> "asyncio.Task[None]":
+        """Run it on a machine."""
+        return self.loop.create_task(work, context=on_host(host))
+
+    # --- brokers
+
+    def running(self) -> list[SimulatedBroker]:
+        return [broker for broker in self.brokers.values() if broker.is_running]
+
+    def start(self, broker: SimulatedBroker) -> None:
+        if not broker.is_up:
+            self.note(broker.name, "start")
+            broker.power_on()
+            broker.start()
+
+    def crash(self, broker: SimulatedBroker, loss: Loss, *, without_power: bool) -> None:
+        if broker.is_up:
+            lost = broker.crash(loss, without_power=without_power)
+            self.note(broker.name, f"crash, loses {loss.value} of what was not synced ({len(lost)} files)")
+            for place in dict.fromkeys(filter(None, map(_place_of, lost))):
+                self.tree.lost_bytes(broker.broker_id, place)
+
+    async def until(self, condition: Callable[[], bool], within_s: float) -> bool:
+        """Wait for it; False when it did not come to be."""
+        deadline_s = self.loop.time() + within_s
+        while not condition():
+            if self.loop.time() > deadline_s or self.violation is not None:
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    def assignments(self) -> dict[str, dict[int, list[int]]]:
+        """Of all topics, as the tree has them."""
+        tree = self.zookeeper.tree
+        if not tree.contains(_TOPICS):
+            return {}
+        found = {}
+        for topic in tree.children(_TOPICS):
+            partitions = json.loads(tree.get(f"{_TOPICS}/{topic}")[0])["partitions"]
+            found[topic] = {int(number): replicas for number, replicas in sorted(partitions.items())}
+        return found
+
+    def end(self) -> None:
+        """Let go of everything; nothing runs any more."""
+        for broker in self.brokers.values():
+            if broker.is_up:
+                broker.crash(Loss.NOTHING)
+        self.loop.before_turn = None
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        with suppress(DeadlockError, asyncio.CancelledError):  # whoever does not heed that waits for ever
+            self.loop.run_until_complete(asyncio.sleep(_END_S))
+            self.loop.run_until_complete(asyncio.sleep(_END_S))
+        self.loop.close()
+
+    # --- watching
+
+    def current_host(self) -> str:
+        return CURRENT_HOST.get("nobody")
+
+    def unexpected(self, who: str, what: str, error: BaseException) -> None:
+        """A broker logged a traceback."""
+        if self.violation is None:
+            text = "".join(traceback.format_exception(error))
+            self.violation = ViolationError(f"{who}: {what}\n{text}")
+
+    def _watch(self) -> None:
+        """The loop is about to go on: now and then, everything is looked at."""
+        if self.violation is not None or self.loop.turns - self._turns_checked < _CHECK_EVERY_TURNS:
+            return
+        self._turns_checked = self.loop.turns
+        try:
+            self.check()
+        except ViolationError as violation:
+            self.violation = violation
+            self.note("checker", str(violation))
+
+    def check(self) -> None:
+        """Raises ViolationError."""
+        if self.tree.violations:
+            raise ViolationError(self.tree.violations[0])
+        if self.loop.errors:
+            raise ViolationError(_described(self.loop.errors[0]))
+        brokers = self.running()
+        self.replicas.check(brokers)
+        if self.loop.time() - self._logs_checked_s >= _LOG_CHECK_INTERVAL_S:
+            self._logs_checked_s = self.loop.time()
+            self.replicas.check_logs(brokers)
+
+
+def _place_of(path: str) -> Place | None:
+    """Of a file that holds records, whose partition they belong to."""
+    parts = path.split("/")
+    if not path.endswith(".log") or len(parts) < 2:
+        return None
+    topic, _, number = parts[-2].rpartition("-")
+    return (topic, int(number)) if number.isdigit() else None
+
+
+def _described(context: dict[str, object]) -> str:
+    error = context.get("exception")
+    trace = "".join(traceback.format_exception(error)) if isinstance(error, BaseException) else ""
+    return f"{context.get('message')}: {error!r}\n{trace}"

@@ -1,0 +1,270 @@
+"""One run: a cluster, clients and faults, all from one seed; then quiet time, in which it must heal; then checks."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from pybroker.storage.log import Log
+from simulation.admin import Admin
+from simulation.consumer import Consumer
+from simulation.faults import FAULTS, Faults
+from simulation.final_checker import FinalChecker, records_of
+from simulation.history import Guarantee, Place, ViolationError
+from simulation.producer import Producer
+from simulation.simulated_cluster import SimulatedCluster
+
+__all__ = ["Plan", "Result", "run_seed"]
+
+_START_S = 30.0
+_HEAL_S = 90.0
+_RESTART_S = 2.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is made of, before chance decides the rest. `faults` are names; None: all there are."""
+
+    broker_count: int = 1
+    duration_s: float = 20.0
+    fault_count: int = 6
+    faults: tuple[str, ...] | None = None
+    skipped: frozenset[int] = frozenset()
+    """Numbers of faults that are left out: for finding out which of them matter."""
+
+    @classmethod
+    def of_seed(cls, seed: int) -> "Plan":
+        random = Random(f"plan {seed}")
+        return cls(
+            broker_count=random.choice((1, 3, 3, 3, 3, 4, 5)),
+            duration_s=random.choice((10.0, 15.0, 20.0)),
+            fault_count=random.choice((0, 2, 4, 6, 6, 8, 10)),
+        )
+
+
+@dataclass
+class Result:
+    """`violation` is None when all went well. `lines` tell what happened; `digest` stands for everything that did."""
+
+    seed: int
+    violation: str | None = None
+    lines: list[str] = field(default_factory=list)
+    digest: int = 0
+    virtual_s: float = 0.0
+    fired: Counter[str] = field(default_factory=Counter)
+    felt: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def run_seed(
+    seed: int, plan: Plan | None = None, prepare: Callable[[SimulatedCluster], None] = lambda cluster: None
+) -> Result:
+    """`prepare` is called with the cluster before anything runs."""
+    plan = plan or Plan.of_seed(seed)
+    cluster = SimulatedCluster(plan.broker_count, Random(seed))
+    prepare(cluster)
+    run = _Run(cluster, plan)
+    result = Result(seed)
+    with _told_lines(cluster):
+        try:
+            cluster.loop.run_until_complete(run.run())
+        except ViolationError as violation:
+            result.violation = str(violation)
+        finally:
+            cluster.end()
+    history = cluster.history
+    result.lines = list(history.lines)
+    result.digest = history.digest
+    result.virtual_s = cluster.loop.time()
+    result.fired, result.felt = run.faults.fired, run.faults.felt
+    result.counts = history.counts + cluster.tree.counts + run.counts
+    result.counts["turns"] = cluster.loop.turns
+    return result
+
+
+class _Run:
+    def __init__(self, cluster: SimulatedCluster, plan: Plan) -> None:
+        self._cluster = cluster
+        self._plan = plan
+        self._random = random = Random(cluster.random.random())
+        self._admin = Admin(cluster.client("admin"))
+        self._topics: dict[str, int] = {}
+        self._producers: list[Producer] = []
+        self._consumers: list[Consumer] = []
+        self._client_hosts: list[str] = []
+        self._client_tasks: list[asyncio.Task[None]] = []
+        self.counts: Counter[str] = Counter()
+        self.faults = Faults(cluster, self._client_hosts, Random(random.random()))
+
+    async def run(self) -> None:
+        """Raises ViolationError."""
+        cluster, plan = self._cluster, self._plan
+        for broker in cluster.brokers.values():
+            cluster.start(broker)
+        if not await cluster.until(lambda: len(cluster.running()) == plan.broker_count, _START_S):
+            self._fail("the brokers did not start")
+        await cluster.spawn("admin", self._create_topics())
+        self._start_clients()
+        names = list(plan.faults or FAULTS)
+        await self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped)
+        await self._heal()
+        await self._end_clients()
+        self._check_all()
+
+    def _fail(self, what: str) -> None:
+        """What the checkers saw before is more to the point."""
+        raise self._cluster.violation or ViolationError(what)
+
+    # --- clients
+
+    async def _create_topics(self) -> None:
+        random, brokers = self._random, list(self._cluster.brokers)
+        for number in range(random.randint(1, 2)):
+            topic, partitions = f"topic{number}", random.randint(1, 2)
+            factor = min(len(brokers), random.choice((1, 2, 3, 3, 3)))
+            configs = {
+                "min.insync.replicas": str(random.randint(1, max(1, factor - 1))),
+                "unclean.leader.election.enable": random.choice(("false", "false", "false", "true")),
+            }
+            assignment = [random.sample(brokers, factor) for _ in range(partitions)]
+            if await self._admin.create(topic, assignment, configs):
+                self._topics[topic] = partitions
+
+    def _start_clients(self) -> None:
+        random, cluster = self._random, self._cluster
+        places: list[Place] = [(topic, each) for topic, count in self._topics.items() for each in range(count)]
+        for number, guarantee in enumerate((*Guarantee, random.choice(list(Guarantee)))):
+            client = cluster.client(f"producer{number}")
+            producer = Producer(client, guarantee, places, random.choice((0.1, 0.3, 0.6)))
+            self._producers.append(producer)
+            self._spawn_client(client.name, producer.run())
+        for number in range(2):
+            client = cluster.client(f"consumer{number}")
+            consumer = Consumer(client, places)
+            self._consumers.append(consumer)
+            self._spawn_client(client.name, consumer.run())
+
+    def _spawn_client(self, host: str, work: "asyncio._CoroutineLike[None]") -> None:
+        self._client_hosts.append(host)
+        self._client_tasks.append(self._cluster.spawn(host, work))
+
+    async def _end_clients(self) -> None:
+        for consumer in self._consumers:
+            consumer.stop()
+        await asyncio.gather(*self._client_tasks)
+
+    # --- the end
+
+    async def _heal(self) -> None:
+        """All faults are over: everything must work again, by itself."""
+        cluster = self._cluster
+        cluster.network.heal_all()
+        for broker in cluster.brokers.values():
+            broker.disk.is_full, broker.disk.failing, broker.disk.slow_s = False, None, 0.0
+            cluster.zookeeper.heal(broker.name)
+        cluster.zookeeper.start()
+        for producer in self._producers:
+            producer.stop()
+
+        def is_healed() -> bool:
+            for broker in cluster.brokers.values():
+                if cluster.loop.time() - broker.started_s > _RESTART_S:
+                    cluster.start(broker)
+            return self._ailment() is None
+
+        if not await cluster.until(is_healed, _HEAL_S):
+            self._fail(f"not healed: {self._ailment()}")
+
+    def _ailment(self) -> str | None:
+        """What is not as it should be yet."""
+        cluster = self._cluster
+        for broker in cluster.brokers.values():
+            if not broker.is_running:
+                return f"{broker.name} does not run: {broker.failures[-1:]}"
+        for place, replicas in self._assignments():
+            record = cluster.tree.partitions.get(place)
+            if record is None or record.leader < 0 or sorted(record.isr) != sorted(replicas):
+                return f"{place}: {record and (record.leader, record.isr)} of {replicas}"
+            ends = {
+                broker_id: [
+                    (log.view.log_start_offset, log.view.log_end_offset)
+                    for log in cluster.brokers[broker_id].logs()
+                    if tuple(log.topic_partition) == place
+                ]
+                for broker_id in replicas
+            }
+            if len({tuple(each) for each in ends.values()}) != 1 or [] in ends.values():
+                return f"{place}: logs are {ends}"
+        if not all(task.done() for task in self._client_tasks[: len(self._producers)]):
+            return "producers are not done"
+        return self._unread()
+
+    def _unread(self) -> str | None:
+        ends = {place: next(iter(self._logs_of(place, replicas).values())) for place, replicas in self._assignments()}
+        for consumer in self._consumers:
+            for place, position in consumer.positions.items():
+                if place in ends and position < ends[place].view.log_end_offset:
+                    return f"{place}: read up to {position} of {ends[place].view.log_end_offset}"
+        return None
+
+    def _assignments(self) -> list[tuple[Place, list[int]]]:
+        found = []
+        for topic, assignment in self._cluster.assignments().items():
+            found += [((topic, number), replicas) for number, replicas in assignment.items()]
+        return found
+
+    def _logs_of(self, place: Place, replicas: list[int]) -> dict[int, Log]:
+        return {
+            broker_id: log
+            for broker_id in replicas
+            for log in self._cluster.brokers[broker_id].logs()
+            if tuple(log.topic_partition) == place
+        }
+
+    def _check_all(self) -> None:
+        cluster = self._cluster
+        if cluster.violation is not None:
+            raise cluster.violation
+        cluster.check()
+        logs = {
+            place: {broker_id: records_of(log) for broker_id, log in self._logs_of(place, replicas).items()}
+            for place, replicas in self._assignments()
+            if not place[0].startswith("__")
+        }
+        checker = FinalChecker(cluster.history, cluster.tree, logs)
+        violations = list(checker.violations())
+        self.counts += checker.counts
+        if violations:
+            raise ViolationError("\n".join(violations))
+
+
+@contextmanager
+def _told_lines(cluster: SimulatedCluster) -> Iterator[None]:
+    """What brokers log is a part of the history; a traceback among it is a bug."""
+    logger = logging.getLogger("pybroker")
+    handler = _HistoryHandler(cluster)
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+class _HistoryHandler(logging.Handler):
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(logging.INFO)
+        self._cluster = cluster
+
+    def emit(self, record: logging.LogRecord) -> None:
+        who = self._cluster.current_host()
+        self._cluster.note(who, f"{record.levelname} {record.getMessage()}")
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            self._cluster.unexpected(who, record.getMessage(), record.exc_info[1])

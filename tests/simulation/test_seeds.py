@@ -1,0 +1,40 @@
+"""Fixed seeds, one by one; and that a seed is the same run whatever Python does about hashes."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from simulation.simulation_run import Plan, run_seed
+
+TESTS = Path(__file__).parent.parent
+
+_DIGEST = """
+from simulation.simulation_run import run_seed
+result = run_seed({seed})
+print(result.digest, result.virtual_s, result.violation)
+"""
+
+
+@pytest.mark.parametrize("seed", range(1, 31))
+def test_one_broker_keeps_its_promises(seed: int) -> None:
+    result = run_seed(seed, replace(Plan.of_seed(seed), broker_count=1))
+    assert result.violation is None, "\n".join((result.violation or "", *result.lines[-40:]))
+
+
+@pytest.mark.parametrize("seed", [3])
+def test_a_seed_is_the_same_run_whatever_the_hashes(seed: int) -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _DIGEST.format(seed=seed)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert runs[0]

@@ -1,0 +1,155 @@
+"""Checks every change of the cluster's metadata, as it is made: who is elected, by whom, and under which epochs.
+
+It also keeps account of what excuses a lost record: unclean elections, and members of an ISR that lost unsynced bytes
+in a crash and were elected before they were out of the ISR or had caught up again (KIP-966).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pybroker.controller.metadata_store import Check, Operation
+from pybroker.controller.znode_tree import Applied, RowChange, ZnodeTree
+from simulation.history import Place, ViolationError
+
+__all__ = ["ObservedTree", "PartitionRecord", "TreeChecker"]
+
+_CONTROLLER_EPOCH = "/controller_epoch"
+_TOPICS = "/brokers/topics/"
+
+
+@dataclass
+class PartitionRecord:
+    """What the tree said about a partition so far. `excuses`: why its records may be lost, or be others."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    leaders: dict[int, int] = field(default_factory=dict)
+    """By leader epoch."""
+    changes: list[tuple[float, int]] = field(default_factory=list)
+    """When the leader epoch changed, and to what."""
+    forgetful: dict[int, None] = field(default_factory=dict)
+    """Members of the ISR that have lost unsynced bytes since they were last known to have them all."""
+    excuses: list[str] = field(default_factory=list)
+
+
+class ObservedTree(ZnodeTree):
+    """Tells a checker of every change."""
+
+    checker: "TreeChecker"
+
+    def apply(self, operations: Sequence[Operation], session_id: int, now_ms: int) -> Applied:
+        applied = super().apply(operations, session_id, now_ms)
+        if applied.rows:
+            self.checker.changed(operations, applied.rows)
+        return applied
+
+
+class TreeChecker:
+    """`partitions` are those that the tree has; `deleted` are topics that had been there."""
+
+    def __init__(self, now_s: Callable[[], float], note: Callable[[str], None]) -> None:
+        self.partitions: dict[Place, PartitionRecord] = {}
+        self.counts: Counter[str] = Counter()
+        self.deleted: dict[str, None] = {}
+        self.violations: list[str] = []
+        self.unclean_topics: dict[str, None] = {}
+        """Those that had unclean.leader.election.enable at some time."""
+        self._now_s = now_s
+        self._note = note
+        self._controller_epoch = 0
+
+    def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
+        try:
+            for row in rows:
+                self._check(operations, row)
+        except ViolationError as violation:
+            self.violations.append(str(violation))
+
+    def lost_bytes(self, broker_id: int, place: Place) -> None:
+        """A broker lost some of what it had not synced, of its log of that partition."""
+        record = self.partitions.get(place)
+        if record is not None and broker_id in record.isr:
+            record.forgetful[broker_id] = None
+
+    def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
+        """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
+        record = self.partitions.get(place)
+        if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
+            return
+        del record.forgetful[broker_id]
+        self._excuse(record, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+
+    def _excuse(self, record: PartitionRecord, reason: str, kind: str) -> None:
+        record.excuses.append(reason)
+        self.counts[f"excuse: {kind}"] += 1
+
+    def has_caught_up(self, broker_id: int, place: Place) -> None:
+        record = self.partitions.get(place)
+        if record is not None and record.leader != broker_id:
+            record.forgetful.pop(broker_id, None)
+
+    def excuses(self, place: Place) -> list[str]:
+        record = self.partitions.get(place)
+        return record.excuses if record is not None else ["deleted"]
+
+    def _check(self, operations: Sequence[Operation], row: RowChange) -> None:
+        path = row.path
+        if path == _CONTROLLER_EPOCH:
+            self._check_controller_epoch(row)
+        elif path == "/controller" and row.before is None:
+            self.counts["controllers"] += 1
+        elif path.startswith("/config/topics/") and row.after is not None:
+            config = json.loads(row.after.data).get("config", {})
+            if config.get("unclean.leader.election.enable") == "true":
+                self.unclean_topics[path.rpartition("/")[2]] = None
+        elif path.startswith(_TOPICS) and path.endswith("/state"):
+            _, _, _, topic, _, number, _ = path.split("/")
+            self._check_state(operations, row, (topic, int(number)))
+
+    def _check_controller_epoch(self, row: RowChange) -> None:
+        epoch = int(row.after.data) if row.after is not None else -1
+        if epoch < self._controller_epoch:
+            raise ViolationError(f"the controller epoch falls from {self._controller_epoch} to {epoch}")
+        self._controller_epoch = epoch
+
+    def _check_state(self, operations: Sequence[Operation], row: RowChange, place: Place) -> None:
+        if row.after is None:
+            self.partitions.pop(place, None)
+            self.deleted[place[0]] = None
+            return
+        if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH for each in operations):
+            raise ViolationError(f"{place}: its state is written by somebody who may not be controller any more")
+        state = json.loads(row.after.data)
+        leader, epoch, isr = state["leader"], state["leader_epoch"], tuple(state["isr"])
+        record = self.partitions.get(place)
+        self._note(f"{place[0]}-{place[1]}: leader {leader}, epoch {epoch}, isr {list(isr)}")
+        if leader >= 0 and leader not in isr:
+            raise ViolationError(f"{place}: leader {leader} is not in the ISR {isr}")
+        if record is None:
+            record = self.partitions[place] = PartitionRecord(leader, epoch, isr)
+        else:
+            self._check_step(place, record, leader, epoch, isr)
+        record.leaders[epoch] = leader
+        record.leader, record.leader_epoch, record.isr = leader, epoch, isr
+        for broker in [each for each in record.forgetful if each not in isr]:
+            del record.forgetful[broker]
+
+    def _check_step(self, place: Place, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
+        if epoch < record.leader_epoch:
+            raise ViolationError(f"{place}: the leader epoch falls from {record.leader_epoch} to {epoch}")
+        if epoch == record.leader_epoch and leader != record.leader:
+            raise ViolationError(f"{place}: {leader} leads under epoch {epoch}, as {record.leader} did")
+        if epoch > record.leader_epoch:
+            record.changes.append((self._now_s(), epoch))
+            self.counts["elections" if leader != record.leader else "epochs"] += 1
+        if leader >= 0 and leader != record.leader and leader not in record.isr:
+            if place[0] not in self.unclean_topics:
+                raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
+            self._excuse(record, f"unclean election of {leader}", "unclean")
+        elif leader >= 0 and epoch > record.leader_epoch and leader in record.forgetful:
+            of_all = "last" if len(record.isr) == 1 else "one"
+            self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
+            del record.forgetful[leader]

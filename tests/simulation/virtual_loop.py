@@ -1,0 +1,133 @@
+"""An event loop of virtual time: it never waits, but goes on to the next timer when nothing is ready.
+
+What runs, and in which order, depends on nothing but what was scheduled: a run of the same program is the same run.
+The base class does the work (tasks, handles, the heap of timers); this one tells the time and makes the connections,
+which are those of a `Network` in memory. What touches the real world (executors, sockets, signals) is not there.
+"""
+
+import asyncio
+from asyncio import base_events
+from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, NoReturn, Protocol, TypeVar
+
+__all__ = ["CURRENT_HOST", "DeadlockError", "LoopNetwork", "VirtualLoop", "on_host"]
+
+CURRENT_HOST: ContextVar[str] = ContextVar("host")
+"""On which machine the code that runs just now would run: tasks, timers and protocols inherit it."""
+
+ResultT = TypeVar("ResultT")
+
+
+class DeadlockError(Exception):
+    """Nothing is ready, no timer runs, and somebody still waits."""
+
+
+class LoopNetwork(Protocol):
+    """What makes connections and servers for a loop."""
+
+    async def create_server(
+        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, start_serving: bool
+    ) -> Any: ...
+
+    async def create_connection(
+        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> tuple[Any, asyncio.BaseProtocol]: ...
+
+    def addresses(self, host: str) -> list[str]:
+        """Raises OSError for a name that is unknown."""
+
+
+class VirtualLoop(base_events.BaseEventLoop):
+    """`time()` begins at 0. `network` is set by whoever makes one.
+
+    `errors` are what callbacks raised that nobody waited for (`call_exception_handler`).
+    """
+
+    network: LoopNetwork
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now_s = 0.0
+        self._clock_resolution = 1e-9
+        self._selector = _Skip(self)
+        self.errors: list[dict[str, Any]] = []
+        self.turns = 0
+        self.before_turn: Callable[[], None] | None = None
+        """Called when all that was ready has run."""
+        self.set_exception_handler(lambda _loop, context: self.errors.append(context))
+
+    def time(self) -> float:
+        return self._now_s
+
+    def skip(self, seconds: float | None) -> None:
+        """Nothing is ready for so long (None: ever)."""
+        self.turns += 1
+        if self.before_turn is not None:
+            self.before_turn()
+        if seconds is None:
+            raise DeadlockError(f"nothing is left to happen at {self._now_s:.6f} s")
+        if seconds > 0:
+            self._now_s += seconds
+
+    # --- what the base class asks of a loop
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """There is one thread: nobody sleeps who must be woken."""
+
+    # --- the world
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        backlog: int = 100,
+        start_serving: bool = True,
+    ) -> Any:
+        return await self.network.create_server(protocol_factory, host, port, start_serving=start_serving)
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, **unused: Any
+    ) -> tuple[Any, asyncio.BaseProtocol]:
+        given = [name for name, value in unused.items() if value is not None]
+        if given:
+            raise NotImplementedError(f"create_connection with {given} in virtual time")
+        return await self.network.create_connection(protocol_factory, host, port)
+
+    async def getaddrinfo(  # type: ignore[override]
+        self,
+        host: str,
+        port: int,
+        *,
+        family: int = 0,
+        type: int = 0,  # noqa: A002
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        return [(2, 1, 6, "", (address, port)) for address in self.network.addresses(host)]
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
+        raise NotImplementedError("there are no threads in virtual time")
+
+
+class _Skip:
+    """Stands where a loop has its selector: instead of waiting, time moves on."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[Any]:
+        self._loop.skip(timeout)
+        return []
+
+
+def on_host(name: str) -> Context:
+    """A context for what runs on that machine."""
+    context = copy_context()
+    context.run(CURRENT_HOST.set, name)
+    return context
