@@ -151,6 +151,8 @@ class ModelZooKeeper:
                 store.connection.break_off()
 
     def start(self) -> None:
+        if not self._is_stopped:
+            return
         self._is_stopped = False
         for session in self._sessions.values():
             self._let_expire(session)
