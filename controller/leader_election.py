@@ -72,11 +72,13 @@ def elect_after_restarts(
     restarted: Collection[int],
 ) -> Election:
     """Members of the ISR were restarted and nobody noticed: those that were up all the time are left in it, and lead.
-    None when there is none of them: then one is as good as another, and nothing changes."""
+    When there is none of them, one is as good as another; but a leader that was restarted begins another epoch: it may
+    have lost what followers still have, and they find that out only by the epoch."""
     live = tuple(filter(is_online, assignment.replicas))
     staying = [replica for replica in live if replica in current.isr and replica not in restarted]
     if not staying:
-        return Election(None, live)
+        leads_again = current.leader in live and current.leader in restarted
+        return Election(current.with_leader(current.leader) if leads_again else None, live)
     leader = current.leader if current.leader in staying else staying[0]
     isr = tuple(member for member in current.isr if member not in restarted)
     return Election(current.with_leader_and_isr(leader, isr), live)

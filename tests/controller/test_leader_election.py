@@ -46,13 +46,19 @@ def test_clean_election_is_preferred_to_an_unclean_one_and_keeps_the_recovery_st
     assert election.leader_and_isr == LeaderAndIsr(3, (3,), 5, 9, LeaderRecoveryState.RECOVERING)
 
 
+def test_leader_that_was_restarted_with_all_others_leads_again_under_another_epoch() -> None:
+    current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
+    again = LeaderAndIsr(1, (1, 2, 3), 5, 9)
+    assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1, 2, 3)).leader_and_isr == again
+    assert elect_after_restarts(THREE, current, alive(1), (1,)).leader_and_isr == again
+
+
 def test_after_restarts_that_nobody_saw_those_lead_that_were_up_all_the_time() -> None:
     current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
     assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1,)).leader_and_isr == LeaderAndIsr(2, (2, 3), 5, 9)
     assert elect_after_restarts(THREE, current, alive(1, 2, 3), (3,)).leader_and_isr == LeaderAndIsr(1, (1, 2), 5, 9)
     assert elect_after_restarts(THREE, current, alive(1, 3), (1,)).leader_and_isr == LeaderAndIsr(3, (2, 3), 5, 9)
-    assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1, 2, 3)).leader_and_isr is None
-    assert elect_after_restarts(THREE, current, alive(1), (1,)).leader_and_isr is None
+    assert elect_after_restarts(THREE, current, alive(2), (2,)).leader_and_isr is None, "1 is not there to lead again"
     assert elect_after_restarts(THREE, LeaderAndIsr(-1, (2,), 4, 9), alive(1, 2, 3), (2,)).leader_and_isr is None
 
 
