@@ -90,7 +90,8 @@ def records_per_second(broker: BrokerProcess | KafkaProcess) -> float | None:
 def compaction_by(broker: BrokerProcess | KafkaProcess) -> dict[str, float]:
     """The log is there, and compaction begins once its topic is made."""
     servers = broker.bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": servers})
+    # A Kafka that has just started may not know its controller yet: then librdkafka waits for its next refresh.
+    admin = AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
     admin.create_topics([NewTopic("other", 1, 1, config={"cleanup.policy": "delete"})])["other"].result()
     end = time.monotonic() + 3
     latencies_ms(servers, lambda: time.monotonic() > end)  # warm

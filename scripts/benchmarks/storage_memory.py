@@ -24,7 +24,8 @@ def growth(broker: Running, partitions: int) -> dict[str, float]:
     """By how much the process grows by partitions that hold a few records each, once all is quiet again."""
     wait_until_quiet(broker.pid)
     before_mib = resident_mib(broker.pid)
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    # A Kafka that has just started may not know its controller yet: then librdkafka waits for its next refresh.
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "topic.metadata.refresh.interval.ms": 500})
     for number in range(_TOPICS):
         topic = NewTopic(f"rest-{number}", partitions // _TOPICS, 1)
         admin.create_topics([topic], request_timeout=_MAKING_S, operation_timeout=_MAKING_S)[topic.topic].result()

@@ -1,0 +1,54 @@
+"""Kafka's Java producer learns which records of a batch are at fault (KIP-467), and that none was taken."""
+
+import subprocess
+import time
+from functools import cache
+
+import pytest
+from support.foreign_clients import PROGRAMS
+from support.member_processes import java_program
+from support.topics import create_topic
+
+CODECS = ["none", "zstd"]
+TAKEN_DOWN = "KafkaException"
+"""What the client calls a record that is not at fault, in a batch that was refused for another one."""
+
+
+@cache
+def sender() -> tuple[str, ...]:
+    return tuple(java_program(PROGRAMS / "batches" / "BatchSender.java"))
+
+
+def send(servers: str, topic: str, codec: str, *records: str) -> list[tuple[str, str]]:
+    """What came of each record: its offset, or the exception's name; and what else was said."""
+    command = [*sender(), servers, topic, codec, *records]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.partition(": ") for line in done.stdout.splitlines()]
+    return [(head, tail) for head, _, tail in lines]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_records_without_a_key_are_named_on_a_compacted_topic(servers: str, topic: str, codec: str) -> None:
+    create_topic(servers, topic, 1, {"cleanup.policy": "compact"})
+    answers = send(servers, topic, codec, "a@", "@", "b@", "@", "c@")
+    at_fault = "InvalidRecordException"
+    assert [name for name, _ in answers] == [TAKEN_DOWN, at_fault, TAKEN_DOWN, at_fault, TAKEN_DOWN]
+    assert all("without key" in said for name, said in answers if name == at_fault)
+    one = send(servers, topic, codec, "a@", "b@", "@")
+    assert [name for name, _ in one] == [TAKEN_DOWN, TAKEN_DOWN, at_fault]
+    assert send(servers, topic, codec, "a@", "b@") == [("offset 0", ""), ("offset 1", "")]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_records_with_a_timestamp_out_of_range_are_named(servers: str, topic: str, codec: str) -> None:
+    create_topic(servers, topic, 1, {"message.timestamp.before.max.ms": "3600000"})
+    now_ms = time.time_ns() // 1_000_000
+    old = f"a@{now_ms - 7_200_000}"
+    answers = send(servers, topic, codec, f"a@{now_ms}", old, f"a@{now_ms}", old)
+    assert [name for name, _ in answers] == [TAKEN_DOWN, "InvalidRecordException"] * 2
+    # Of a single one the client knows the kind for certain.
+    answers = send(servers, topic, codec, f"a@{now_ms}", old)
+    assert [name for name, _ in answers] == [TAKEN_DOWN, "InvalidTimestampException"]
+    assert str(now_ms - 7_200_000) in answers[1][1]
+    assert send(servers, topic, codec, f"a@{now_ms}") == [("offset 0", "")]
