@@ -1,6 +1,6 @@
 """What a fetch asks of partitions, and what it gets. Shared by readers, sessions and the purgatory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
@@ -140,3 +140,7 @@ class FetchResult:
     preferred_read_replica: int = -1
     size_bytes: int = 0
     is_cut: bool = False
+    is_shared: bool = field(default=False, compare=False)
+    """Several consumers were given this very object."""
+    encoded: bytes | None = field(default=None, compare=False)
+    """What it adds to an answer, for the others that are given it."""

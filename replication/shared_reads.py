@@ -53,6 +53,7 @@ class SharedReads:
             or not is_plain(hosted.partition, fetch)
         ):
             return None
+        read.result.is_shared = True
         return read.result
 
     def keep(self, hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, result: FetchResult) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..network.request import CloseConnectionError, ConnectionInfo
 
-__all__ = ["CloseConnectionError", "Handler", "RequestContext"]
+__all__ = ["CloseConnectionError", "EncodedAnswer", "Handler", "RequestContext"]
 
 
 @dataclass(slots=True)  # not frozen: that costs a microsecond a request
@@ -26,5 +26,12 @@ class RequestContext:
     """Set by a handler whose answer may take long: to be called when the connection is gone."""
 
 
+class EncodedAnswer(NamedTuple):
+    """A response that its handler has encoded itself, without the header."""
+
+    parts: list[bytes]
+
+
 Handler = Callable[[RequestContext, Any], Any | Awaitable[Any]]
-"""``(context, request message) -> response message``, at once or awaited; None: no answer is sent (Produce, acks=0)."""
+"""``(context, request message) -> response message`` (or `EncodedAnswer`), at once or awaited; None: no answer is sent
+(Produce, acks=0)."""

@@ -16,7 +16,7 @@ from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotCont
 from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
-from .context import Handler, RequestContext
+from .context import EncodedAnswer, Handler, RequestContext
 from .failures import failure_answer
 
 __all__ = ["Dispatcher"]
@@ -85,7 +85,7 @@ class Dispatcher:
             raise
         except Exception as error:
             answer = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
-        if isinstance(answer, Message):
+        if isinstance(answer, Message | EncodedAnswer):
             return self._encode(route, request, message, answer)
         if answer is None:
             return None
@@ -153,7 +153,9 @@ class Dispatcher:
             response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
         return None if response is None else self._encode(route, request, message, response)
 
-    def _encode(self, route: Route, request: Request, message: Message, response: Message) -> list[ReplyPart]:
+    def _encode(
+        self, route: Route, request: Request, message: Message, response: Message | EncodedAnswer
+    ) -> list[ReplyPart]:
         try:
             return encode_answer(route, request, response)
         except EncodeError as error:
@@ -161,8 +163,12 @@ class Dispatcher:
             return encode_answer(route, request, failed)
 
 
-def encode_answer(route: Route, request: Request, response: Message) -> list[ReplyPart]:
-    parts: list[ReplyPart] = encode_parts(response, route.version)  # type: ignore[assignment]
+def encode_answer(route: Route, request: Request, response: Message | EncodedAnswer) -> list[ReplyPart]:
+    parts: list[ReplyPart]
+    if isinstance(response, EncodedAnswer):
+        parts = [*response.parts]
+    else:
+        parts = encode_parts(response, route.version)  # type: ignore[assignment]
     header = route.header
     if header is PLAIN_RESPONSE_HEADER:
         parts.insert(0, header.pack(request.correlation_id))

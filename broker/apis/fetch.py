@@ -18,8 +18,6 @@ from uuid import UUID
 from ...protocol.codec.wire import NULL_UUID
 from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ...protocol.messages.fetch import (
-    AbortedTransaction,
-    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -28,7 +26,6 @@ from ...protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
-    SnapshotId,
 )
 from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
@@ -42,7 +39,8 @@ from ...storage.apart import run_apart
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
 from ...storage.unpacking import BigBatchError, unpack_records
-from .context import RequestContext
+from .context import EncodedAnswer, RequestContext
+from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
 from .leader_hints import LeaderHints, endpoints_of
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
@@ -55,14 +53,6 @@ _ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _NO_LEADER_EPOCH = -1
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
-# Shared by all answers that say nothing here; never changed.
-_NO_DIVERGENCE = EpochEndOffset()
-_NO_LEADER_HINT = LeaderIdAndEpoch()
-_NO_SNAPSHOT = SnapshotId()
-
-_NEVER_READ = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-"""Answered with an empty list of aborted transactions in place of null, as Kafka does."""
-
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 
 
@@ -98,7 +88,9 @@ class Fetch:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._offload = offload
 
-    def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+    def __call__(
+        self, context: RequestContext, request: FetchRequest
+    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
         version = context.api_version
         if request.isolation_level not in _ISOLATION_LEVELS:
             raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
@@ -189,10 +181,21 @@ class Fetch:
 
     def answer(
         self, context: RequestContext, session: FetchContext, results: FetchResults
-    ) -> FetchResponse | Awaitable[FetchResponse]:
+    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
         """What goes out of the ``results``; awaitable when records are converted in the pool."""
         version = context.api_version
         error, session_id, selected = session.answer(results, context.now_ms)
+        if version >= FIRST_SHARED_VERSION and any(result.is_shared for _, result in selected):
+            shared = shared_answer(version, error, session_id, selected)
+            if shared is not None:
+                return shared
+        return self.response(context, error, session_id, selected)
+
+    def response(
+        self, context: RequestContext, error: ErrorCode, session_id: int, selected: FetchResults
+    ) -> FetchResponse | Awaitable[FetchResponse]:
+        """The same as a message."""
+        version = context.api_version
         response = FetchResponse(error_code=error, session_id=session_id)
         topics = response.responses
         topic: FetchableTopicResponse | None = None
@@ -208,7 +211,7 @@ class Fetch:
                     partitions=[],
                 )
                 topics.append(topic)
-            data = _partition_data(index, result, version)
+            data = partition_data(index, result, version)
             if result.error and version >= 16:
                 self._hint_leader(fetch, data, hinted)
             topic.partitions.append(data)
@@ -326,33 +329,6 @@ def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[Parti
         for topic in topics
         for partition in topic.partitions
     ]
-
-
-def _partition_data(index: int, result: FetchResult, version: int) -> PartitionData:
-    error = result.error
-    if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
-        error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # older clients do not know it, and would not ask for metadata
-    aborted = result.aborted_transactions
-    if error in _NEVER_READ:
-        aborted = []
-    diverging = result.diverging_epoch
-    return PartitionData(
-        partition_index=index,
-        error_code=error,
-        high_watermark=result.high_watermark,
-        last_stable_offset=result.last_stable_offset,
-        log_start_offset=result.log_start_offset,
-        diverging_epoch=_NO_DIVERGENCE
-        if diverging is None
-        else EpochEndOffset(epoch=diverging.leader_epoch, end_offset=diverging.end_offset),
-        current_leader=_NO_LEADER_HINT,
-        snapshot_id=_NO_SNAPSHOT,
-        aborted_transactions=None
-        if aborted is None
-        else [AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted],
-        preferred_read_replica=result.preferred_read_replica,
-        records=b"" if result.records is None else result.records,
-    )
 
 
 def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.api_versions import ApiVersions
-from pybroker.broker.apis.context import Handler, RequestContext
+from pybroker.broker.apis.context import EncodedAnswer, Handler, RequestContext
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, Request
@@ -75,6 +75,16 @@ async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
     parts = await reply
     assert parts is not None
     assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == 25
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_handler_may_encode_its_answer_itself(at_once: bool) -> None:
+    encoded = EncodedAnswer([b"one", b"two"])
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future.set_result(encoded)
+    dispatcher = heartbeats_by(lambda context, request: encoded if at_once else future)
+    assert [await answer(dispatcher, heartbeat()) for _ in range(2)] == [b"\x00\x00\x00\x07\x00onetwo"] * 2
+    assert encoded.parts == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("error", [NotCoordinatorError("elsewhere"), CloseConnectionError("acks=0")])

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.broker.apis.context import EncodedAnswer
 from pybroker.broker.apis.fetch import MAX_WAITING_BYTES, Fetch
 from pybroker.broker.apis.parked_fetches import fetch_bytes
 from pybroker.protocol.codec import decode, encode, encode_parts
@@ -138,6 +139,8 @@ async def next_turn() -> None:
 def received(answer: object, version: int) -> FetchResponse:
     if isinstance(answer, asyncio.Future):  # converted by a pool, which here has done it at once
         answer = answer.result()
+    if isinstance(answer, EncodedAnswer):
+        return decode(FetchResponse, b"".join(answer.parts), version)
     assert isinstance(answer, FetchResponse), answer
     parts = [part.read() if isinstance(part, FileRegion) else bytes(part) for part in encode_parts(answer, version)]  # type: ignore[arg-type]
     return decode(FetchResponse, b"".join(parts), version)
@@ -271,6 +274,28 @@ async def test_a_consumer_that_is_busy_with_one_partition_does_not_wait_long_for
     again = consumer.answer(1, session=(session_id, 2), partitions=[0], max_wait_ms=60_000)
     assert values_by_partition(again) == [[b"a", b"a"]]
     assert asked == [FIRST_PATIENCE_MS, 60_000]
+
+
+@pytest.mark.parametrize("version", [4, 12, 13, 17])
+async def test_consumers_that_are_woken_together_get_the_same_records_each_in_its_session(
+    consumer: Consumer, version: int
+) -> None:
+    await consumer.replicas.order(TopicPartition(TOPIC, 1))
+    sessions = [
+        consumer.answer(0, 0, version=version, session=(0, 0)).session_id if version >= 7 else 0 for _ in range(3)
+    ]
+    waiting = [
+        consumer.send(0, 0, version=version, session=(session_id, 1), max_wait_ms=60_000) for session_id in sessions
+    ]
+    consumer.produce(b"a")
+    consumer.produce(b"b", topic_partition=TopicPartition(TOPIC, 1))
+    await next_turn()
+    answers = [received(answer, version) for answer in waiting]
+    assert [answer.session_id for answer in answers] == sessions
+    assert [values_by_partition(answer) for answer in answers] == [[[b"a"], [b"b"]]] * 3
+    assert [answer.responses for answer in answers[1:]] == [answers[0].responses] * 2
+    together = [isinstance(answer.result(), EncodedAnswer) for answer in waiting if isinstance(answer, asyncio.Future)]
+    assert together == [False, version >= 13, version >= 13]
 
 
 async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
