@@ -2,11 +2,12 @@
 
 The broker is pinned to one core; attackers, and the client that behaves, to the other, where attackers have the lowest
 priority: else the client would be slow for want of its own core. The client asks one thing after another (produce,
-fetch, metadata). Each row is one attack, kept up as hard as one process can, which counts its operations:
+fetch, metadata). Each row is one attack on a broker of its own, kept up for ``SECONDS`` as hard as one process can,
+which counts its operations:
 
-- alone for ``ALONE_SECONDS``: the broker's CPU time for an operation;
-- with the client for ``SECONDS``: what is left of the broker's CPU time without that of the operations, for each good
-  request, is what a good request costs; all of it, for each good request, is the total.
+- what a good request costs: CPU time of the broker's threads from its bytes to its answer, by their own account
+  (``metered_broker.py``);
+- all CPU time of the broker for each good request: with what it costs to look after the attackers.
 """
 
 import contextlib
@@ -35,17 +36,21 @@ from support.good_client import GoodClient, create_topic, produce_request
 from support.process_state import cpu_seconds
 from support.wire_client import WireClient
 
-SECONDS = 8.0
-ALONE_SECONDS = 4.0
+from .metered_broker import Meter
+from .metered_broker import command as metered_broker
 
+SECONDS = 8.0
 Operations = Any
 """A number in memory that processes share (``multiprocessing.Value``); how many operations were done."""
 Attack = Callable[[int, Operations], None]
 """Attacks the broker on a port until it is killed, and counts."""
 
 
-def connect(port: int) -> socket.socket:
-    peer = socket.create_connection(("127.0.0.1", port))
+def connect(port: int, receive_buffer_bytes: int | None = None) -> socket.socket:
+    peer = socket.socket()
+    if receive_buffer_bytes is not None:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+    peer.connect(("127.0.0.1", port))
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return peer
 
@@ -138,14 +143,15 @@ def batches_that_unpack_to_240_mb(port: int, done: Operations) -> None:
 
 
 def fetches_never_read(port: int, done: Operations) -> None:
+    """An operation is a connection that is stuck: its socket is full of answers."""
     wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=50_000_000)])
     request = frame_of(FetchRequest(max_bytes=50_000_000, session_epoch=-1, topics=[wanted]), 12)
     while True:
-        peers = [connect(port) for _ in range(100)]
+        peers = [connect(port, receive_buffer_bytes=4096) for _ in range(100)]
         for peer in peers:
-            peer.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                peer.sendall(request * 50)
+            peer.sendall(request * 50)
+        for peer in peers:
+            peer.recv(1, socket.MSG_PEEK)
             done.value += 1
         for peer in peers:
             peer.close()
@@ -211,7 +217,7 @@ class Figures:
     """Of one attack. CPU time of the broker, in µs for a good request."""
 
     good_us: float
-    """Without what the attack's operations cost."""
+    """Of its own handling."""
     total_us: float
     good_per_s: float
     operations_per_s: float
@@ -219,25 +225,20 @@ class Figures:
     p99_ms: float
 
 
-def cost_alone(broker: BrokerProcess, done: Operations) -> float:
-    """CPU seconds of the broker for an operation of the attack."""
-    operations, cpu = done.value, cpu_seconds(broker.pid)
-    time.sleep(ALONE_SECONDS)
-    return (cpu_seconds(broker.pid) - cpu) / max(1, done.value - operations)
-
-
-def figures_with(broker: BrokerProcess, done: Operations, operation_s: float) -> Figures:
+def figures_with(broker: BrokerProcess, meter: Meter, done: Operations) -> Figures:
     """With the client that behaves."""
     with GoodClient(broker.bootstrap_servers) as good:
         good.is_served(10)
-        served, operations, cpu, started = good.served, done.value, cpu_seconds(broker.pid), time.perf_counter()
+        served, operations, started = good.served, done.value, time.perf_counter()
+        cpu, (metered_ns, metered) = cpu_seconds(broker.pid), meter.read()
         good.latencies_s.clear()
         time.sleep(SECONDS)
-        cpu, operations = cpu_seconds(broker.pid) - cpu, done.value - operations
-        served, elapsed = max(1, good.served - served), time.perf_counter() - started
+        cpu, (ended_ns, ended) = cpu_seconds(broker.pid) - cpu, meter.read()
+        served, operations = max(1, good.served - served), done.value - operations
+        elapsed = time.perf_counter() - started
         latencies = sorted(good.latencies_s)
     return Figures(
-        good_us=(cpu - operations * operation_s) / served * 1e6,
+        good_us=(ended_ns - metered_ns) / max(1, ended - metered) / 1000,
         total_us=cpu / served * 1e6,
         good_per_s=served / elapsed,
         operations_per_s=operations / elapsed,
@@ -249,18 +250,21 @@ def figures_with(broker: BrokerProcess, done: Operations, operation_s: float) ->
 def figures_under(attack: Attack | None, cores: tuple[set[int], set[int]]) -> Figures:
     """Of a broker of its own."""
     broker_cores, other_cores = cores
-    with tempfile.TemporaryDirectory(prefix="hostile-") as directory, BrokerProcess(Path(directory)) as broker:
-        for thread in os.listdir(f"/proc/{broker.pid}/task"):
-            os.sched_setaffinity(int(thread), broker_cores)
-        with WireClient(broker.bootstrap_servers) as client:
-            create_topic(client, "attacked")
-            create_topic(client, "compacted", {"cleanup.policy": "compact", "max.message.bytes": "10000000"})
-        with GoodClient(broker.bootstrap_servers, "fetched") as earlier:
-            earlier.is_served(1000)
-        if attack is None:
-            return figures_with(broker, SimpleNamespace(value=0), 0.0)
-        with attacked(attack, broker.port, other_cores) as done:
-            return figures_with(broker, done, cost_alone(broker, done))
+    with tempfile.TemporaryDirectory(prefix="hostile-") as directory:
+        file = Path(directory) / "meter"
+        meter = Meter(file)
+        with BrokerProcess(Path(directory), command=metered_broker(file)) as broker:
+            for thread in os.listdir(f"/proc/{broker.pid}/task"):
+                os.sched_setaffinity(int(thread), broker_cores)
+            with WireClient(broker.bootstrap_servers) as client:
+                create_topic(client, "attacked")
+                create_topic(client, "compacted", {"cleanup.policy": "compact", "max.message.bytes": "10000000"})
+            with GoodClient(broker.bootstrap_servers, "fetched") as earlier:
+                earlier.is_served(1000)
+            if attack is None:
+                return figures_with(broker, meter, SimpleNamespace(value=0))
+            with attacked(attack, broker.port, other_cores) as done:
+                return figures_with(broker, meter, done)
 
 
 def main() -> int:
