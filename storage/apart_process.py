@@ -15,7 +15,8 @@ from ..protocol.errors import KafkaError
 from .apart import describe_error
 from .unpacking import read_all_here
 
-_NICENESS = 10
+_NICENESS = 5
+"""Producers wait for it; but those whose batches are small come first."""
 _IDLE_S = 10.0
 
 

@@ -109,7 +109,7 @@ def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: Apart) -> Non
 
 def test_the_process_is_of_low_priority_and_ends_with_the_one_that_started_it(apart: Apart) -> None:
     pid = apart.run(os.getpid)
-    assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)
     process = apart._process
     assert process is not None
     assert process.stdin is not None
