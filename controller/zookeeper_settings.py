@@ -25,6 +25,8 @@ class ZooKeeperSettings:
     credentials: str | None = None
     """``user:password`` for ZooKeeper's scheme ``digest``."""
     tls: TlsSettings | None = None
+    is_guarded: bool = False
+    """Whether a process beside this one ends the session when this one dies (`session_guard.py`)."""
 
     @classmethod
     def from_config(cls, config: Config) -> "ZooKeeperSettings":
@@ -40,6 +42,7 @@ class ZooKeeperSettings:
             set_acl=config.boolean("zookeeper.set.acl"),
             credentials=config.optional_string("pybroker.zookeeper.digest"),
             tls=TlsSettings.from_config(config),
+            is_guarded=config.boolean("pybroker.zookeeper.guard"),
         )
 
     def may_be_read_by_all(self, path: str) -> bool:

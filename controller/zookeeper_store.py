@@ -45,6 +45,7 @@ from .metadata_store import (
     WatchEvent,
     check_path,
 )
+from .session_guard import SessionGuard
 from .session_watches import SessionWatches
 from .zookeeper_connection import KazooHandler, new_client
 from .zookeeper_operations import EVENT_TYPES, KazooWords, error_of, stat_of
@@ -95,6 +96,7 @@ class ZooKeeperStore(MetadataStore):
         self._all_answered: Future[None] | None = None
         self._watches = SessionWatches()
         self._listeners: list[Callable[[SessionEvent], None]] = []
+        self._guard: SessionGuard | None = None
         # Between kazoo's thread and the loop
         self._inbox: list[Callable[[], None]] = []
         self._inbox_lock = threading.Lock()
@@ -240,8 +242,13 @@ class ZooKeeperStore(MetadataStore):
             self._handler.sever()
         ended: Future[None] = self._loop.create_future()
 
+        guard = self._take_guard()
+
         def end() -> None:
             self._stop_client()
+            if guard is not None:
+                guard.stop()
+                guard.wait()
             self._post(partial(_settle, ended))
 
         threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True).start()
@@ -257,11 +264,33 @@ class ZooKeeperStore(MetadataStore):
         self._let_go().join(_KILL_GRACE_S)
 
     def _let_go(self) -> threading.Thread:
-        """Leave the session without a goodbye."""
+        """Leave the session without a goodbye: its guard, if it has one, ends it as at the end of the process."""
         self._handler.sever()
-        thread = threading.Thread(target=self._stop_client, name="pybroker-zookeeper-end", daemon=True)
+        guard = self._take_guard()
+        if guard is not None:
+            guard.let_go()
+
+        def end() -> None:
+            self._stop_client()
+            if guard is not None:
+                guard.wait()
+
+        thread = threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True)
         thread.start()
         return thread
+
+    def _set_guard(self) -> None:
+        settings = self._settings
+        if not settings.is_guarded:
+            return
+        try:
+            self._guard = SessionGuard(self._client.hosts, self.credentials, settings.session_timeout_ms, settings.tls)
+        except OSError as error:
+            logger.warning("no process guards the session; if this broker dies, it must time out: %s", error)
+
+    def _take_guard(self) -> SessionGuard | None:
+        guard, self._guard = self._guard, None
+        return guard
 
     def _stop_client(self) -> None:
         """Ends kazoo's thread. Blocks."""
@@ -415,6 +444,7 @@ class ZooKeeperStore(MetadataStore):
         if not self._session_id:
             self.credentials = client_id
             self._session_id = client_id[0]
+            self._set_guard()
             _settle(self._opened)
         else:
             logger.info("ZooKeeper: connected again, session 0x%x goes on", self._session_id)
@@ -454,6 +484,8 @@ class ZooKeeperStore(MetadataStore):
         self._watches.clear()
         self._fail_all(self._end)
         self._tell(SessionEvent.EXPIRED)
+        if self._guard is not None:
+            self._guard.stop()
         self._let_go()
 
     def _tell(self, event: SessionEvent) -> None:

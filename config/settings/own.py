@@ -2,7 +2,7 @@
 
 from ..checks import NotEmpty, OneOf, at_least
 from ..setting import ACTED_ON, LOW, MEDIUM, READ_ONLY, Setting
-from ..values import INT, LONG, PASSWORD, STRING
+from ..values import BOOLEAN, INT, LONG, PASSWORD, STRING
 
 SETTINGS = (
     Setting(
@@ -24,6 +24,16 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "User and password (user:password) for ZooKeeper's authentication scheme digest.",
+    ),
+    Setting(
+        "pybroker.zookeeper.guard",
+        BOOLEAN,
+        "true",
+        None,
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "Have a small process beside the broker end its session with ZooKeeper as soon as the broker's process dies.",
     ),
     Setting(
         "pybroker.record.validation",

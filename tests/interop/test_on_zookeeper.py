@@ -24,13 +24,14 @@ SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-SHORT_SESSION = {"zookeeper_session_timeout_ms": "3000"}
+SHORT_SESSION = {"zookeeper_session_timeout_ms": "3000", "pybroker_zookeeper_guard": "false"}
 ROOTS = count()
 
 
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
-    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper")).start()
+    directory = tmp_path_factory.mktemp("zookeeper")
+    process = ZooKeeperProcess(directory, {"maxSessionTimeout": "3600000"}).start()
     yield process
     process.stop()
 
@@ -238,6 +239,17 @@ def test_killed_broker_waits_for_its_own_old_session(tmp_path: Path, connect: st
         assert broker_epoch(connect) > before
         produce(broker.bootstrap_servers, "topic", range(10, 20))
         assert consume(broker.bootstrap_servers, "topic", 20) == list(range(20))
+
+
+def test_broker_that_is_killed_is_missed_at_once(tmp_path: Path, connect: str) -> None:
+    """Its session would last for far longer than anybody waits."""
+    broker = on_zookeeper(tmp_path, connect, zookeeper_session_timeout_ms="3600000")
+    broker.start()
+    before = broker_epoch(connect)
+    broker.kill()
+    await_that(lambda: broker_epoch(connect) == -1, "its node is gone")
+    with broker:
+        assert broker_epoch(connect) > before
 
 
 def test_broker_whose_id_is_taken_stops_and_names_the_other(tmp_path: Path, connect: str) -> None:

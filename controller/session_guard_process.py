@@ -1,0 +1,96 @@
+"""A process that ends the session of a broker that died, so that nobody has to wait for the session's time-out.
+
+It runs beside the broker as a script of its own, with nothing but the standard library, to be small, and waits at the
+end of a pipe of which the broker holds the other: first comes a line that says whose session it is, and either a line
+``stop``, when the session ended otherwise, or the end of the pipe. The latter means that the broker's process is gone,
+for nobody else holds that end. Then, and only then, the session is taken up and closed in ZooKeeper.
+"""
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
+
+STOP = b"stop\n"
+
+_CONNECT_TIMEOUT_S = 1.0
+_PAUSE_S = 0.2
+_CLOSE_SESSION = -11
+
+
+def main() -> None:
+    # A terminal, or who stops a service, sends signals to all of its processes: the broker is the one that decides.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    told = b""
+    while piece := os.read(sys.stdin.fileno(), 65536):
+        told += piece
+        if told.endswith(STOP):
+            return
+    if told.endswith(b"\n"):
+        _broker_died(told)
+
+
+def _broker_died(told: bytes) -> None:
+    # Imported only now: for as long as the broker lives this process shall cost next to nothing.
+    import json
+    import time
+
+    order = json.loads(told)
+    deadline = time.monotonic() + order["session_timeout_ms"] / 1000  # then the session is over anyway
+    while time.monotonic() < deadline:
+        for host, port in order["servers"]:
+            try:
+                with _connection(host, port, order) as connection:
+                    close_session(connection, order["session_id"], bytes.fromhex(order["password"]))
+                return
+            except (OSError, EOFError):
+                continue
+        time.sleep(_PAUSE_S)
+
+
+def _connection(host: str, port: int, order: dict[str, Any]) -> "socket.socket":
+    import socket
+
+    connection = socket.create_connection((host, port), _CONNECT_TIMEOUT_S)
+    if order["tls"] is None:
+        return connection
+    sys.path[:] = order["import_path"]
+    from pybroker.controller.zookeeper_tls import TlsSettings  # the broker's, for it is the same connection
+
+    return TlsSettings(**order["tls"]).context().wrap_socket(connection, server_hostname=host)
+
+
+def close_session(connection: "socket.socket", session_id: int, password: bytes) -> None:
+    """Take up a session and close it. OSError, EOFError: there was no answer."""
+    import struct
+
+    greeting = struct.pack(">iqiqi", 0, 0, 10_000, session_id, len(password)) + password + b"\0"
+    connection.sendall(struct.pack(">i", len(greeting)) + greeting)
+    _, timeout_ms = struct.unpack_from(">ii", _frame(connection))
+    if timeout_ms <= 0:
+        return  # it was over
+    connection.sendall(struct.pack(">iii", 8, 1, _CLOSE_SESSION))
+    _frame(connection)
+
+
+def _frame(connection: "socket.socket") -> bytes:
+    size = int.from_bytes(_exactly(connection, 4), "big")
+    return _exactly(connection, size)
+
+
+def _exactly(connection: "socket.socket", size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        piece = connection.recv(size - len(received))
+        if not piece:
+            raise EOFError("the server closed the connection")
+        received += piece
+    return received
+
+
+if __name__ == "__main__":
+    main()
