@@ -39,12 +39,8 @@ class Apart:
         self._waiting = 0
         self._turn = threading.Lock()
         self._counting = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process, while there is one."""
-        return None if self._process is None else self._process.pid
+        self.process: subprocess.Popen[bytes] | None = None
+        """To look at only; None while there is none."""
 
     def run(self, function: Callable[..., ResultT], *arguments: Any) -> ResultT:
         """What ``function(*arguments)`` returns, or the KafkaError that it raises. Blocks.
@@ -53,7 +49,7 @@ class Apart:
         ends meanwhile.
         """
         with self.turn():
-            attempts = 1 if self._process is None else 2  # it may be about to end for want of work
+            attempts = 1 if self.process is None else 2  # it may be about to end for want of work
             for _ in range(attempts):
                 try:
                     return self._ask(function, arguments)  # type: ignore[no-any-return]
@@ -82,7 +78,7 @@ class Apart:
                 self._waiting -= 1
 
     def _ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        process = self._process or self._started()
+        process = self.process or self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         pickle.dump((function, arguments), process.stdin, pickle.HIGHEST_PROTOCOL)
@@ -93,7 +89,7 @@ class Apart:
         raise rebuild_error(value)
 
     def _started(self) -> subprocess.Popen[bytes]:
-        self._process = process = subprocess.Popen(
+        self.process = process = subprocess.Popen(
             [sys.executable, "-c", _START.format(module=_MODULE), json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -105,11 +101,11 @@ class Apart:
     def _await_end(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         with self._turn:
-            if self._process is process:
+            if self.process is process:
                 self._end()
 
     def _end(self) -> None:
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is not None:
             process.kill()
             process.wait()

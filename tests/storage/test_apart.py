@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from pybroker.protocol.errors import InvalidRecordError, RequestTimedOutError
@@ -94,10 +95,15 @@ def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
     apart.close()
 
 
-def test_the_process_stays_for_the_next_batch_and_another_follows_one_that_ended(apart: Apart) -> None:
+def test_the_process_stays_for_the_next_batch(apart: Apart) -> None:
+    # It ends when there was none for ten seconds, which can happen between two steps of a busy machine, but not always.
+    assert any(apart.run(os.getpid) == apart.run(os.getpid) != os.getpid() for _ in range(20))
+
+
+def test_another_process_follows_one_that_ended(apart: Apart) -> None:
     first = apart.run(os.getpid)
-    assert first == apart.run(os.getpid) == apart.pid != os.getpid()
-    os.kill(first, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.kill(first, signal.SIGKILL)
     assert apart.run(os.getpid) != first
 
 
@@ -107,11 +113,14 @@ def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: Apart) -> Non
     assert apart.run(len, b"12345") == 5
 
 
-def test_the_process_is_of_low_priority_and_ends_with_the_one_that_started_it(apart: Apart) -> None:
-    pid = apart.run(os.getpid)
-    assert os.getpriority(os.PRIO_PROCESS, pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)
-    process = apart._process
-    assert process is not None
+def test_the_process_is_of_low_priority(apart: Apart) -> None:
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert apart.run(os.getpriority, os.PRIO_PROCESS, 0) == min(own + 5, 19)
+
+
+def test_the_process_ends_with_the_one_that_started_it(apart: Apart) -> None:
+    while (process := apart.process) is None:
+        apart.run(len, b"")
     assert process.stdin is not None
     process.stdin.close()  # as the end of this process does
     assert process.wait() == 0
