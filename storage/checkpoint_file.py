@@ -36,6 +36,8 @@ def read_lines(files: Files, path: str) -> list[list[str]]:
         version, count = int(lines[0]), int(lines[1])
     except (ValueError, IndexError):
         raise CorruptCheckpointError(f"{path} does not begin with a version and a count") from None
+    if not text.endswith("\n"):
+        raise CorruptCheckpointError(f"{path} ends inside a line")
     if version != _VERSION:
         raise CorruptCheckpointError(f"{path} has version {version}, not {_VERSION}")
     entries = [line.split() for line in lines[2:] if line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .files import File, Files
@@ -19,13 +20,18 @@ class FlushPlan(NamedTuple):
 
     def run(self, files: Files) -> None:
         """Sync all of it. Raises OSError."""
-        for target in self.targets:
-            if isinstance(target, str):
-                files.sync_path(target)
-            else:
-                target.sync()
+        sync_all(files, self.targets)
         if self.directory is not None:
             files.sync_directory(self.directory)
+
+
+def sync_all(files: Files, targets: Iterable[str | File]) -> None:
+    """Sync files, open or by name. Raises OSError."""
+    for target in targets:
+        if isinstance(target, str):
+            files.sync_path(target)
+        else:
+            target.sync()
 
 
 def plan_flush(
@@ -48,5 +54,8 @@ def plan_flush(
     # Who has a recovery point at the active segment's begin starts from the snapshot there (as in Kafka).
     if not with_active and end_offset in snapshots.offsets:
         targets.append(snapshots.path(end_offset))
-    has_new_files = any(segment.base_offset >= recovery_point for segment in segments)
+    has_new_files = any(
+        segment.base_offset >= recovery_point or segment.transaction_index.begins_at(recovery_point)
+        for segment in segments
+    )
     return FlushPlan(targets, snapshots.directory if has_new_files else None, end_offset, truncation_count)

@@ -11,14 +11,18 @@ from .offset_index import MAX_RELATIVE_OFFSET
 from .segment import Segment
 
 
-def closed_segment_fault(segment: Segment) -> str | None:
-    """Why the last entries of a closed segment's indexes cannot be, or None. Raises OSError."""
+def closed_segment_fault(segment: Segment, end_offset: int | None = None) -> str | None:
+    """Why the last entries of a closed segment's indexes cannot be, or None. Raises OSError.
+
+    `end_offset`: where the next segment begins.
+    """
+    end = segment.base_offset + MAX_RELATIVE_OFFSET + 1 if end_offset is None else end_offset
     if len(segment.offset_index):
         offset, position = segment.offset_index.last()
-        if offset < segment.base_offset or not 0 <= position < segment.size_bytes:
+        if not segment.base_offset <= offset < end or not 0 <= position < segment.size_bytes:
             return f"an index entry of offset {offset} at byte {position} of {segment.size_bytes}"
     last = segment.time_index.last()
-    if last.offset < segment.base_offset:
+    if len(segment.time_index) and not segment.base_offset <= last.offset < end:
         return f"a time index entry of offset {last.offset}"
     if last.timestamp <= 0 and segment.size_bytes and _first_timestamp(segment) > max(last.timestamp, 0):
         return "the time index has not even the timestamp of the first batch"

@@ -17,8 +17,8 @@ from . import retention
 from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
-from .files import Buffer, is_out_of_descriptors
-from .flush_plan import FlushPlan, plan_flush
+from .files import Buffer, Files, is_out_of_descriptors
+from .flush_plan import FlushPlan, plan_flush, sync_all
 from .invariant import invariant
 from .leader_epochs import EpochEntry, LeaderEpochs
 from .log_append import (
@@ -426,7 +426,7 @@ class Log:
         # The order in which it comes to disk: a crash must find no hole that is believed to be flushed, nor what is cut
         # here behind what is appended next.
         self._lower_recovery_point(offset)
-        end_offset = files.guard("cannot truncate", lambda: _cut(kept[-1], offset, now_ms))
+        end_offset = files.guard("cannot truncate", lambda: _cut(files.files, kept[-1], offset, now_ms))
         end_offset = max(end_offset, min(offset, view.log_start_offset))
         self.recovery_point = min(self.recovery_point, end_offset)
         log_start_offset = min(end_offset, view.log_start_offset)
@@ -468,7 +468,7 @@ class Log:
             segment = self._files.create_segment(offset, self.config, now_ms)
         else:
             existing = segment
-            self._files.guard("cannot truncate", lambda: _cut(existing, offset, now_ms))
+            self._files.guard("cannot truncate", lambda: _cut(self._files.files, existing, offset, now_ms))
         self.producer_state.clear(offset)
         self.view = self._view_of((segment,), start, offset)
         self._delete_segments([other for other in view.segments if other is not segment])
@@ -707,8 +707,11 @@ class Log:
         return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, {self.directory})"
 
 
-def _cut(segment: Segment, offset: int, now_ms: int) -> int:
-    """Cut a segment before the batch that holds `offset`, durably; return the offset where it ends then."""
+def _cut(files: Files, segment: Segment, offset: int, now_ms: int) -> int:
+    """Cut a segment before the batch that holds `offset`, durably; return the offset where it ends then.
+
+    Its indexes too: when the next segment begins right there, a start after a crash takes this one as it finds it.
+    """
     if segment.truncate_to(offset, now_ms=now_ms):
-        segment.log_ref.file().sync()
+        sync_all(files, segment.sync_targets())
     return min(offset, segment.next_offset())

@@ -65,7 +65,7 @@ def load_log(
     start: StartingPoint | None = None,
     progress: ProgressCallback = lambda size_bytes: None,
 ) -> Log:
-    """Open the log in `directory`, or begin one there. Raises OSError, CorruptPartitionMetadataError."""
+    """Open the log in `directory`, or begin one there. Raises OSError."""
     start = start or StartingPoint(clean_stop=True)
     return _Loader(files, host, directory, topic_partition, config, now_ms, start, progress).load()
 
@@ -138,7 +138,7 @@ class _Loader:
             next_offset if start.clean_stop else min(start.recovery_point, next_offset),
             self.epochs,
             state,
-            partition_metadata.read_topic_id(self.files, self._path(partition_metadata.FILE_NAME)),
+            partition_metadata.recall_topic_id(self.files, self._path(partition_metadata.FILE_NAME)),
             self.now_ms,
         )
 
@@ -231,7 +231,7 @@ class _Loader:
                 continue
             fault = self._index_fault(segment, entries)
             if fault is None and base_offset != bases[-1]:
-                fault = closed_segment_fault(segment)
+                fault = closed_segment_fault(segment, bases[number + 1])
                 segment.close_files()
                 if fault is None and number + 1 == unflushed and bases[unflushed] == self.start.recovery_point:
                     fault = unclosed_segment_fault(segment)
@@ -251,6 +251,8 @@ class _Loader:
             if entry.size_bytes % index.entry_bytes:
                 return f"{suffix} has {entry.size_bytes} bytes"
         if segment.transaction_index.exists:
+            if entries[file_name(segment.base_offset, TRANSACTION_INDEX_SUFFIX)].size_bytes == 0:
+                return f"{TRANSACTION_INDEX_SUFFIX} is empty"
             try:
                 return transaction_index_fault(segment)
             except CorruptIndexError as error:

@@ -173,7 +173,7 @@ class LogMoves:
             return
         future = self._open_copy(found.directory, found.name, tp)
         move = LogMove(log, future, source, found.directory, _uuid_of(found.unique) or self._new_uuid())
-        is_other = future.topic_id is not None and future.topic_id != log.topic_id
+        is_other = None not in (future.topic_id, log.topic_id) and future.topic_id != log.topic_id
         if is_other or source is found.directory or not self._table.add_move(move):
             logger.warning("%s: deleting it, it is no copy that could take the place of %s", path, log.directory)
             self._discard(move)

@@ -37,7 +37,6 @@ from .log_recovery import ProgressCallback, StartingPoint
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
 from .no_space import NoDescriptorsError, NoSpaceError
-from .partition_metadata import CorruptPartitionMetadataError
 from .recovery_plan import FoundLogs, Unflushed, find_unflushed, recover_ahead
 from .recovery_progress import RecoveryProgress
 from .strand import Strand
@@ -275,8 +274,6 @@ class LogStore:
         )
         try:
             return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start, progress)
-        except CorruptPartitionMetadataError as error:
-            raise OSError(str(error)) from error
         except (CorruptRecordError, KafkaStorageError) as error:  # the latter: what recovery cuts cannot be written
             raise OSError(f"{path} cannot be read: {error}") from error
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import logging
 import uuid
 
 from .files import Files
+
+logger = logging.getLogger(__name__)
 
 FILE_NAME = "partition.metadata"
 
@@ -46,7 +49,16 @@ def read_topic_id(files: Files, path: str) -> uuid.UUID | None:
 
 
 def _corrupt(path: str, why: str) -> str:
-    return f"{path} is corrupt ({why}): remove it, and it is written anew when the topic is opened"
+    return f"{path} is corrupt ({why}); it is written anew when the topic is opened"
+
+
+def recall_topic_id(files: Files, path: str) -> uuid.UUID | None:
+    """`read_topic_id`, where a file that is damaged counts as lost, with a warning. (Kafka gives up the directory.)"""
+    try:
+        return read_topic_id(files, path)
+    except CorruptPartitionMetadataError as error:
+        logger.warning("%s", error)
+        return None
 
 
 def write_topic_id(files: Files, path: str, topic_id: uuid.UUID) -> None:

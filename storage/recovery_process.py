@@ -18,7 +18,6 @@ from ..protocol.errors import KafkaError
 from .files import Files
 from .log_host import LoneHost
 from .log_loader import load_log
-from .partition_metadata import CorruptPartitionMetadataError
 from .recovery_job import RecoveryJob, RecoveryReport
 
 _OPEN_FILES = 64
@@ -38,7 +37,7 @@ def recover_log(job: RecoveryJob, files: Files, report: Callable[[RecoveryReport
             lambda size_bytes: report(RecoveryReport(read_bytes=size_bytes)),
         )
         log.close()
-    except (OSError, KafkaError, CorruptPartitionMetadataError) as error:
+    except (OSError, KafkaError) as error:
         report(RecoveryReport(job.path, failure=str(error) or type(error).__name__))
     else:
         report(RecoveryReport(job.path))

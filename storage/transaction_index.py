@@ -56,6 +56,11 @@ class TransactionIndex:
         self._exists = True
         self._entries = (*entries, transaction)
 
+    def begins_at(self, offset: int) -> bool:
+        """Whether all that is in it, and so the file itself, may be new since the log ended at `offset`."""
+        entries = self.entries() if self._exists else ()
+        return bool(entries) and entries[0].last_offset >= offset
+
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
         """Those that touch [fetch_offset, upper_bound), and whether no later segment can hold more of them."""
         found = []
@@ -70,12 +75,17 @@ class TransactionIndex:
         """Remove the transactions whose marker is at or behind `offset`."""
         kept = tuple(entry for entry in self.entries() if entry.last_offset < offset)
         if len(kept) < len(self.entries()):
-            self._files.truncate(self.path, len(kept) * _ENTRY.size)
-            self._entries = kept
+            if kept:
+                self._files.truncate(self.path, len(kept) * _ENTRY.size)
+                self._entries = kept
+            else:
+                self.reset()
 
     def reset(self) -> None:
+        """Remove all of them, and the file: one that is there and empty has lost what was in it."""
         if self._exists:
-            self._files.truncate(self.path, 0)
+            self._files.delete(self.path)
+        self._exists = False
         self._entries = ()
 
     def sync(self) -> None:

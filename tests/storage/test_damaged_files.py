@@ -1,21 +1,30 @@
 """Every index, snapshot and checkpoint can be lost or damaged: what it said is found again in the records."""
 
+import logging
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import pytest
+from pybroker.config.config import Config
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.files import Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.log_recovery import StartingPoint
+from pybroker.storage.log_store import LogStore
 from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.segment import file_name
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+from pybroker.storage.worker_pool import InlinePool
+from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
+TOPIC_ID = uuid.UUID(int=5)
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200)
 
 
@@ -45,7 +54,21 @@ def newer_version(path: Path) -> None:
     path.write_bytes(b"7" + data[1:] if data.startswith(b"0\n") else b"\0\x07" + data[2:])
 
 
-DAMAGES = (missing, emptied, cut_short, garbage, zeros, newer_version)
+def random_bytes(path: Path) -> None:
+    path.write_bytes(Random(1).randbytes(path.stat().st_size))
+
+
+def longer(path: Path) -> None:
+    """By less than an entry."""
+    path.write_bytes(path.read_bytes() + b"\x5a" * 7)
+
+
+def longer_by_entries(path: Path) -> None:
+    """Of noise, and by whole entries of any index."""
+    path.write_bytes(path.read_bytes() + Random(2).randbytes(8 * 3 * 17))
+
+
+DAMAGES = (missing, emptied, cut_short, garbage, random_bytes, zeros, longer, longer_by_entries, newer_version)
 
 
 def busy_log(directory: Path) -> Log:
@@ -136,7 +159,7 @@ def test_a_segments_file(
     if not path.exists():
         assert (suffix, number) == (".snapshot", 0) or suffix == ".txnindex"
         return
-    if suffix == ".txnindex" and damage in (missing, emptied) and not example.is_recovered(number, stop):
+    if suffix == ".txnindex" and damage is missing and not example.is_recovered(number, stop):
         return  # most segments have no such file, and nothing but a walk through the records tells that this had one
     damage(path)
     again = open_log(tmp_path, CONFIG, example.start_after(stop))
@@ -176,3 +199,82 @@ def test_recovery_changes_no_byte_of_what_is_whole(example: Example, tmp_path: P
     open_log(tmp_path, CONFIG, StartingPoint())
     assert [path.read_bytes() for path in paths] == data
     assert sum(1 for content in data for _ in iter_batches(content)) == example.end
+
+
+def cut_by_a_digit(path: Path) -> None:
+    """Of the last line's number: it reads as another one."""
+    os.truncate(path, path.stat().st_size - 2)
+
+
+def open_store(directory: Path) -> LogStore:
+    settings = {"log.segment.bytes": "1500", "log.index.interval.bytes": "200"}
+    config = Config.load(f"log.dirs={directory}\n", settings)
+    return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
+
+
+@pytest.fixture(scope="module", params=["clean", "crash"])
+def stopped_store(
+    request: pytest.FixtureRequest, example: Example, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, object]]:
+    """A log directory with the example in it, all of whose checkpoints say something; and what is known of it."""
+    root = tmp_path_factory.mktemp("store")
+    example.copy_to(root)
+    store = open_store(root)
+    log = store.get_or_create(TP, is_new=False, topic_id=TOPIC_ID)
+    log.append_as_leader(batch_of("last"), 9, NOW_MS)
+    log.flush(NOW_MS)
+    store.checkpoints.write_recovery_points()
+    store.checkpoints.write_log_starts()
+    store.checkpoints.write_high_watermarks({TP: log.log_end_offset})
+    store.checkpoints.note_compacted(TP, 10)
+    known = what_is_known(log)
+    if request.param == "clean":
+        store.close()
+    else:
+        store.release()
+    return root, known
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, cut_by_a_digit])
+@pytest.mark.parametrize("name", [RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_FILE])
+def test_a_directorys_checkpoints(
+    name: str,
+    damage: Callable[[Path], None],
+    stopped_store: tuple[Path, dict[str, object]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    root, known = stopped_store
+    copy = Path(shutil.copytree(root, tmp_path / "copy"))
+    damage(copy / name)
+    store = open_store(copy)
+    log = store.get(TP)
+    assert log is not None
+    assert what_is_known(log) == known
+    assert store.checkpoints.read_high_watermarks().get(TP) in (None, log.log_end_offset)
+    assert store.checkpoints.compacted_up_to(TP) in (None, 10)
+    store.close()
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_the_topic_id(
+    damage: Callable[[Path], None],
+    stopped_store: tuple[Path, dict[str, object]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is written anew by whoever opens the topic, and the log is served."""
+    root, known = stopped_store
+    copy = Path(shutil.copytree(root, tmp_path / "copy"))
+    path = copy / str(TP) / "partition.metadata"
+    text = path.read_bytes()
+    damage(path)
+    store = open_store(copy)
+    said = [record.getMessage() for record in caplog.records if "partition.metadata" in record.getMessage()]
+    assert len(said) == (damage is not missing)
+    assert all(f"{path} is corrupt (" in line and "\n" not in line for line in said)
+    log = store.get_or_create(TP, is_new=False, topic_id=TOPIC_ID)
+    assert (what_is_known(log), log.topic_id) == (known, TOPIC_ID)
+    store.close()
+    assert path.read_bytes() == text

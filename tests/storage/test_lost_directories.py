@@ -1,7 +1,6 @@
 """What is said and done when log directories are lost, one by one or by what is in them."""
 
 import errno
-import logging
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from pybroker.storage.no_space import NoDescriptorsError
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool
 from support.storage_faults import FaultyFiles, no_more_descriptors
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.storage_logs import NOW_MS, batch_of
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)
@@ -43,38 +42,6 @@ def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Pat
     (end,) = ends
     assert f"{second.path}: cannot sync: [Errno 5] Input/output error" in str(end)
     store.release()
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("partition.metadata", b"\x00\xffjunk"),
-        ("partition.metadata", b""),
-        ("partition.metadata", b"version: 0\ntopic_id: ?"),
-        ("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
-    ],
-)
-def test_a_corrupt_file_is_named_with_what_to_do_and_doing_it_helps(
-    name: str, content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = open_store(tmp_path)
-    log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
-    store.close()
-    path = tmp_path / str(TP) / name
-    path.write_bytes(content)
-    with pytest.raises(LogDirectoriesError):
-        open_store(tmp_path)
-    (said,) = (record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR)
-    assert f"{path} is corrupt (" in said
-    assert "remove it" in said
-    assert "dictionary" not in said
-    assert "\n" not in said
-    path.unlink()
-    again = open_store(tmp_path)
-    log = again.get_or_create(TP, is_new=False, topic_id=uuid.UUID(int=5))
-    assert (log.topic_id, records_from(log)) == (uuid.UUID(int=5), [(0, b"x")])
-    again.release()
 
 
 def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:

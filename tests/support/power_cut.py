@@ -131,7 +131,10 @@ def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
 
 
 class PowerCut:
-    """All the states of a history, point by point. `singles` says at which points each operation is lost alone."""
+    """All the states of a history, point by point. `singles` says at which points each operation is lost alone.
+
+    At each point there are `samples` of other combinations, and `unordered_samples` in which names keep no order.
+    """
 
     def __init__(
         self,
@@ -141,6 +144,7 @@ class PowerCut:
         samples: int,
         singles: Callable[[int, Operation], bool],
         names_in_order: bool = True,
+        unordered_samples: int = 0,
     ) -> None:
         self._operations = list(history.operations)
         self._directories = history.directories()
@@ -148,6 +152,7 @@ class PowerCut:
         self._samples = samples
         self._singles = singles
         self._names_in_order = names_in_order
+        self._unordered_samples = unordered_samples
         self._random = random.Random(seed)
 
     def states(self) -> Iterator[tuple[int, Remains]]:
@@ -172,7 +177,9 @@ class PowerCut:
             for part in torn(last):
                 yield Remains("the last write torn", disk.after([*pending[:-1], part]))
         for number in range(self._samples):
-            yield Remains(f"sample {number}", disk.after(self._some(pending)))
+            yield Remains(f"sample {number}", disk.after(self._some(pending, names_in_order=self._names_in_order)))
+        for number in range(self._unordered_samples):
+            yield Remains(f"unordered sample {number}", disk.after(self._some(pending, names_in_order=False)))
 
     def _losses_by_disk(self, disk: Disk) -> Iterator[Remains]:
         """One of several disks has written all, the others nothing of what was not synced."""
@@ -214,14 +221,14 @@ class PowerCut:
                 kept.append(other)
         return kept
 
-    def _some(self, pending: Sequence[Operation]) -> list[Operation]:
+    def _some(self, pending: Sequence[Operation], *, names_in_order: bool) -> list[Operation]:
         chance = self._random.choice((0.2, 0.5, 0.8, 0.95))
         kept: list[Operation] = []
         lost_names: set[int] = set()
         for names in self._by_disk([other for other in pending if is_of_names(other)]).values():
             lost_names |= {id(other) for other in names[self._random.randint(0, len(names)) :]}
         for operation in pending:
-            if is_of_names(operation) and self._names_in_order:
+            if is_of_names(operation) and names_in_order:
                 if id(operation) not in lost_names:
                     kept.append(operation)
             elif self._random.random() < chance:
