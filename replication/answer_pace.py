@@ -2,14 +2,14 @@
 
 Each append would be one answer for each of them. With many producers and several groups that is more work than all
 else, and every answer brings little. So after a turn that has answered several, the next ones wait a moment, in which
-more comes together: half a millisecond for each that was answered, at most ``max_pause_ms``. A few never wait for this,
+more comes together: 0.7 ms for each that was answered, at most ``max_pause_ms``. A few never wait for this,
 and nobody does where appends are further apart.
 """
 
 __all__ = ["DEFAULT_MAX_PAUSE_MS", "AnswerPace"]
 
-DEFAULT_MAX_PAUSE_MS = 4
-_PAUSE_MS_FOR_EACH = 0.5
+DEFAULT_MAX_PAUSE_MS = 5
+_PAUSE_MS_FOR_EACH = 0.7
 _FEW = 3
 """So many are answered without a pause: a chain of consumers and producers would be as slow as all pauses together."""
 

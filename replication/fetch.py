@@ -141,6 +141,6 @@ class FetchResult:
     size_bytes: int = 0
     is_cut: bool = False
     is_shared: bool = field(default=False, compare=False)
-    """Several consumers were given this very object."""
+    """Other consumers may be given this very object."""
     encoded: bytes | None = field(default=None, compare=False)
     """What it adds to an answer, for the others that are given it."""

@@ -53,7 +53,6 @@ class SharedReads:
             or not is_plain(hosted.partition, fetch)
         ):
             return None
-        read.result.is_shared = True
         return read.result
 
     def keep(self, hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, result: FetchResult) -> None:
@@ -62,6 +61,7 @@ class SharedReads:
             return
         if not self._reads:
             self._call_soon(self._reads.clear)
+        result.is_shared = bool(hosted.waiting_consumers)  # those whose turn comes behind it, most likely
         self._reads[hosted] = _SharedRead(
             hosted.log.view, hosted.partition.high_watermark, fetch.fetch_offset, params.isolation, result
         )

@@ -317,7 +317,7 @@ def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
     parked.park("g", "b")
     parked.data_arrives("b", 1)
     parked.data_arrives("a", 2)
-    parked.timers.advance(3)
+    parked.timers.advance(4)
     assert parked.ended == []
     parked.timers.advance(1)
     assert parked.ended == ["f", "g"]
@@ -326,7 +326,7 @@ def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
 def test_nobody_waits_for_others_when_the_last_answers_are_a_moment_ago() -> None:
     parked = ParkedFetches()
     parked.answer_many(8)
-    parked.timers.advance(4)
+    parked.timers.advance(5)
     parked.park("f", "a")
     parked.data_arrives("a", 1)
     assert parked.ended == ["f"]
@@ -350,7 +350,7 @@ def test_the_answers_of_several_turns_make_one_pause() -> None:
     parked.park("f", "a")
     parked.data_arrives("a", 1)
     assert "f" not in parked.ended
-    parked.timers.advance(4)
+    parked.timers.advance(5)
     assert parked.ended[-1] == "f"
 
 
@@ -379,7 +379,7 @@ def test_a_fetch_that_came_with_enough_gathers_too() -> None:
     parked.purgatory.wake_gathered(parked.park("f", "a"))
     parked.data_arrives("a", 1)
     assert parked.ended == []
-    parked.timers.advance(4)
+    parked.timers.advance(5)
     assert parked.ended == ["f"]
 
 
