@@ -62,9 +62,11 @@ _TRANSACTIONAL = 0x10
 
 
 class Produce:
-    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't."""
+    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't. ``has_transactions``:
+    another broker of the cluster may coordinate some."""
 
-    def __init__(self, partitions: PartitionSet, hints: LeaderHints) -> None:
+    def __init__(self, partitions: PartitionSet, hints: LeaderHints, *, has_transactions: bool = False) -> None:
+        self._has_transactions = has_transactions
         self._partitions = partitions
         self._hints = hints
 
@@ -85,7 +87,7 @@ class Produce:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 try:
-                    records = check_records(data.records, version, request.transactional_id)
+                    records = check_records(data.records, version, request.transactional_id, self._has_transactions)
                     if acks not in _VALID_ACKS:
                         raise InvalidRequiredAcksError()
                 except KafkaError as error:
@@ -182,11 +184,13 @@ class _Answer:
         return None
 
 
-def check_records(records: Records | None, version: int, transactional_id: str | None) -> memoryview:
+def check_records(
+    records: Records | None, version: int, transactional_id: str | None, has_transactions: bool
+) -> memoryview:
     """The record set to append, when this version of the request may carry it.
 
     Raises CorruptRecordError for what is no batch, InvalidRecordError, UnsupportedCompressionTypeError, or for
-    transactional records (no transaction is served here, so none can have been begun) InvalidTxnStateError.
+    transactional records, where nobody coordinates transactions and so none can have been begun, InvalidTxnStateError.
     """
     view = records if isinstance(records, memoryview) else _view(records)
     if version < 3:
@@ -204,7 +208,8 @@ def check_records(records: Records | None, version: int, transactional_id: str |
     if attributes & _TRANSACTIONAL:
         if transactional_id is None:
             raise TransactionalIdAuthorizationError()
-        raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
+        if not has_transactions:
+            raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
     return view
 
 

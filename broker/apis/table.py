@@ -109,7 +109,7 @@ def handlers(
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     return _of_brokers(config, orders, metadata, partitions) | {
-        ApiKey.PRODUCE: Produce(partitions, cache),
+        ApiKey.PRODUCE: Produce(partitions, cache, has_transactions=not config.uses_embedded_store),
         ApiKey.FETCH: Fetch(
             partitions,
             sessions,

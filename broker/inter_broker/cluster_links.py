@@ -86,7 +86,7 @@ class ClusterLinks:
             timeout_ms=config.int("controller.socket.timeout.ms"),
         )
         self._isr_changes = IsrChanges(
-            loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition
+            loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
 
     def topic_creation(self, admin: TopicAdmin) -> AutoTopicCreation:

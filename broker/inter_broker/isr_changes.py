@@ -53,7 +53,8 @@ class IsrSettlement(Protocol):
 
 
 class IsrChanges:
-    """``broker_epoch`` is that of this broker's registration; ``version`` of AlterPartition the controller reads."""
+    """``broker_epoch`` is that of this broker's registration; ``version`` of AlterPartition the controller reads.
+    ``broken`` hears of a bug."""
 
     def __init__(
         self,
@@ -63,7 +64,9 @@ class IsrChanges:
         broker_id: int,
         broker_epoch: Callable[[], int],
         version: int,
+        broken: Callable[[Exception], None] = lambda error: None,
     ) -> None:
+        self._broken = broken
         self._loop = loop
         self._controller = controller
         self._partitions = partitions
@@ -97,6 +100,9 @@ class IsrChanges:
                     await asyncio.sleep(RETRY_SECONDS)
         except ConnectionError:
             logger.debug("the broker stops: ISR changes are not sent any more")
+        except Exception as error:  # a bug: a leader would wait for the answer for ever
+            logger.exception("ISR changes cannot be sent any more")
+            self._broken(error)
         finally:
             self._task = None
 

@@ -36,6 +36,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "replica.fetch.backoff.ms": "20",
     "num.io.threads": "2",
+    "log.retention.ms": "-1",  # the records that tests write are old
     "controlled.shutdown.retry.backoff.ms": "20",
 }
 
