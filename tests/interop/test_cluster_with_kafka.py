@@ -152,8 +152,8 @@ def test_they_lead_and_follow_each_other_through_restarts_and_end_with_equal_log
         ours, theirs = cluster.files("00000000000000000000.log", partition)
         assert ours == theirs
         # The last to lead has noted a later epoch than it has written under: when the other left.
-        ours, theirs = (file.splitlines()[2:] for file in cluster.files("leader-epoch-checkpoint", partition))
-        assert theirs[: len(ours)] == ours
+        epochs = [file.splitlines()[2:] for file in cluster.files("leader-epoch-checkpoint", partition)]
+        assert epochs[1][: len(epochs[0])] == epochs[0]
 
 
 def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_leads(cluster: MixedCluster) -> None:
