@@ -10,6 +10,7 @@ import logging
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 
+from ..config.config_error import ConfigError
 from .metadata_store import (
     ANY_VERSION,
     MetadataStore,
@@ -100,7 +101,7 @@ class LastingStore(MetadataStore):
         while True:
             try:
                 session = await self._begin_session()
-            except MetadataStoreError as error:
+            except (MetadataStoreError, ConfigError) as error:  # files for TLS may be missing for a while
                 logger.error("no session with the metadata store, in %s s again: %s", RETRY_SECONDS, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

@@ -456,7 +456,7 @@ class ZooKeeperStore(MetadataStore):
         if isinstance(self._end, SessionExpiredError) or not self._session_id:
             return
         if self._is_connected or self._asked:
-            logger.warning("ZooKeeper: the connection is lost (%s)", self._handler.last_failure)
+            logger.warning("ZooKeeper: the connection is lost, session 0x%x waits for another", self._session_id)
         self._is_connected = False
         self._settle_asked()
         self._pump()

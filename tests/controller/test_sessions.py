@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
-from pybroker.controller import znodes
+from pybroker.config.config_error import ConfigError
+from pybroker.controller import lasting_store, znodes
 from pybroker.controller.broker_registration import BrokerRegistration
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.lasting_store import LastingStore
@@ -17,6 +18,7 @@ from pybroker.controller.metadata_store import (
     MetadataStore,
     MetadataStoreError,
     SessionEvent,
+    StoreUnreachableError,
 )
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_admin import NewTopic
@@ -193,3 +195,24 @@ async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
     assert plane.broker_epoch >= 0
     await cluster.until(lambda: plane.controller.is_active, "the election that is held again")
     await cluster.stop()
+
+
+async def test_session_that_cannot_begin_for_now_is_asked_for_again(
+    cluster: ControlCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lasting_store, "RETRY_SECONDS", 0.0)
+    refusals: list[Exception] = []
+
+    async def begin_session() -> MetadataStore:
+        if refusals:
+            raise refusals.pop()
+        return await cluster.zookeeper.open("guest")
+
+    store = await LastingStore.open(begin_session)
+    events: list[SessionEvent] = []
+    store.on_session_event(events.append)
+    refusals += [StoreUnreachableError(None, "away"), ConfigError("a key cannot be read")]
+    cluster.zookeeper.expire(store.session_id)
+    await cluster.until(lambda: SessionEvent.RENEWED in events, "another session")
+    assert not refusals
+    await store.close()

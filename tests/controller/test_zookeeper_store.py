@@ -1,6 +1,8 @@
 """The store on a real ZooKeeper: it passes the suite, and what is its own: lost connections, sessions that end."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 
@@ -286,6 +288,11 @@ async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: Zoo
     assert (await bare.get(f"{root}/deep/down/a"))[0] == b"x"
     await bare.close()
     await store.close()
+
+
+def test_kazoo_is_loaded_by_brokers_on_zookeeper_alone() -> None:
+    code = "import sys, pybroker.broker.server; assert not [name for name in sys.modules if name.startswith('kazoo')]"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # -- who may do what
