@@ -5,19 +5,19 @@ with `ControllerMovedError` when another controller has been elected since.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..storage.topic_partition import TopicPartition
 from . import znodes
+from .config_tree import ConfigTree, ControllerNode, all_found
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .metadata_store import (
     BadVersionError,
     Check,
     Create,
     Delete,
-    MetadataStore,
     MetadataStoreError,
     NodeExistsError,
     NoNodeError,
@@ -57,19 +57,8 @@ class Election:
     epoch_version: int
 
 
-class ControllerNode(NamedTuple):
-    """/controller: who it is, the version of the node, and the session that holds it."""
-
-    info: ControllerInfo
-    version: int
-    session_id: int
-
-
-class ClusterTree:
+class ClusterTree(ConfigTree):
     """All methods may raise `MetadataStoreError`, readers `ZnodeDecodeError` too."""
-
-    def __init__(self, store: MetadataStore) -> None:
-        self.store = store
 
     # -- the skeleton
 
@@ -106,7 +95,7 @@ class ClusterTree:
         """The registered brokers, each with its broker epoch: the czxid of its node. ``watch``: on who they are."""
         names = await self.store.children(znodes.BROKER_IDS_PATH, watch)
         broker_ids = sorted(int(name) for name in names if name.isascii() and name.isdigit())
-        reads = await _all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
+        reads = await all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
         return _decodable(reads, lambda b, data, stat: (BrokerInfo.decode(b, data), stat.czxid))
 
     async def broker(self, broker_id: int, watch: Watch | None = None) -> tuple[BrokerInfo, int] | None:
@@ -117,17 +106,6 @@ class ClusterTree:
         return BrokerInfo.decode(broker_id, data), stat.czxid
 
     # -- the controller's election
-
-    async def controller(self, watch: Watch | None = None) -> "ControllerNode | None":
-        """Who is controller. ``watch`` is set whether there is one or not."""
-        stat = self.store.exists(znodes.CONTROLLER_PATH, watch)
-        try:
-            data, node_stat = await self.store.get(znodes.CONTROLLER_PATH)
-        except NoNodeError:
-            return None
-        finally:
-            await stat
-        return ControllerNode(ControllerInfo.decode(data), node_stat.version, node_stat.ephemeral_owner)
 
     async def elect(self, info: ControllerInfo) -> Election:
         """Become controller: create /controller and count /controller_epoch up, both or none.
@@ -175,7 +153,7 @@ class ClusterTree:
     async def topic_infos(self, topics: Iterable[str], watch_of: Mapping[str, Watch] | None = None) -> list[TopicInfo]:
         """Those of ``topics`` that exist. ``watch_of``: by topic, told when the topic's node changes."""
         watches = watch_of or {}
-        reads = await _all_found({t: self.store.get(znodes.topic_path(t), watches.get(t)) for t in topics})
+        reads = await all_found({t: self.store.get(znodes.topic_path(t), watches.get(t)) for t in topics})
         return list(_decodable(reads, lambda topic, data, _: TopicInfo.decode(topic, data)).values())
 
     async def topic_exists(self, topic: str) -> bool:
@@ -248,7 +226,7 @@ class ClusterTree:
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, tuple[PartitionLeadership, int]]:
         """As `partition_states`, each with the zxid under which it was written."""
-        reads = await _all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
+        reads = await all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
         return _decodable(
             reads, lambda p, data, stat: (znodes.decode_partition_state(p, data, stat.version), stat.mzxid)
         )
@@ -357,74 +335,11 @@ class ClusterTree:
             except NoNodeError:
                 continue
 
-    # -- settings
-
-    async def config(self, entity_type: str, name: str) -> dict[str, str]:
-        """The settings of an entity, none if it has no node."""
-        try:
-            data, _ = await self.store.get(znodes.config_path(entity_type, name))
-        except NoNodeError:
-            return {}
-        return dict(ConfigEntity.decode(entity_type, name, data).settings)
-
-    async def configs(self, entity_type: str) -> dict[str, dict[str, str]]:
-        """The settings of all entities of a type that have some."""
-        names = await self.store.children(f"/config/{entity_type}")
-        reads = await _all_found({name: self.store.get(znodes.config_path(entity_type, name)) for name in names})
-        return {name: dict(ConfigEntity.decode(entity_type, name, data).settings) for name, (data, _) in reads.items()}
-
-    async def change_config(
-        self, entity_type: str, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
-    ) -> Mapping[str, str]:
-        """Replace the settings of an entity by what ``change`` makes of them, and notify every broker of it.
-
-        Gives what was written. ``change`` is called again when somebody else was faster; what it raises is passed on.
-        """
-        path = znodes.config_path(entity_type, name)
-        while True:
-            controller = await self.controller()
-            guard: list[Operation] = [Check(znodes.CONTROLLER_PATH, controller.version)] if controller else []
-            try:
-                data, stat = await self.store.get(path)
-            except NoNodeError:
-                entity = ConfigEntity(entity_type, name, change({}))
-                write: Operation = Create(path, entity.encode())
-            else:
-                entity = ConfigEntity(entity_type, name, change(ConfigEntity.decode(entity_type, name, data).settings))
-                write = SetData(path, entity.encode(), stat.version)
-            notification = znodes.encode_config_change(f"{entity_type}/{name}")
-            operations = [*guard, write, Create(znodes.CONFIG_CHANGE_PREFIX, notification, sequential=True)]
-            try:
-                await self.store.multi(operations)
-            except (BadVersionError, NodeExistsError, NoNodeError) as error:
-                failed = None if error.operation_index is None else operations[error.operation_index]
-                if isinstance(error, NoNodeError) and isinstance(failed, Create):
-                    raise  # the skeleton of the tree is missing
-                continue
-            return entity.settings
+    # -- notifications, controller's writes
 
     async def tell_of_failed_log_dir(self, broker_id: int) -> None:
         """Have the controller ask the broker which of its replicas are lost."""
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
-
-    async def config_changes(self, watch: Watch | None = None) -> list[str]:
-        """The names of the notifications that are there, oldest first."""
-        return await self.store.children(znodes.CONFIG_CHANGES_PATH, watch)
-
-    async def config_change(self, notification: str) -> tuple[bytes, int] | None:
-        """What a notification holds (`znodes.decode_config_change`), and when it was made, in ms; None: it is gone."""
-        try:
-            data, stat = await self.store.get(znodes.config_change_path(notification))
-        except NoNodeError:
-            return None
-        return data, stat.ctime_ms
-
-    async def forget_config_change(self, notification: str) -> None:
-        """Delete a notification; another broker may have been faster."""
-        try:
-            await self.store.delete(znodes.config_change_path(notification))
-        except NoNodeError:
-            return
 
     async def controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
         """A multi of the controller's. ControllerMovedError; else the error of the first operation that failed."""
@@ -454,19 +369,3 @@ def _chunks(items: Sequence[Item], size: int) -> Iterable[Sequence[Item]]:
 
 def _create_state(partition: TopicPartition, leadership: PartitionLeadership) -> Create:
     return Create(znodes.partition_state_path(partition), znodes.encode_partition_state(leadership))
-
-
-async def _all_found(reads: Mapping[Key, Awaitable[tuple[bytes, Stat]]]) -> dict[Key, tuple[bytes, Stat]]:
-    """Await reads that were all started; leave out the nodes that do not exist."""
-    found: dict[Key, tuple[bytes, Stat]] = {}
-    failed: MetadataStoreError | None = None
-    for key, read in reads.items():
-        try:
-            found[key] = await read
-        except NoNodeError:
-            continue
-        except MetadataStoreError as error:  # await the others too, or asyncio complains of errors nobody took
-            failed = error
-    if failed is not None:
-        raise failed
-    return found
