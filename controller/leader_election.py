@@ -77,7 +77,8 @@ def elect_after_restarts(
     live = tuple(filter(is_online, assignment.replicas))
     staying = [replica for replica in live if replica in current.isr and replica not in restarted]
     if not staying:
-        leads_again = current.leader in live and current.leader in restarted
+        has_followers = len(assignment.replicas) > 1  # alone, an epoch that never ends costs nothing
+        leads_again = has_followers and current.leader in live and current.leader in restarted
         return Election(current.with_leader(current.leader) if leads_again else None, live)
     leader = current.leader if current.leader in staying else staying[0]
     isr = tuple(member for member in current.isr if member not in restarted)

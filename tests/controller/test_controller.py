@@ -191,16 +191,16 @@ async def test_node_that_is_no_topic_does_not_keep_others_from_starting(plane: C
 
 async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
-    await first.create_topic("t", {0: (1, 2), 1: (2, 1)})
+    await first.create_topic("t", {0: (1, 2), 1: (2, 1), 2: (2,)})
     await first.settled()
     topic_id = first.controller.context.topic_ids["t"]
     await first.crash()
     second = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     assert second.controller.context.topic_ids["t"] == topic_id
-    state = await second.state("t")
-    assert state == LeaderAndIsr(1, (1, 2))  # nobody noticed that all were down: the epoch stays
+    assert await second.state("t") == LeaderAndIsr(1, (1, 2), 1, 1)  # both were restarted: an epoch ends
+    assert await second.state("t", 2) == LeaderAndIsr(2, (2,))  # nobody follows
     assert second.brokers[1].roles[TopicPartition("t", 0)].is_new is False
-    assert second.brokers[2].metadata.leader_of("t", 1) == (2, 0)
+    assert second.brokers[2].metadata.leader_of("t", 1) == (2, 1)
     await second.stop()
 
 
@@ -227,14 +227,14 @@ async def test_next_controller_sees_who_was_restarted_without_one(plane: Control
     assert led == {(3, 1)}, "it was never told to lead on"
 
 
-async def test_next_controller_leaves_all_as_it_was_when_all_were_restarted(plane: ControlPlane) -> None:
+async def test_next_controller_leaves_leader_and_isr_as_they_were_when_all_were_restarted(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
     for broker_id in (2, 3):
         await plane.bounce(broker_id)
     await plane.controller.start()
-    assert await plane.state("t") == LeaderAndIsr(2, (2, 3))
+    assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 1, 1)
 
 
 async def test_half_created_topic_is_finished_by_the_next_controller(tmp_path: Path) -> None:

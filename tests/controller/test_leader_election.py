@@ -51,6 +51,8 @@ def test_leader_that_was_restarted_with_all_others_leads_again_under_another_epo
     again = LeaderAndIsr(1, (1, 2, 3), 5, 9)
     assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1, 2, 3)).leader_and_isr == again
     assert elect_after_restarts(THREE, current, alive(1), (1,)).leader_and_isr == again
+    alone = LeaderAndIsr(1, (1,), 4, 9)
+    assert elect_after_restarts(ReplicaAssignment((1,)), alone, alive(1), (1,)).leader_and_isr is None
 
 
 def test_after_restarts_that_nobody_saw_those_lead_that_were_up_all_the_time() -> None:
