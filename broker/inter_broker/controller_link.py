@@ -15,7 +15,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ..apis.failures import failure_answer
 from .broker_link import Address
 
-__all__ = ["ControllerLink", "LocalHandler"]
+__all__ = ["ControllerLink", "IsControllerError", "LocalHandler"]
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +32,10 @@ class Link(Protocol):
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
     def kill(self) -> None: ...
     async def close(self) -> None: ...
+
+
+class IsControllerError(ConnectionError):
+    """There is nobody to ask: this broker is controller, and does such things itself."""
 
 
 class ControllerLink:
@@ -67,7 +71,8 @@ class ControllerLink:
 
     async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any:
         """The controller's answer. Tries again for as long as nobody answers who is controller; TimeoutError when
-        that takes ``give_up_after_ms``, ConnectionError when the link is closed."""
+        that takes ``give_up_after_ms``, ConnectionError when the link is closed. IsControllerError: this broker is it
+        by now, and has a way of its own to do what is asked."""
         deadline = None if give_up_after_ms is None else self._loop.time() + give_up_after_ms / 1000
         told = False
         while not self._is_closed:
@@ -76,6 +81,8 @@ class ControllerLink:
                 timeout_ms = min(timeout_ms, max(int((deadline - self._loop.time()) * 1000), 1))
             try:
                 return await self._try(request, version, timeout_ms)
+            except IsControllerError:
+                raise
             except (ConnectionError, TimeoutError) as error:
                 level = logging.DEBUG if told else logging.INFO
                 logger.log(level, "no answer from the controller to %s: %s", type(request).__name__, error)
@@ -116,6 +123,8 @@ class ControllerLink:
 
     async def _ask_self(self, request: Message, version: int) -> Message:
         key = ApiKey(type(request).MESSAGE.api_key or 0)
+        if key not in self._local:
+            raise IsControllerError("this broker was elected meanwhile")
         try:
             return await self._local[key](request, version)
         except KafkaError as error:

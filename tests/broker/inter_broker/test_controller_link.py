@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.inter_broker.broker_link import Address
-from pybroker.broker.inter_broker.controller_link import ControllerLink
+from pybroker.broker.inter_broker.controller_link import ControllerLink, IsControllerError
 from pybroker.broker.inter_broker.leaving import hand_over_leaderships
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message
@@ -16,6 +16,7 @@ from pybroker.protocol.messages.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
+from pybroker.protocol.messages.create_topics import CreateTopicsRequest
 
 REQUEST = ControlledShutdownRequest(broker_id=1, broker_epoch=7)
 
@@ -93,6 +94,13 @@ async def test_this_broker_asks_itself_when_it_is_controller(cluster: Cluster) -
     cluster.answers[1] = [NotControllerError(), StaleBrokerEpochError()]
     assert (await cluster.link.ask(REQUEST, 3)).error_code == ErrorCode.STALE_BROKER_EPOCH
     assert cluster.asked == [1, 1]
+
+
+async def test_who_is_elected_meanwhile_is_told_to_do_it_itself(cluster: Cluster) -> None:
+    cluster.is_active = True
+    with pytest.raises(IsControllerError):
+        await cluster.link.ask(CreateTopicsRequest(), 7)
+    assert cluster.asked == []
 
 
 async def test_who_has_no_controller_to_ask_can_give_up(cluster: Cluster) -> None:
