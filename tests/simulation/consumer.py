@@ -36,7 +36,7 @@ class Consumer:
                 if leader >= 0:
                     by_leader.setdefault(leader, []).append(place)
             results = await asyncio.gather(*(self._fetch(*each) for each in by_leader.items()))
-            if not by_leader or not all(results):
+            if sum(map(len, by_leader.values())) < len(self.positions) or not all(results):
                 await client.back_off()
                 await client.refresh(*dict.fromkeys(topic for topic, _ in self.positions))
 

@@ -3,12 +3,13 @@
 What has been below some replica's high watermark is committed: from then on every replica must have it there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.replication.partition import Partition
 from pybroker.storage.log import Log
 from simulation.history import Place, ViolationError
 from simulation.tree_checker import TreeChecker
@@ -34,8 +35,11 @@ class _Committed:
 class ReplicaChecker:
     """`check` is quick and wants to be called often, `check_logs` reads what is new in the logs."""
 
-    def __init__(self, tree: TreeChecker) -> None:
+    def __init__(self, tree: TreeChecker, minimum_isr: Callable[[str], int]) -> None:
         self._tree = tree
+        self._minimum_isr = minimum_isr
+        self._too_small: dict[tuple[int, Place], tuple[object, int]] = {}
+        """Of leaders whose ISR is below the minimum: the state in which they are, and their high watermark then."""
         self._leaders: dict[tuple[object, Place, int], int] = {}
         self._high_watermarks: dict[tuple[int, int, object, Place, int], int] = {}
         self._committed: dict[Place, _Committed] = {}
@@ -73,6 +77,26 @@ class ReplicaChecker:
         if high_watermark < before:
             raise ViolationError(f"{place}: the leader's high watermark falls from {before} to {high_watermark}")
         self._high_watermarks[key] = high_watermark
+        self._check_minimum(broker, partition, place)
+
+    def _check_minimum(self, broker: "SimulatedBroker", partition: Partition, place: Place) -> None:
+        """The high watermark stands still for as long as the ISR is below min.insync.replicas."""
+        leader = partition.leader
+        assert leader is not None
+        minimum = min(self._minimum_isr(place[0]), len(partition.replicas))
+        who = (broker.broker_id, place)
+        if len(leader.isr.maximal) >= minimum:
+            self._too_small.pop(who, None)
+            return
+        state = (broker.starts, partition.leader_epoch, partition.partition_epoch, leader.isr)
+        before = self._too_small.setdefault(who, (state, partition.high_watermark))
+        if before[0] != state:
+            self._too_small[who] = (state, partition.high_watermark)
+        elif before[1] != partition.high_watermark:
+            raise ViolationError(
+                f"{place}: the high watermark of broker {broker.broker_id} moves from {before[1]} to "
+                f"{partition.high_watermark} with {leader.isr}; the minimum is {minimum}"
+            )
 
     def check_logs(self, brokers: Iterable["SimulatedBroker"]) -> None:
         """Raises ViolationError."""

@@ -119,7 +119,10 @@ class SimulatedBroker:
         assert self.server is None
         self.starts += 1
         self.started_s = self._loop.time()
-        self._starting = self._loop.create_task(self._start(), context=on_host(self.name))
+        context = on_host(self.name)
+        files = self.files = SimulatedFiles(self.disk, self.clock_ms)
+        server = self.server = context.run(BrokerServer, self.config, self.environment(files))
+        self._starting = self._loop.create_task(self._start(server), context=context)
         self._starting.add_done_callback(self._started)
         return self._starting
 
@@ -127,9 +130,7 @@ class SimulatedBroker:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": f"{self.name} cannot start", "exception": error})
 
-    async def _start(self) -> None:
-        files = self.files = SimulatedFiles(self.disk, self.clock_ms)
-        server = self.server = BrokerServer(self.config, self.environment(files))
+    async def _start(self, server: BrokerServer) -> None:
         try:
             await server.start()
         except StartError as error:

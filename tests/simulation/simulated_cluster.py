@@ -60,11 +60,11 @@ class SimulatedCluster:
         self.zookeeper = ModelZooKeeper(
             self.loop, Random(random.random()), lambda: WALL_CLOCK_START_MS + int(self.loop.time() * 1000)
         )
-        self.tree = TreeChecker(self.loop.time, lambda what: self.note("tree", what))
+        self.tree = TreeChecker(self.loop.time, lambda what: self.note("tree", what), self._up_since_s)
         tree = ObservedTree()
         tree.checker = self.tree
         self.zookeeper.tree = tree
-        self.replicas = ReplicaChecker(self.tree)
+        self.replicas = ReplicaChecker(self.tree, self._minimum_isr)
         counts = {"offsets.topic.replication.factor": str(min(3, broker_count))}
         self.brokers = {
             broker_id: SimulatedBroker(
@@ -130,6 +130,23 @@ class SimulatedCluster:
             partitions = json.loads(tree.get(f"{_TOPICS}/{topic}")[0])["partitions"]
             found[topic] = {int(number): replicas for number, replicas in sorted(partitions.items())}
         return found
+
+    def _up_since_s(self, broker_id: int) -> float | None:
+        broker = self.brokers[broker_id]
+        return broker.started_s if broker.is_running else None
+
+    def _minimum_isr(self, topic: str) -> int:
+        path = f"/config/topics/{topic}"
+        if not self.zookeeper.tree.contains(path):
+            return 1
+        config = json.loads(self.zookeeper.tree.get(path)[0]).get("config", {})
+        return int(config.get("min.insync.replicas", "1"))
+
+    def reassignments(self) -> list[str]:
+        """The topics of which partitions are being moved."""
+        tree = self.zookeeper.tree
+        topics = {topic: json.loads(tree.get(f"{_TOPICS}/{topic}")[0]) for topic in tree.children(_TOPICS)}
+        return [topic for topic, node in topics.items() if node.get("adding_replicas") or node.get("removing_replicas")]
 
     def end(self) -> None:
         """Let go of everything; nothing runs any more."""

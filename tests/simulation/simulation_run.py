@@ -10,9 +10,11 @@ from random import Random
 
 from pybroker.storage.log import Log
 from simulation.admin import Admin
+from simulation.admin_changes import AdminChanges
 from simulation.consumer import Consumer
 from simulation.faults import FAULTS, Faults
 from simulation.final_checker import FinalChecker, records_of
+from simulation.group_member import GroupMember
 from simulation.history import Guarantee, Place, ViolationError
 from simulation.producer import Producer
 from simulation.simulated_cluster import SimulatedCluster
@@ -31,6 +33,7 @@ class Plan:
     broker_count: int = 1
     duration_s: float = 20.0
     fault_count: int = 6
+    change_count: int = 2
     faults: tuple[str, ...] | None = None
     skipped: frozenset[int] = frozenset()
     """Numbers of faults that are left out: for finding out which of them matter."""
@@ -42,6 +45,7 @@ class Plan:
             broker_count=random.choice((1, 3, 3, 3, 3, 4, 5)),
             duration_s=random.choice((10.0, 15.0, 20.0)),
             fault_count=random.choice((0, 2, 4, 6, 6, 8, 10)),
+            change_count=random.choice((0, 0, 2, 4, 8)),
         )
 
 
@@ -94,6 +98,7 @@ class _Run:
         self._topics: dict[str, int] = {}
         self._producers: list[Producer] = []
         self._consumers: list[Consumer] = []
+        self._members: list[GroupMember] = []
         self._client_hosts: list[str] = []
         self._client_tasks: list[asyncio.Task[None]] = []
         self.counts: Counter[str] = Counter()
@@ -109,7 +114,13 @@ class _Run:
         await cluster.spawn("admin", self._create_topics())
         self._start_clients()
         names = list(plan.faults or FAULTS)
-        await self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped)
+        changes = AdminChanges(
+            self._admin, self._places(), list(cluster.brokers), cluster.tree, Random(self._random.random())
+        )
+        await asyncio.gather(
+            self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped),
+            cluster.spawn("admin", changes.run(plan.change_count, plan.duration_s)),
+        )
         await self._heal()
         await self._end_clients()
         self._check_all()
@@ -129,13 +140,18 @@ class _Run:
                 "min.insync.replicas": str(random.randint(1, max(1, factor - 1))),
                 "unclean.leader.election.enable": random.choice(("false", "false", "false", "true")),
             }
+            if random.random() < 0.3:
+                configs["flush.messages"] = "1"  # every append is synced, by a worker
             assignment = [random.sample(brokers, factor) for _ in range(partitions)]
             if await self._admin.create(topic, assignment, configs):
                 self._topics[topic] = partitions
 
+    def _places(self) -> list[Place]:
+        return [(topic, each) for topic, count in self._topics.items() for each in range(count)]
+
     def _start_clients(self) -> None:
         random, cluster = self._random, self._cluster
-        places: list[Place] = [(topic, each) for topic, count in self._topics.items() for each in range(count)]
+        places = self._places()
         for number, guarantee in enumerate((*Guarantee, random.choice(list(Guarantee)))):
             client = cluster.client(f"producer{number}")
             producer = Producer(client, guarantee, places, random.choice((0.1, 0.3, 0.6)))
@@ -146,6 +162,11 @@ class _Run:
             consumer = Consumer(client, places)
             self._consumers.append(consumer)
             self._spawn_client(client.name, consumer.run())
+        for number in range(2):
+            client = cluster.client(f"member{number}")
+            member = GroupMember(client, places)
+            self._members.append(member)
+            self._spawn_client(client.name, member.run())
 
     def _spawn_client(self, host: str, work: "asyncio._CoroutineLike[None]") -> None:
         self._client_hosts.append(host)
@@ -154,6 +175,8 @@ class _Run:
     async def _end_clients(self) -> None:
         for consumer in self._consumers:
             consumer.stop()
+        for member in self._members:
+            member.stop()
         await asyncio.gather(*self._client_tasks)
 
     # --- the end
@@ -169,6 +192,8 @@ class _Run:
         for producer in self._producers:
             producer.stop()
 
+        self._commits_before = self._commits()
+
         def is_healed() -> bool:
             for broker in cluster.brokers.values():
                 if cluster.loop.time() - broker.started_s > _RESTART_S:
@@ -177,6 +202,9 @@ class _Run:
 
         if not await cluster.until(is_healed, _HEAL_S):
             self._fail(f"not healed: {self._ailment()}")
+
+    def _commits(self) -> int:
+        return sum(member.commits for member in self._members)
 
     def _ailment(self) -> str | None:
         """What is not as it should be yet."""
@@ -200,6 +228,10 @@ class _Run:
                 return f"{place}: logs are {ends}"
         if not all(task.done() for task in self._client_tasks[: len(self._producers)]):
             return "producers are not done"
+        if self._commits() == self._commits_before:
+            return "the group commits nothing"
+        if self._cluster.reassignments():
+            return f"reassignments are under way: {self._cluster.reassignments()}"
         return self._unread()
 
     def _unread(self) -> str | None:

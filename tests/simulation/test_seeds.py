@@ -18,7 +18,7 @@ print(result.digest, result.virtual_s, result.violation)
 """
 
 
-@pytest.mark.parametrize("seed", range(1, 31))
+@pytest.mark.parametrize("seed", range(1, 13))
 def test_one_broker_keeps_its_promises(seed: int) -> None:
     result = run_seed(seed, replace(Plan.of_seed(seed), broker_count=1))
     assert result.violation is None, "\n".join((result.violation or "", *result.lines[-40:]))

@@ -30,8 +30,8 @@ class PartitionRecord:
     """By leader epoch."""
     changes: list[tuple[float, int]] = field(default_factory=list)
     """When the leader epoch changed, and to what."""
-    forgetful: dict[int, None] = field(default_factory=dict)
-    """Members of the ISR that have lost unsynced bytes since they were last known to have them all."""
+    forgetful: dict[int, float] = field(default_factory=dict)
+    """Members of the ISR that have lost unsynced bytes since they were last known to have them all, and when."""
     excuses: list[str] = field(default_factory=list)
 
 
@@ -50,7 +50,9 @@ class ObservedTree(ZnodeTree):
 class TreeChecker:
     """`partitions` are those that the tree has; `deleted` are topics that had been there."""
 
-    def __init__(self, now_s: Callable[[], float], note: Callable[[str], None]) -> None:
+    def __init__(
+        self, now_s: Callable[[], float], note: Callable[[str], None], up_since_s: Callable[[int], float | None]
+    ) -> None:
         self.partitions: dict[Place, PartitionRecord] = {}
         self.counts: Counter[str] = Counter()
         self.deleted: dict[str, None] = {}
@@ -59,6 +61,7 @@ class TreeChecker:
         """Those that had unclean.leader.election.enable at some time."""
         self._now_s = now_s
         self._note = note
+        self._up_since_s = up_since_s
         self._controller_epoch = 0
 
     def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
@@ -72,15 +75,21 @@ class TreeChecker:
         """A broker lost some of what it had not synced, of its log of that partition."""
         record = self.partitions.get(place)
         if record is not None and broker_id in record.isr:
-            record.forgetful[broker_id] = None
+            record.forgetful[broker_id] = self._now_s()
 
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
         """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
         record = self.partitions.get(place)
         if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
             return
-        del record.forgetful[broker_id]
-        self._excuse(record, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+        lost_s = record.forgetful.pop(broker_id)
+        if not self._remembering(record, lost_s):
+            self._excuse(record, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+
+    def _remembering(self, record: PartitionRecord, since_s: float) -> list[int]:
+        """Members of the ISR that have been up all the time since then: while there is one, nothing is forgotten."""
+        up_since_s = {member: self._up_since_s(member) for member in record.isr}
+        return [member for member, start_s in up_since_s.items() if start_s is not None and start_s < since_s]
 
     def _excuse(self, record: PartitionRecord, reason: str, kind: str) -> None:
         record.excuses.append(reason)
@@ -150,6 +159,7 @@ class TreeChecker:
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
             self._excuse(record, f"unclean election of {leader}", "unclean")
         elif leader >= 0 and epoch > record.leader_epoch and leader in record.forgetful:
-            of_all = "last" if len(record.isr) == 1 else "one"
-            self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
-            del record.forgetful[leader]
+            lost_s = record.forgetful.pop(leader)
+            if not self._remembering(record, lost_s):
+                of_all = "the last" if len(record.isr) == 1 else "one"
+                self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")

@@ -1,0 +1,72 @@
+"""What administrators do while a cluster works: partitions move, leaders are elected, topics come and go."""
+
+import asyncio
+from random import Random
+
+from simulation.admin import Admin
+from simulation.history import Place
+from simulation.tree_checker import TreeChecker
+
+__all__ = ["AdminChanges"]
+
+
+class AdminChanges:
+    """One change after another, by chance. `places` are the partitions that clients use; they stay."""
+
+    def __init__(
+        self, admin: Admin, places: list[Place], brokers: list[int], tree: TreeChecker, random: Random
+    ) -> None:
+        self._admin = admin
+        self._places = places
+        self._brokers = brokers
+        self._tree = tree
+        self._random = random
+        self._passing = 0
+
+    async def run(self, count: int, duration_s: float) -> None:
+        times_s = sorted(self._random.uniform(0, duration_s) for _ in range(count))
+        begun_s = self._admin.client.loop.time()
+        for time_s in times_s:
+            await asyncio.sleep(max(0.0, begun_s + time_s - self._admin.client.loop.time()))
+            await self._random.choice(_CHANGES)(self)
+
+    async def _reassign(self) -> None:
+        place = self._random.choice(self._places)
+        count = self._random.randint(1, min(3, len(self._brokers)))
+        await self._admin.reassign(place, self._random.sample(self._brokers, count))
+
+    async def _cancel(self) -> None:
+        await self._admin.reassign(self._random.choice(self._places), None)
+
+    async def _elect_preferred(self) -> None:
+        await self._admin.elect(self._places, unclean=False)
+
+    async def _elect_uncleanly(self) -> None:
+        place = self._random.choice(self._places)
+        self._tree.unclean_topics[place[0]] = None
+        await self._admin.elect([place], unclean=True)
+
+    async def _switch_unclean(self) -> None:
+        topic, _ = self._random.choice(self._places)
+        value = self._random.choice(("true", "false", "false"))
+        await self._admin.set_config(topic, "unclean.leader.election.enable", value)
+
+    async def _make_and_delete(self) -> None:
+        """A topic, perhaps of the same name as one before, that goes again."""
+        self._passing += 1
+        topic = f"passing{self._passing % 2}"
+        replicas = self._random.sample(self._brokers, min(2, len(self._brokers)))
+        if await self._admin.create(topic, [replicas], {}, attempts=2):
+            await asyncio.sleep(self._random.uniform(0, 2))
+            await self._admin.delete(topic)
+
+
+_CHANGES = (
+    AdminChanges._reassign,
+    AdminChanges._reassign,
+    AdminChanges._cancel,
+    AdminChanges._elect_preferred,
+    AdminChanges._elect_uncleanly,
+    AdminChanges._switch_unclean,
+    AdminChanges._make_and_delete,
+)

@@ -1,0 +1,75 @@
+"""The classic mistakes of replication, as switches: a simulation whose checkers do not see them proves nothing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from pybroker.controller import partition_state_machine
+from pybroker.controller.context import ControllerContext
+from pybroker.controller.leader_election import elect_when_offline
+from pybroker.replication.partition import Leader, Partition
+from pybroker.replication.partition_state import PartitionState
+from pybroker.storage.log import Log
+
+__all__ = ["MISTAKES"]
+
+
+def _cut_to_the_high_watermark(partition: Partition, state: PartitionState) -> bool:
+    """Before KIP-101: a follower forgets what it does not know to be committed, before it asks the leader."""
+    changed = _become_follower(partition, state)
+    log = partition.log
+    if isinstance(log, Log) and log.log_end_offset > partition.high_watermark:
+        log.truncate_to(partition.high_watermark, 0)
+    return changed
+
+
+_become_follower = Partition.become_follower
+
+
+def _lowest_of_committed(partition: Partition, leader: Leader, leader_end_offset: int, now_ms: int) -> int:
+    """Not waiting for those that are about to join the ISR, or may have."""
+    ends = [leader.replicas[member].log_end_offset for member in leader.isr.members if member in leader.replicas]
+    return min([leader_end_offset, *ends])
+
+
+@contextmanager
+def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    with patch.object(owner, name, replacement):
+        yield
+
+
+@contextmanager
+def _forgotten_broker_epochs() -> Iterator[None]:
+    """A controller that takes a broker for the one it knew, however often it was restarted."""
+    with (
+        patch.object(ControllerContext, "broker_epoch", lambda self, broker_id: 0),
+        patch.object(ControllerContext, "is_of_broker_epoch", lambda self, broker_id, broker_epoch: True),
+    ):
+        yield
+
+
+def _elect_anybody(*arguments: Any, **named: Any) -> Any:
+    return elect_when_offline(*arguments, **{**named, "unclean_allowed": True})
+
+
+MISTAKES: dict[str, Callable[[], Any]] = {
+    "a follower truncates to its high watermark": partial(
+        _patched, Partition, "become_follower", _cut_to_the_high_watermark
+    ),
+    "the high watermark does not wait for the maximal ISR": partial(
+        _patched, Partition, "_lowest_end_offset", _lowest_of_committed
+    ),
+    "the high watermark moves below min.insync.replicas": partial(
+        _patched, Partition, "effective_minimum_isr", lambda self: 1
+    ),
+    "leaders are elected outside of the ISR": partial(
+        _patched, partition_state_machine, "elect_when_offline", _elect_anybody
+    ),
+    "the controller forgets broker epochs": _forgotten_broker_epochs,
+    "an append that was queued as leader runs as follower": partial(
+        _patched, Log, "check_fence", lambda self, leader_epoch: None
+    ),
+}
+"""By what is wrong: a context in which it is."""
