@@ -23,10 +23,19 @@ from ..protocol.records.batch import RecordBatch
 from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, check_claims
 from ..protocol.records.message_set import check_inner_crcs
 from ..protocol.records.output_buffer import PayloadTooLargeError
-from ..protocol.records.record import read_records
+from ..protocol.records.record import plain_payload, read_records
 from ..protocol.records.walk import Record
 
-__all__ = ["MANY_RECORDS", "SMALL_BYTES", "BigBatchError", "check_wrapped", "read_all_here", "unpack_records"]
+__all__ = [
+    "MANY_RECORDS",
+    "SMALL_BYTES",
+    "BigBatchError",
+    "check_wrapped",
+    "give_way",
+    "read_all_here",
+    "unpack_payload",
+    "unpack_records",
+]
 
 SMALL_BYTES = 2 * 1024 * 1024
 MANY_RECORDS = 100_000
@@ -70,6 +79,26 @@ def unpack_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED
         yield from _in_turns(records)
 
 
+def unpack_payload(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
+    """`plain_payload` of a magic 2 batch within the bounds above. Raises what that raises, and BigBatchError."""
+    if _is_apart:
+        return plain_payload(batch, max_bytes)
+    if batch.record_count > MANY_RECORDS:
+        _check_size(batch, max_bytes)
+        raise BigBatchError
+    if not batch.is_compressed:
+        return plain_payload(batch, max(max_bytes, batch.size_bytes))
+    try:
+        return plain_payload(batch, min(SMALL_BYTES, max_bytes))
+    except PayloadTooLargeError:
+        _refuse_or_send_away(batch, max_bytes)
+
+
+def give_way() -> None:
+    """The interpreter, to whoever waits for it."""
+    time.sleep(0)
+
+
 def check_wrapped(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
     """`check_inner_crcs` within the bounds above. Raises what that raises, and BigBatchError."""
     if _is_apart:
@@ -97,5 +126,5 @@ def _check_size(batch: RecordBatch, max_bytes: int) -> None:
 def _in_turns(records: Iterator[Record]) -> Iterator[Record]:
     for number, record in enumerate(records, 1):
         if not number % _RECORDS_A_TURN:
-            time.sleep(0)  # gives the interpreter to whoever waits for it
+            give_way()
         yield record

@@ -18,6 +18,7 @@ RUN_AGAIN = (
     "tests/protocol/records/test_varint.py",
     "tests/protocol/records/test_walk.py",
     "tests/protocol/test_compaction_walk.py",
+    "tests/protocol/test_summary_walk.py",
     "tests/storage/test_append.py",
     "tests/storage/test_compaction.py",
     "tests/storage/test_key_table.py",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pybroker.protocol.records.builder import encode_record
 
 PACKAGE = "pybroker.protocol.records"
-NAMES = ("varint", "walk", "compaction_walk")
+NAMES = ("varint", "walk", "compaction_walk", "summary_walk")
 INT64_MAX = (1 << 63) - 1
 
 
@@ -71,6 +71,10 @@ def noted(walks: ModuleType, *arguments: object) -> object:
     return outcome_of(lambda: walks.note_keys(*arguments, offsets)), offsets
 
 
+def summarized(walks: ModuleType, *arguments: object) -> object:
+    return outcome_of(lambda: tuple(walks.summarize_records(*arguments, lambda: None)))
+
+
 def kept(walks: ModuleType, *arguments: object) -> object:
     """The spans alone where there are some: an error is a tuple."""
     *most, drop_tombstones = arguments
@@ -87,20 +91,21 @@ def agree_on(data: bytes, count: int, last_delta: int, offsets: dict[bytes, int]
     timestamp = chance.choice((0, 1_700_000_000_000, INT64_MAX, -INT64_MAX - 1))
     sequence = chance.choice((-1, 0, 0x7FFFFFFF))
     append_time = chance.choice((None, 5))
-    both = [(each["walk"], each["compaction_walk"]) for each in (COMPILED, UNCOMPILED)]
+    both = [(each["walk"], each["compaction_walk"], each["summary_walk"]) for each in (COMPILED, UNCOMPILED)]
     compiled, plain = (
         (
             walked(walk, data, count, base, last_delta, timestamp, sequence, append_time),
             noted(compaction, data, count, base, base + 1, max(count // 2, 1)),
+            summarized(summary, data, count, base, last_delta, timestamp),
             kept(compaction, data, count, base, base + 3, offsets, append_time is None),
         )
-        for walk, compaction in both
+        for walk, compaction, summary in both
     )
     assert compiled == plain
-    spans = plain[2]
+    spans = plain[3]
     if isinstance(spans, list):
         horizon = chance.choice((None, 0, INT64_MAX))
-        one, other = (rebased(compaction, data, spans[0], timestamp, append_time, horizon) for _, compaction in both)
+        one, other = (rebased(compaction, data, spans[0], timestamp, append_time, horizon) for _, compaction, _ in both)
         assert one == other
 
 

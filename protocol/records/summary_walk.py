@@ -1,0 +1,165 @@
+"""The walk of validation over the records of a magic 2 batch: it looks at all that walk.py looks at, and makes nothing.
+
+What a broker has to know of records that are stored as they came fits into three numbers. The layout, and the walk that
+this one is held to by a test, stand in walk.py.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..errors import InvalidRecordError
+from .varint import read_unsigned
+
+_INT64_MAX = (1 << 63) - 1
+_NO_TIMESTAMP = -1
+_RECORDS_A_TURN = 1024
+
+
+class RecordSummary(NamedTuple):
+    """`max_timestamp` is -1 at least. `min_timestamp` is the least of those that are not -1 (none), or 2**63 - 1."""
+
+    max_timestamp: int
+    min_timestamp: int
+    keyless_count: int
+
+
+def summarize_records(
+    data: bytes,
+    record_count: int,
+    base_offset: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    take_a_break: Callable[[], None],
+) -> RecordSummary:
+    """What there is in `data`, which must hold exactly `record_count` records.
+
+    `take_a_break` is called every thousand records or so. Raises InvalidRecordError as `walk_records` does.
+    """
+    if record_count < 0 or last_offset_delta < 0 or base_offset + last_offset_delta > _INT64_MAX:
+        raise InvalidRecordError(
+            f"Invalid batch: {record_count} records from {base_offset} on, last offset delta {last_offset_delta}"
+        )
+    position = 0
+    end = len(data)
+    previous_delta = -1
+    max_timestamp = _NO_TIMESTAMP
+    min_timestamp = _INT64_MAX
+    keyless_count = 0
+    until_break = _RECORDS_A_TURN
+    try:
+        for _ in range(record_count):
+            until_break -= 1
+            if not until_break:
+                take_a_break()
+                until_break = _RECORDS_A_TURN
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            if raw & 1:
+                raise InvalidRecordError(f"Record at {position} has a negative size")
+            record_end = position + (raw >> 1)
+            if record_end > end:
+                raise InvalidRecordError(f"Record at {position} of {raw >> 1} bytes ends behind its batch")
+            position += 1  # attributes: none are in use
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 64)
+            timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
+            if not -_INT64_MAX <= timestamp <= _INT64_MAX:
+                raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            if timestamp < min_timestamp and timestamp != _NO_TIMESTAMP:
+                min_timestamp = timestamp
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            offset_delta = (raw >> 1) ^ -(raw & 1)
+            if offset_delta <= previous_delta or offset_delta > last_offset_delta:
+                raise InvalidRecordError(
+                    f"Offset delta {offset_delta} behind {previous_delta} in a batch that ends at {last_offset_delta}"
+                )
+            previous_delta = offset_delta
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            if raw & 1 == 0:
+                position += raw >> 1
+            elif raw == 1:
+                keyless_count += 1
+            else:
+                raise InvalidRecordError(f"Record at {position} has a key of negative size")
+
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            if raw & 1 == 0:
+                position += raw >> 1
+            elif raw != 1:
+                raise InvalidRecordError(f"Record at {position} has a value of negative size")
+
+            if data[position] == 0:
+                position += 1
+            else:
+                position = _skip_headers(data, position, record_end)
+            if position != record_end:
+                raise InvalidRecordError(f"Record that ends at {record_end} has parts that end at {position}")
+    except IndexError:
+        raise InvalidRecordError(f"Batch of {record_count} records ends inside one, after {end} bytes") from None
+    if position != end:
+        raise InvalidRecordError(f"{end - position} bytes are left behind the {record_count} records of a batch")
+    return RecordSummary(max_timestamp, min_timestamp, keyless_count)
+
+
+def _skip_headers(data: bytes, position: int, record_end: int) -> int:
+    """Returns where they end."""
+    count, position = _read_size(data, position)
+    if count < 0 or count * 2 > record_end - position:
+        raise InvalidRecordError(f"Record has an impossible number of headers, {count}")
+    for _ in range(count):
+        size, position = _read_size(data, position)
+        if size < 0 or size > record_end - position:
+            raise InvalidRecordError(f"Header name of {size} bytes in a record that has {record_end - position} left")
+        position += size
+        size, position = _read_size(data, position)
+        if size < -1 or size > record_end - position:
+            raise InvalidRecordError(f"Header value of {size} bytes in a record that has {record_end - position} left")
+        if size > 0:
+            position += size
+    return position
+
+
+def _read_size(data: bytes, position: int) -> tuple[int, int]:
+    raw = data[position]
+    if raw < 0x80:
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    raw, position = read_unsigned(data, position, 32)
+    return (raw >> 1) ^ -(raw & 1), position
