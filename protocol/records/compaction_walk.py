@@ -6,7 +6,7 @@ a test, stand in walk.py.
 """
 
 from hashlib import blake2b
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ..errors import InvalidRecordError
 from .varint import encode_unsigned, read_unsigned
@@ -14,13 +14,13 @@ from .varint import encode_unsigned, read_unsigned
 Spans = list[tuple[int, int]]
 """(start, end) of records in a payload, their size varint included."""
 
-LONGEST_PLAIN_KEY = 30
+LONGEST_PLAIN_KEY: Final = 30
 """Bytes of the longest key that a map of keys holds as it is: a longer one is held as a digest of one byte more, so
 that no two keys look alike and each takes no more than 64 bytes of memory."""
-_LONGEST_PLAIN_KEY_RAW = LONGEST_PLAIN_KEY << 1
+_LONGEST_PLAIN_KEY_RAW: Final = LONGEST_PLAIN_KEY << 1
 
 
-_NULL = 1
+_NULL: Final = 1
 
 
 class KeyOffsets(Protocol):

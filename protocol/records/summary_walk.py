@@ -5,14 +5,16 @@ this one is held to by a test, stand in walk.py.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..errors import InvalidRecordError
 from .varint import read_unsigned
 
-_INT64_MAX = (1 << 63) - 1
-_NO_TIMESTAMP = -1
-_RECORDS_A_TURN = 1024
+_INT64_MAX: Final = (1 << 63) - 1
+_NEAR: Final = 1 << 61
+"""Within this, numbers are compared in compiled code without objects being made of them."""
+_NO_TIMESTAMP: Final = -1
+_RECORDS_A_TURN: Final = 1024
 
 
 class RecordSummary(NamedTuple):
@@ -76,7 +78,7 @@ def summarize_records(
                 else:
                     raw, position = read_unsigned(data, position - 1, 64)
             timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
-            if not -_INT64_MAX <= timestamp <= _INT64_MAX:
+            if not -_NEAR < timestamp < _NEAR and not -_INT64_MAX <= timestamp <= _INT64_MAX:
                 raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
             if timestamp > max_timestamp:
                 max_timestamp = timestamp

@@ -10,6 +10,7 @@ trusts nothing, whatever the header said: a record whose parts do not fill it ex
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from ..errors import InvalidRecordError
 from .varint import read_unsigned
@@ -17,7 +18,9 @@ from .varint import read_unsigned
 Headers = tuple[tuple[str, bytes | None], ...]
 """Names and values. A name that is no UTF-8 keeps its bytes as surrogates, so that it is written back as it came."""
 
-_INT64_MAX = (1 << 63) - 1
+_INT64_MAX: Final = (1 << 63) - 1
+_NEAR: Final = 1 << 61
+"""Within this, numbers are compared in compiled code without objects being made of them."""
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ def walk_records(
                 else:
                     raw, position = read_unsigned(data, position - 1, 64)
             timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
-            if not -_INT64_MAX <= timestamp <= _INT64_MAX:
+            if not -_NEAR < timestamp < _NEAR and not -_INT64_MAX <= timestamp <= _INT64_MAX:
                 raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
 
             raw = data[position]
