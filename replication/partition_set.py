@@ -309,7 +309,7 @@ class PartitionSet:
 
         def read_some() -> memoryview | None:
             read = log.read(offset, _READ_ALL_BYTES, end, True)
-            return None if read.region is None else memoryview(read.region.read())
+            return None if read.region is None else memoryview(log.read_region(read.region))
 
         while offset < end:
             data = await self._offload(read_some)

@@ -17,7 +17,7 @@ from . import retention
 from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
-from .files import Buffer, Files, is_out_of_descriptors
+from .files import Buffer, FileRegion, Files, is_out_of_descriptors
 from .flush_plan import FlushPlan, plan_flush, sync_all
 from .invariant import invariant
 from .leader_epochs import EpochEntry, LeaderEpochs
@@ -151,6 +151,10 @@ class Log:
                 start_offset, max_bytes, max_offset, min_one_batch, with_aborted_transactions, cached_only
             )
         )
+
+    def read_region(self, region: FileRegion) -> bytes:
+        """The bytes of a region that `read` has found. Raises KafkaStorageError."""
+        return self._files.guard("cannot read", region.read)
 
     def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
         """The first record at or above `timestamp` (ms); None when there is none. Reads records: not for the loop."""

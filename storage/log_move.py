@@ -102,7 +102,7 @@ class LogMove:
         if read.region is None:  # what was behind is deleted or compacted away
             future.skip_to(end_offset, now_ms)
             return 0
-        data = read.region.read()
+        data = log.read_region(read.region)
         if next_offset < start_offset:
             self._begin_with(data, now_ms)
         try:

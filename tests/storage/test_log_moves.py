@@ -27,7 +27,7 @@ from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.store_schedule import StoreSchedule
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool, WorkerPool
-from support.storage_faults import FaultyFiles
+from support.storage_faults import FaultyFiles, UnreadableFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
 from support.storage_pools import HeldRunner
 
@@ -398,6 +398,19 @@ class TestFailures:
         assert records_from(log) == values(6)
         assert (told, log.is_offline) == ([(disks.paths[1], [])], False)
         disks.kill()
+
+    def test_of_reading_the_log_take_its_directory(self, tmp_path: Path) -> None:
+        files = UnreadableFiles(lambda path: path.removeprefix(f"{tmp_path}/")[0])
+        disks = Disks(tmp_path, files)
+        log = disks.make(5)
+        disks.store.moves.begin(TP, disks.paths[1])
+        disks.runner.run_one()
+        files.failed_disk = "a"
+        disks.runner.run()
+        assert disks.store.directories.offline_paths() == [disks.paths[0]]
+        assert log.is_offline
+        disks.kill()
+        assert moved_after_a_start(tmp_path) == values(5)
 
     @pytest.mark.parametrize("operation", ["write", "sync", "create"])
     def test_of_a_copys_file_too(self, operation: str, tmp_path: Path) -> None:

@@ -49,11 +49,17 @@ def store_config(root: Path, **settings: object) -> Config:
     return Config.load(f"log.dirs={directories}\n", {name: str(value) for name, value in chosen.items()})
 
 
-def open_store(root: Path, clock: Callable[[], int] = lambda: NOW_MS, seed: int = 0, **settings: object) -> LogStore:
+def open_store(
+    root: Path,
+    clock: Callable[[], int] = lambda: NOW_MS,
+    seed: int = 0,
+    files: Files | None = None,
+    **settings: object,
+) -> LogStore:
     """`seed`: of the ids that are made up. Of two stores one after the other they must not be the same."""
     return LogStore.open(
         store_config(root, **settings),
-        Files(),
+        files or Files(),
         InlinePool(),
         clock,
         topic_overrides=topic_overrides,
@@ -112,8 +118,9 @@ class Told:
 class BusyStore:
     """Steps on a store. After each, `notes` has (number of operations so far, the promises by partition)."""
 
-    def __init__(self, root: Path, history: DiskHistory, **settings: object) -> None:
+    def __init__(self, root: Path, history: DiskHistory, files: Files | None = None, **settings: object) -> None:
         self.root = root
+        self._files = files
         self.history = history
         self._settings = settings
         self.opened = 0
@@ -180,7 +187,9 @@ class BusyStore:
         with self._step():
             self._moves = HeldRunner(self._moves.now_ms, 1000)
             self.opened += 1
-            self.store = store = open_store(self.root, lambda: self._moves.now_ms, self.opened, **self._settings)
+            self.store = store = open_store(
+                self.root, lambda: self._moves.now_ms, self.opened, self._files, **self._settings
+            )
             store.deletion.run_later = lambda delay_ms, step: self._later.append(step)
             store.upkeep.in_background = self._background.append
             store.moves.update_config(store.config.with_dynamic(DynamicLayers({MOVE_RATE: MOVED_BYTES})))

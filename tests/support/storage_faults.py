@@ -4,10 +4,10 @@ import errno
 import gc
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from pybroker.storage.files import Buffer, File, Files
+from pybroker.storage.files import Buffer, Entry, File, Files
 
 
 class FaultyFiles(Files):
@@ -46,6 +46,59 @@ class FaultyFiles(Files):
     def rename(self, old_path: str, new_path: str) -> None:
         self.check("rename", old_path)
         super().rename(old_path, new_path)
+
+
+class UnreadableFiles(Files):
+    """Real files of which the read number `number` (from when it is set) fails with EIO, and then all on that disk.
+
+    `disk_of` tells the disk of a path. `reads` counts them.
+    """
+
+    def __init__(self, disk_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._disk_of = disk_of
+        self.number: int | None = None
+        self.reads = 0
+        self.failed_disk: str | None = None
+
+    def read(self, path: str) -> None:
+        self.reads += 1
+        disk = self._disk_of(path)
+        if self.number is not None:
+            if self.number == 0 and self.failed_disk is None:
+                self.failed_disk = disk
+            self.number -= 1
+        if disk == self.failed_disk:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        return UnreadableFile(super().open(path, create=create).release(), self, path)
+
+    def read_bytes(self, path: str) -> bytes:
+        if self.exists(path):
+            self.read(path)
+        return super().read_bytes(path)
+
+    def list_directory(self, path: str) -> list[Entry]:
+        self.read(path)
+        return super().list_directory(path)
+
+
+class UnreadableFile(File):
+    __slots__ = ("_files", "_path")
+
+    def __init__(self, fd: int, files: UnreadableFiles, path: str) -> None:
+        super().__init__(fd)
+        self._files = files
+        self._path = path
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        self._files.read(self._path)
+        return super().read_at(position, size_bytes)
+
+    def read_cached_at(self, position: int, size_bytes: int) -> bytes | bytearray:
+        self._files.read(self._path)
+        return super().read_cached_at(position, size_bytes)
 
 
 class FaultyFile(File):

@@ -1,0 +1,128 @@
+"""Any read fails: at a start, in its recovery, while a store works. The disk goes offline alone, nothing is lost."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.log import Log
+from pybroker.storage.topic_partition import TopicPartition
+from support.busy_store import DIRECTORIES, BusyStore, open_store
+from support.disk_history import DiskHistory, nothing_synced
+from support.log_promises import check_promises
+from support.storage_faults import UnreadableFiles
+from support.storage_logs import NOW_MS, records_from
+
+ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
+
+
+def disk_of(path: str) -> str:
+    return next(name for name in DIRECTORIES if f"/{name}" in path)
+
+
+def busy_store(root: Path, files: UnreadableFiles | None = None) -> BusyStore:
+    """Two logs, each on a disk of its own, with producers, epochs, an aborted transaction and several segments."""
+    root.mkdir()
+    busy = BusyStore(root, DiskHistory(str(root)), files)
+    busy.open()
+    busy.create(ONE)
+    busy.create(OTHER)
+    for number in range(6):
+        busy.append(ONE, 1 + number % 3, producer_id=7, transactional=True)
+        busy.append(OTHER, 2)
+    busy.end_transaction(ONE, 7, commit=False)
+    busy.flush(ONE)
+    busy.checkpoint()
+    busy.append(ONE, 2, producer_id=7)
+    assert busy.refused == []
+    return busy
+
+
+def check_what_is_there(root: Path, busy: BusyStore) -> None:
+    """With a disk that reads again."""
+    store = open_store(root)
+    try:
+        check_promises(store, busy, busy.acknowledged())
+    finally:
+        store.release()
+
+
+@pytest.mark.parametrize("stop", [BusyStore.close, BusyStore.crash], ids=["clean stop", "crash"])
+def test_at_a_start(stop: Callable[[BusyStore], None], tmp_path: Path) -> None:
+    with nothing_synced():
+        busy = busy_store(tmp_path / "stopped")
+        stop(busy)
+        root = tmp_path / "copy"
+        count = 1
+        number = 0
+        while number < count:
+            shutil.copytree(tmp_path / "stopped", root)
+            files = UnreadableFiles(disk_of)
+            files.number = number
+            store = open_store(root, files=files)
+            count = max(count, files.reads)
+            lost = [str(root / files.failed_disk)] if files.failed_disk else []
+            assert store.directories.offline_paths() == lost, f"read {number} of {count}"
+            for log in store.all_logs():
+                assert records_from(log) == sorted(busy.acknowledged()[log.topic_partition].records.items())
+            files.failed_disk = None
+            store.release()
+            check_what_is_there(root, busy)
+            shutil.rmtree(root)
+            number += 1
+    print(f"{count} reads, each failed in its turn")
+    assert count > 10
+
+
+LOOKS: tuple[Callable[[Log], object], ...] = (
+    lambda log: records_from(log, max_bytes=200),
+    lambda log: log.offset_for_timestamp(NOW_MS + 60),
+    lambda log: log.offset_of_max_timestamp(),
+    lambda log: log.aborted_transactions(0, log.log_end_offset),
+    lambda log: log.bytes_between(1, log.log_end_offset - 1),
+)
+
+
+def work(busy: BusyStore) -> list[object]:
+    """Look at the logs, and change them; return what was seen."""
+    seen = []
+    for tp in (ONE, OTHER):
+        for look in LOOKS:
+            try:
+                seen.append(look(busy.log(tp)))
+            except (KafkaStorageError, OSError):  # the latter: where what was found is sent
+                seen.append(None)
+        busy.append(tp, 2)
+        busy.truncate(tp, 6)  # where a batch begins
+        busy.append(tp, 1)
+        busy.flush(tp)
+        busy.retain(tp)
+    busy.checkpoint()
+    return seen
+
+
+def test_while_a_store_works(tmp_path: Path) -> None:
+    with nothing_synced():
+        files = UnreadableFiles(disk_of)
+        busy = busy_store(tmp_path / "count", files)
+        before = files.reads
+        expected = work(busy)
+        count = files.reads - before
+        busy.crash()
+        assert busy.refused == []
+        for number in range(count):
+            root = tmp_path / str(number)
+            files = UnreadableFiles(disk_of)
+            busy = busy_store(root, files)
+            files.number = number
+            seen = work(busy)
+            assert all(found in (None, due) for found, due in zip(seen, expected, strict=True)), f"read {number}"
+            assert busy.store is not None
+            assert files.failed_disk is not None
+            assert busy.store.directories.offline_paths() == [str(root / files.failed_disk)], f"read {number}"
+            busy.crash()
+            check_what_is_there(root, busy)
+            shutil.rmtree(root)
+    print(f"{count} reads, each failed in its turn")
+    assert count > 20
