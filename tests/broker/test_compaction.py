@@ -1,7 +1,6 @@
 """A started broker compacts its compacted topics, `__consumer_offsets` among them."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from pybroker.storage import checkpoint_file
 from pybroker.storage.files import Files
 from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
+from support.patience import await_that
 from support.topics import create_topic
 
 SETTINGS = {
@@ -22,12 +22,6 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "0",
 }
 OFFSETS = StoredPartition("__consumer_offsets", 0)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what other processes do."""
-    while not condition():
-        time.sleep(0.05)
 
 
 def compacted_up_to(broker: BrokerProcess, tp: StoredPartition) -> int:
@@ -60,7 +54,7 @@ def test_commits_are_compacted_and_known_after_a_restart(tmp_path: Path) -> None
             written = 400
             for offset in range(1, written + 1):
                 client.commit(offsets=[TopicPartition("topic", 0, offset)], asynchronous=False)
-        until(lambda: compacted_up_to(broker, OFFSETS) >= 300)
+        await_that(lambda: compacted_up_to(broker, OFFSETS) >= 300, "the compaction of the commits")
         assert stored_bytes(broker, OFFSETS) < written * 60, "most commits are shadowed"
         broker.stop()
         broker.start()
@@ -81,7 +75,7 @@ def test_a_consumer_finds_the_last_value_of_each_key(tmp_path: Path) -> None:
             producer.produce("topic", key=f"key {value % 7}", value=str(value))
             if value % 100 == 0:
                 producer.flush()
-        until(lambda: compacted_up_to(broker, StoredPartition("topic", 0)) >= 2000)
+        await_that(lambda: compacted_up_to(broker, StoredPartition("topic", 0)) >= 2000, "the compaction of the topic")
         client = Consumer(
             {
                 "bootstrap.servers": broker.bootstrap_servers,
@@ -94,7 +88,7 @@ def test_a_consumer_finds_the_last_value_of_each_key(tmp_path: Path) -> None:
         found: dict[bytes, int] = {}
         count = 0
         last_offset = -1
-        while True:
+        for _ in range(1400):  # about 1000 records, and some minutes of silence
             message = client.poll(1)
             if message is None:
                 continue
@@ -129,7 +123,7 @@ def test_without_work_there_is_no_child_and_none_outlives_a_killed_broker(tmp_pa
             producer.produce("topic", key="key", value=str(number))
             if number % 100 == 99:
                 producer.flush()
-        until(lambda: cleaners_of(broker) != [])
+        await_that(lambda: cleaners_of(broker) != [], "a compacting child process")
         found = cleaners_of(broker)
         broker.kill()
         psutil.wait_procs(found)

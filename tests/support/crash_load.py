@@ -15,6 +15,7 @@ from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTo
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.incremental_alter_configs import AlterableConfig as Alteration
 from pybroker.protocol.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+from support.patience import HANGS_AFTER_S, await_thread
 from support.wire_client import WireClient
 
 __all__ = ["Committing", "Consuming", "CrashLoad", "Producing", "TopicMaking"]
@@ -40,7 +41,7 @@ class CrashLoad:
     def stop(self) -> None:
         """Returns when the step under way is over."""
         self._stopping.set()
-        self._thread.join()
+        await_thread(self._thread, f"the last step of {type(self).__name__} after {self.steps}")
 
     def give_up(self) -> None:
         """Stop without waiting for anything."""
@@ -50,7 +51,8 @@ class CrashLoad:
         """Until so many further steps are acknowledged, or the load failed."""
         with self.progress:
             wanted = self.steps + more
-            self.progress.wait_for(lambda: self.steps >= wanted or bool(self.failures))
+            came = self.progress.wait_for(lambda: self.steps >= wanted or bool(self.failures), HANGS_AFTER_S)
+        assert came, f"{type(self).__name__} is at step {self.steps}, not at {wanted}, after {HANGS_AFTER_S} s"
 
     def done(self, change: Callable[[], None]) -> None:
         """Enter something acknowledged into the books."""
@@ -121,7 +123,8 @@ class Producing(CrashLoad):
     def stop(self) -> None:
         """Returns when everything that was sent is acknowledged."""
         super().stop()
-        self._producer.flush()
+        left = self._producer.flush(HANGS_AFTER_S)
+        assert not left, f"{left} records are not acknowledged after {HANGS_AFTER_S} s"
 
 
 class Committing(CrashLoad):

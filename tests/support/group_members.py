@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from support.java import java_command
+from support.patience import HANGS_AFTER_S
 
 __all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership"]
 
@@ -40,8 +41,9 @@ class Membership:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Fails with what a member failed of, if one did."""
         with self._changed:
-            self._changed.wait_for(lambda: self.failures() or condition())
+            came = self._changed.wait_for(lambda: self.failures() or condition(), HANGS_AFTER_S)
         assert not self.failures(), self.failures()
+        assert came, f"not after {HANGS_AFTER_S} s; {len(self.members)} members, they own {self.shares()}"
 
     def failures(self) -> list[str]:
         return [f"{type(member).__name__}: {member.failure}" for member in self.members if member.failure]

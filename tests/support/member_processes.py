@@ -15,6 +15,7 @@ from types import TracebackType
 import pytest
 from support.foreign_clients import PROGRAMS, java_compiler
 from support.java import java_command
+from support.patience import HANGS_AFTER_S, await_thread
 
 __all__ = ["CLIENTS", "MemberProcess", "Members", "java_program"]
 
@@ -68,13 +69,13 @@ class MemberProcess:
         """``kill -9``: it says good-bye to nobody. Returns when it is gone."""
         self.is_told_to_end = True
         self._process.kill()
-        self._reader.join()
+        await_thread(self._reader, "the end of a killed member")
 
     def leave(self) -> None:
         """Returns when it has closed its consumer and ended."""
         self.is_told_to_end = True
         self._process.terminate()
-        self._reader.join()
+        await_thread(self._reader, f"the end of a member that was to leave, it said {self.output!r}")
 
     @property
     def output(self) -> str:
@@ -140,7 +141,8 @@ class Members:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Fails when a member ends by itself before the condition holds."""
         with self._changed:
-            self._changed.wait_for(lambda: condition() or self._missed())
+            came = self._changed.wait_for(lambda: condition() or self._missed(), HANGS_AFTER_S)
+            assert came, f"not after {HANGS_AFTER_S} s: {[_last_words(one) for one in self._all]}"
             assert condition(), "\n".join(map(_last_words, self._missed()))
             self._known_ends |= {member for member in self._all if member.has_ended}
 

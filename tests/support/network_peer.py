@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import random
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.request import CloseConnectionError, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
+from support.patience import HANGS_AFTER_S
 
 ECHO = 3
 """API keys, as ``ScriptedHandler`` understands them. This one answers at once with the request's body."""
@@ -224,7 +227,9 @@ async def serving(
 
 async def until(condition: Callable[[], bool]) -> None:
     """Turn the loop until the condition holds: for what nothing announces."""
-    while not condition():  # noqa: ASYNC110 - there is no event to wait for; patience ends with pytest's own time-out
+    end = time.monotonic() + HANGS_AFTER_S
+    while not condition():
+        assert time.monotonic() < end, f"not after {HANGS_AFTER_S} s: {inspect.getsource(condition).strip()}"
         await asyncio.sleep(0)
 
 

@@ -3,14 +3,17 @@
 Looks are counted and not seconds: on a busy machine they take longer, and so does what is waited for.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["BETWEEN_LOOKS_S", "LOOKS", "await_answer", "await_that"]
+__all__ = ["BETWEEN_LOOKS_S", "HANGS_AFTER_S", "LOOKS", "await_answer", "await_that", "await_thread"]
 
 LOOKS = 12_000
 BETWEEN_LOOKS_S = 0.01
+HANGS_AFTER_S = 240
+"""So long nothing takes that is announced by a condition or the end of a thread: it hangs."""
 
 Answer = TypeVar("Answer")
 
@@ -30,3 +33,9 @@ def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], wha
 def await_that(condition: Callable[[], object], what: str, looks: int = LOOKS) -> None:
     """Look until the condition holds."""
     await_answer(condition, bool, what, looks)
+
+
+def await_thread(thread: threading.Thread, what: str) -> None:
+    """Join a thread that is about to end."""
+    thread.join(HANGS_AFTER_S)
+    assert not thread.is_alive(), f"{what}: it still runs after {HANGS_AFTER_S} s"
