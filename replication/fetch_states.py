@@ -86,9 +86,6 @@ class FetchState:
     def delayed(self, until_ms: int) -> "FetchState":
         return replace(self, delayed_until_ms=until_ms)
 
-    def with_topic_id(self, topic_id: UUID) -> "FetchState":
-        return replace(self, topic_id=topic_id)
-
 
 class FetchStates:
     """In the order in which partitions are asked for: whose state changed goes to the end."""

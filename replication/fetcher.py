@@ -114,13 +114,6 @@ class Fetcher:
             self._changed.set()
         return was_here
 
-    def topic_id_assigned(self, hosted: HostedPartition) -> None:
-        """A topic got its id while it was followed (an upgrade of the controller)."""
-        state = self.states.get(hosted.topic_partition)
-        topic_id = hosted.partition.topic_id
-        if state is not None and topic_id is not None:
-            self.states.change(hosted.topic_partition, state, state.with_topic_id(topic_id))
-
     def wake(self) -> None:
         """What was held back may not be any more."""
         self._changed.set()

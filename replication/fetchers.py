@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
-from uuid import UUID
 
 from ..storage.log import Log
 from ..storage.topic_partition import TopicPartition
@@ -32,7 +31,6 @@ class PartitionFetcher(Protocol):
     def start(self) -> None: ...
     def follow(self, hosted: HostedPartition, leader_epoch: int) -> None: ...
     def unfollow(self, topic_partition: TopicPartition) -> bool: ...
-    def topic_id_assigned(self, hosted: HostedPartition) -> None: ...
     def wake(self) -> None: ...
     def kill(self) -> None: ...
     async def close(self) -> None: ...
@@ -98,11 +96,12 @@ class ReplicaFetchers:
             if fetcher is not None:
                 fetcher.unfollow(topic_partition)
 
-    def topic_id_assigned(self, topic_partition: TopicPartition, topic_id: UUID) -> None:
+    def topic_id_assigned(self, topic_partition: TopicPartition) -> None:
+        """Its topic got an id while it was followed (an upgrade of the controller): fetch it by that."""
         followed = self._followed.get(topic_partition)
         if followed is not None:
-            number = fetcher_number(topic_partition, self._count)
-            self._fetchers[FetcherId(followed.leader_id, number)].topic_id_assigned(followed.hosted)
+            self.unfollow(topic_partition)
+            self._follow_soon(followed)
 
     def end_idle(self) -> None:
         """End the fetchers that have nothing left: after an order of the controller."""
@@ -112,8 +111,7 @@ class ReplicaFetchers:
                 fetcher.kill()
 
     def resize(self, count: int) -> None:
-        """Have that many fetchers for each leader: partitions move to those that have them then, each once its log has
-        taken what its former fetcher had for it."""
+        """Have that many fetchers for each leader: partitions move to those that have them then."""
         if count == self._count:
             return
         followed = tuple(self._followed.values())
@@ -121,8 +119,12 @@ class ReplicaFetchers:
             self.unfollow(each.hosted.topic_partition)
         self._count = count
         for each in followed:
-            self._followed[each.hosted.topic_partition] = each
-            each.hosted.strand.submit(_nothing, partial(self._follow_again, each))
+            self._follow_soon(each)
+
+    def _follow_soon(self, followed: _Followed) -> None:
+        """Once the log has taken what is queued for it: another fetch begins where it ends then."""
+        self._followed[followed.hosted.topic_partition] = followed
+        followed.hosted.strand.submit(_nothing, partial(self._follow_again, followed))
 
     def _follow_again(self, followed: _Followed, _: object) -> None:
         if self._followed.get(followed.hosted.topic_partition) is followed:  # no order has come in between

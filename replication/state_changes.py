@@ -68,7 +68,7 @@ class Following(Protocol):
 
     def follow(self, hosted: HostedPartition, leader_id: int) -> None: ...
     def unfollow(self, topic_partition: TopicPartition) -> None: ...
-    def topic_id_assigned(self, topic_partition: TopicPartition, topic_id: UUID) -> None: ...
+    def topic_id_assigned(self, topic_partition: TopicPartition) -> None: ...
     def end_idle(self) -> None: ...
 
 
@@ -205,7 +205,7 @@ class StateChanges:
                     await self._open_log(state)  # the controller got topic ids by an upgrade, without an election
                     hosted.partition.topic_id = hosted.log.topic_id
                     if self._fetchers is not None:
-                        self._fetchers.topic_id_assigned(topic_partition, state.topic_id)
+                        self._fetchers.topic_id_assigned(topic_partition)
                 return None
         if self._broker_id not in state.replicas:
             raise UnknownTopicOrPartitionError(f"broker {self._broker_id} is not in {state.replicas}")

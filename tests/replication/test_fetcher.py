@@ -1,19 +1,23 @@
 """Followers over real logs: they become and stay copies of their leader's, whatever happened before."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pybroker.broker.inter_broker.remote_leader import LeaderVersions
 from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.replication.fetch_states import Phase
 from pybroker.replication.fetchers import fetcher_number
 from pybroker.replication.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
+from pybroker.storage.log_append import FollowerAppend
 from pybroker.storage.topic_partition import TopicPartition
 from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster
 from support.replicas import TP, batch_of
+from support.storage_pools import HeldPool
 
 NewCluster = Callable[..., ReplicaCluster]
 
@@ -334,5 +338,94 @@ async def test_with_other_numbers_of_fetchers_partitions_move_and_lose_nothing(n
         assert cluster[2].records(each) == cluster[1].records(each)
 
 
+async def turns(condition: Callable[[], object]) -> None:
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not come to be")
+
+
 def fetches_of(broker: ReplicaBroker, leader_id: int = 1) -> list[FetchRequest]:
     return [request for request, _ in broker.fetcher(leader_id).link.asked if isinstance(request, FetchRequest)]
+
+
+async def test_a_topic_that_gets_its_id_while_it_is_followed_is_fetched_by_it(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0, topic_id=None)
+    cluster[1].produce(batch_of(b"a"))
+    await cluster[2].fetch_from(1)
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"b"))
+    await cluster[2].fetch_from(1, times=2)
+    assert [version for _, version in cluster[2].fetcher(1).link.asked] == [12, 17, 17]
+    assert cluster[2].records() == [(0, b"a"), (1, b"b")]
+
+
+async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_epoch(new_cluster: NewCluster) -> None:
+    """It waits in the queue of a busy log while this broker is told to follow another leader."""
+    pool = HeldPool()
+    cluster = new_cluster(3)
+    await cluster.order(1, 0)
+    await cluster[3].fetch_from(1)
+    cluster[1].produce(batch_of(b"of the old leader"))
+    hosted = cluster[3].hosted()
+    hosted.strand._pool = pool
+    hosted.strand.submit(lambda log: None)  # whatever keeps it busy
+    fetching = asyncio.create_task(cluster[3].fetch_from(1))
+    await turns(lambda: len(hosted.strand._queue) == 2)
+    following = asyncio.create_task(cluster.order(2, 1, to=(2, 3)))
+    # The fence comes behind the append, and before the new leader is fetched from: it is known what was written.
+    await turns(lambda: len(hosted.strand._queue) == 3)
+    pool.run()
+    await asyncio.gather(fetching, following)
+    assert cluster[3].records() == [(0, b"of the old leader")]
+    hosted.strand._pool = cluster[3].pool
+    cluster[2].produce(batch_of(b"of the new one"))
+    await cluster[3].fetch_from(2, times=2)
+    assert cluster[3].records() == [(0, b"of the new one")]
+    late: list[object] = []
+    hosted.strand.append(FollowerAppend(batch_of(b"late"), 0, 0), late.append)
+    assert isinstance(late[0], NotLeaderOrFollowerError)
+
+
+async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(runs=True, max_wait_ms=3_600_000)
+    partitions = [TopicPartition(TP.topic, number) for number in range(3)]
+    await cluster.order(1, 0, topic_partition=partitions[0])
+
+    async def copied(topic_partition: TopicPartition) -> None:
+        logs = [cluster[broker_id].hosted(topic_partition).log for broker_id in (1, 2)]
+        await turns(lambda: logs[0].log_end_offset == logs[1].log_end_offset)
+
+    for number in range(5):
+        cluster[1].append(batch_of(b"%d" % number), partitions[0])
+        await copied(partitions[0])
+    for each in partitions[1:]:
+        await cluster.order(1, 0, topic_partition=each)
+        cluster[1].append(batch_of(b"in another"), each)
+    cluster[1].append(batch_of(b"wakes the fetch that is parked at the leader"), partitions[0])
+    for each in partitions:
+        await copied(each)
+    await cluster[2].changes.stop_replicas([ReplicaStop(each, 0, delete=False) for each in partitions], 1)
+    assert len(cluster[2].fetchers) == 0
+    assert cluster[2].broken == []
+
+
+async def test_a_partition_that_is_held_back_is_left_out_until_it_may(new_cluster: NewCluster) -> None:
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a"))
+    fetcher = cluster[2].fetcher(1)
+    held_back = [TP]
+    taken: list[int] = []
+    fetcher._is_held_back = held_back.__contains__
+    fetcher._received = lambda topic_partition, size_bytes: taken.append(size_bytes)
+    assert await fetcher.step() is False
+    held_back.clear()
+    await cluster[2].fetch_from(1, times=3)
+    assert taken == [cluster[1].hosted().log.size_bytes]
+    held_back.append(TP)
+    cluster[1].produce(batch_of(b"b"))
+    await cluster[2].fetch_from(1)  # it is in sync: to hold it back would push it out
+    assert cluster[2].records() == [(0, b"a"), (1, b"b")]

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 from pybroker.broker.apis.fetch import Fetch
 from pybroker.broker.apis.list_offsets import ListOffsets
@@ -24,7 +25,7 @@ from pybroker.replication.partition import Partition
 from pybroker.storage.files import Files
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import Pool
-from support.replicas import NOW_MS, TP, FixedHints, Replicas, offsets_and_values, request_context
+from support.replicas import NOW_MS, TOPIC_ID, TP, FixedHints, Replicas, offsets_and_values, request_context
 
 __all__ = [
     "BEFORE_DIVERGENCE_IN_FETCH",
@@ -251,6 +252,7 @@ class ReplicaCluster:
         to: tuple[int, ...] | None = None,
         topic_partition: TopicPartition = TP,
         is_new: bool = True,
+        topic_id: UUID | None = TOPIC_ID,
     ) -> None:
         """LeaderAndIsr to those that run, or to some of them; the leader is told first."""
         everyone = tuple(sorted(self.brokers))
@@ -263,6 +265,7 @@ class ReplicaCluster:
                 isr=isr or everyone,
                 replicas=replicas or everyone,
                 is_new=is_new,
+                topic_id=topic_id,
             )
             assert code is ErrorCode.NONE
 
