@@ -79,6 +79,8 @@ class BrokerAnswers:
                 offline.discard(partition)
             elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # what a Kafka says to a leader epoch that it knows
                 logger.debug("broker %d knows its role in %s, or a later one", broker_id, partition)
+            elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # Kafka's word for a leader epoch that it knows
+                logger.debug("broker %d has its role in %s already", broker_id, partition)
             else:
                 logger.error("broker %d could not take its role in %s: error %d", broker_id, partition, error_code)
         self._context.offline_dir_replicas[broker_id] = offline
