@@ -1,6 +1,7 @@
 """Any sequence of produces, fetches, deletions, commits, stops and kills, held against lists of values."""
 
 import time
+from functools import partial
 from typing import Any
 
 from hypothesis import Phase, settings
@@ -235,12 +236,8 @@ class BrokerMachine(RuleBasedStateMachine):
     def await_groups(self) -> None:
         """A broker is up before it has read the offsets topic; until then it tells clients to ask again."""
         for group in GROUP_NAMES:
-            request = OffsetFetchRequest(group_id=group, topics=[])
-            await_answer(
-                lambda request=request: self.ask(request, 5).error_code,
-                lambda code: code == ErrorCode.NONE,
-                f"the coordinator of {group}",
-            )
+            question = partial(self.ask, OffsetFetchRequest(group_id=group, topics=[]), 5)
+            await_answer(question, lambda answer: answer.error_code == ErrorCode.NONE, f"the coordinator of {group}")
 
     # --- what must hold
 

@@ -75,11 +75,11 @@ async def test_answered_topic_has_leaders(apis: TopicApis, version: int) -> None
 async def test_settings_that_nothing_comes_of_are_said_when_the_topic_is_made(
     apis: TopicApis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = topic("t", retention_ms="5", leader_replication_throttled_replicas="*")
+    asked = topic("t", retention_ms="5", local_retention_ms="4")
     await create(apis, asked, validate_only=True)
     assert "not acted on" not in caplog.text
     await create(apis, asked)
-    line = "topic t: leader.replication.throttled.replicas=* is not acted on yet: it needs replication throttles"
+    line = "topic t: local.retention.ms=4 is not acted on yet: it needs tiered storage"
     assert caplog.messages.count(line) == 1
 
 
