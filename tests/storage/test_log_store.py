@@ -325,11 +325,6 @@ class TestDeletion:
         assert parse_directory_name(name) is not None
 
 
-class LoopOfTimers(VirtualTimers):
-    def call_later(self, delay: float, callback: Any, *args: Any) -> Any:
-        return self.call_at(self.time() + delay, callback, *args)
-
-
 class TestCheckpoints:
     def test_each_is_written_as_often_as_its_setting_says(self, tmp_path: Path) -> None:
         """Nothing but the clock has them written; the first time comes after log.initial.task.delay.ms."""
@@ -343,7 +338,7 @@ class TestCheckpoints:
         written: list[str] = []
         store.checkpoints.write_recovery_points = lambda: written.append("recovery")  # type: ignore[method-assign]
         store.checkpoints.write_log_starts = lambda: written.append("start")  # type: ignore[method-assign]
-        loop: Any = LoopOfTimers()
+        loop: Any = VirtualTimers()
         schedule = StoreSchedule(store, loop, InlinePool(), lambda log: log.log_end_offset, lambda: None)  # type: ignore[arg-type,return-value]
         schedule.start()
         counts = []

@@ -14,7 +14,7 @@ class VirtualHandle:
 
 
 class VirtualTimers:
-    """``time()`` in seconds, ``call_at`` and ``call_soon``, as an event loop has them."""
+    """``time()`` in seconds, ``call_at``, ``call_later`` and ``call_soon``, as an event loop has them."""
 
     def __init__(self) -> None:
         self._now_s = 0.0
@@ -29,6 +29,9 @@ class VirtualTimers:
         self._count += 1
         heappush(self._timers, (when, self._count, handle, callback, args))
         return handle
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> VirtualHandle:
+        return self.call_at(self._now_s + delay, callback, *args)
 
     def call_soon(self, callback: Callable[..., Any], *args: Any) -> VirtualHandle:
         return self.call_at(self._now_s, callback, *args)
