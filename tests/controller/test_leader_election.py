@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from hypothesis import given
+from hypothesis import strategies as st
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from pybroker.controller.leader_election import (
     Election,
@@ -94,3 +96,82 @@ def test_reassignment_is_told_apart_from_its_origin_and_target() -> None:
     assert under_way.is_being_reassigned
     assert not THREE.reassign_to((1, 2, 3)).is_being_reassigned
     assert under_way.without(3) == ReplicaAssignment((4, 2, 1), adding=(4,), removing=(1,))
+
+
+BROKERS = st.integers(1, 5)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> tuple[ReplicaAssignment, LeaderAndIsr]:
+    """A partition that may be on its way to other replicas, with any state that it can come to."""
+    replicas = tuple(draw(st.lists(BROKERS, min_size=1, unique=True)))
+    target = draw(st.one_of(st.just(list(replicas)), st.lists(BROKERS, min_size=1, unique=True)))
+    assignment = ReplicaAssignment(replicas).reassign_to(target)
+    isr = tuple(draw(st.lists(st.sampled_from(assignment.replicas), min_size=1, unique=True)))
+    leader = draw(st.sampled_from((-1, *isr)))
+    return assignment, LeaderAndIsr(leader, isr, 4, 9, draw(st.sampled_from(LeaderRecoveryState)))
+
+
+@given(
+    partition=partitions(),
+    online=st.sets(BROKERS),
+    leaving=st.sets(BROKERS),
+    unclean=st.booleans(),
+)
+def test_whoever_is_elected_lives_is_in_sync_and_leads_under_the_next_epoch(
+    partition: tuple[ReplicaAssignment, LeaderAndIsr], online: set[int], leaving: set[int], unclean: bool
+) -> None:
+    assignment, current = partition
+    is_online = alive(*sorted(online))
+    staying = alive(*sorted(online - leaving))
+    elections = {
+        "offline": (elect_when_offline(assignment, current, is_online, unclean_allowed=unclean), is_online),
+        "reassign": (elect_on_reassignment(assignment, current, is_online), is_online),
+        "preferred": (elect_preferred(assignment, current, is_online), is_online),
+        "shutdown": (elect_on_controlled_shutdown(assignment, current, is_online, leaving), staying),
+        "restarts": (elect_after_restarts(assignment, current, is_online, leaving), is_online),
+    }
+    for strategy, (election, may_lead) in elections.items():
+        assert set(election.recipients) <= set(assignment.replicas)
+        elected = election.leader_and_isr
+        if elected is None:
+            continue
+        assert may_lead(elected.leader)
+        assert elected.leader in elected.isr
+        assert elected.leader in assignment.replicas
+        assert (elected.leader_epoch, elected.partition_epoch) == (5, 9)
+        is_unclean = elected.leader not in current.isr
+        assert not is_unclean or (strategy == "offline" and unclean)
+        if is_unclean:
+            assert elected.isr == (elected.leader,)
+            assert elected.leader_recovery_state is LeaderRecoveryState.RECOVERING
+            assert not any(is_online(member) for member in current.isr)
+        else:
+            assert set(elected.isr) <= set(current.isr)
+            assert elected.leader_recovery_state is current.leader_recovery_state
+
+
+@given(partition=partitions(), online=st.sets(BROKERS))
+def test_partition_is_offline_only_when_nobody_in_sync_lives(
+    partition: tuple[ReplicaAssignment, LeaderAndIsr], online: set[int]
+) -> None:
+    assignment, current = partition
+    election = elect_when_offline(assignment, current, alive(*sorted(online)), unclean_allowed=False)
+    assert (election.leader_and_isr is None) == (not online & set(current.isr))
+
+
+@given(replicas=st.lists(BROKERS, min_size=1, unique=True), wishes=st.lists(st.lists(BROKERS, min_size=1, unique=True)))
+def test_move_that_is_replaced_again_and_again_knows_where_it_came_from_and_where_it_goes(
+    replicas: list[int], wishes: list[list[int]]
+) -> None:
+    assignment = ReplicaAssignment(tuple(replicas))
+    for target in wishes:
+        assignment = assignment.reassign_to(target)
+        assert assignment.target == tuple(target)
+        assert set(assignment.origin) == set(replicas)
+        assert set(assignment.replicas) == {*replicas, *target}
+        assert set(assignment.adding) == {*target} - {*replicas}
+        assert set(assignment.removing) == {*replicas} - {*target}
+    called_off = assignment.reassign_to(assignment.origin)
+    assert not called_off.is_being_reassigned
+    assert set(called_off.replicas) == set(replicas)
