@@ -154,17 +154,21 @@ def random_fetches(contestants: Sequence[Contestant], scale: float) -> dict[str,
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         directory = Path(name)
         zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-        for contestant in contestants:
-            broker: BrokerProcess | KafkaProcess = (
-                BrokerProcess(directory / "pybroker", {"log.retention.ms": "-1"})
-                if contestant.name == "pybroker"
-                else kafka_as_shipped(directory / "kafka", zookeeper, {"log.retention.ms": "-1"})
-            )
-            make_stopped(broker.log_directory)
-            broker.start()
-            figures[contestant.name] = fetches(broker, scale)
-            broker.kill()
-        zookeeper.kill()
+        try:
+            for contestant in contestants:
+                broker: BrokerProcess | KafkaProcess = (
+                    BrokerProcess(directory / "pybroker", {"log.retention.ms": "-1"})
+                    if contestant.name == "pybroker"
+                    else kafka_as_shipped(directory / "kafka", zookeeper, {"log.retention.ms": "-1"})
+                )
+                make_stopped(broker.log_directory)
+                broker.start()
+                try:
+                    figures[contestant.name] = fetches(broker, scale)
+                finally:
+                    broker.kill()
+        finally:
+            zookeeper.kill()
     return figures
 
 
