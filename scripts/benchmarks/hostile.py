@@ -2,8 +2,9 @@
 
 The broker is pinned to one core; attackers, and the client that behaves, to the other, where attackers have the lowest
 priority: else the client would be slow for want of its own core. The client asks one thing after another (produce,
-fetch, metadata). Each row is one attack on a broker of its own, kept up for ``SECONDS`` as hard as one process can,
-which counts its operations:
+fetch, metadata). Each row is one attack on a broker of its own, after ``PEACE_SECONDS`` without one, since a machine
+that others work on, too, has changed by the next row. It is kept up for ``SECONDS`` as hard as one process can, which
+counts its operations:
 
 - what a good request costs: CPU time of the broker's threads from its bytes to its answer, by their own account
   (``metered_broker.py``);
@@ -39,6 +40,7 @@ from support.wire_client import WireClient
 from .metered_broker import Meter
 from .metered_broker import command as metered_broker
 
+PEACE_SECONDS = 4.0
 SECONDS = 8.0
 Operations = Any
 """A number in memory that processes share (``multiprocessing.Value``); how many operations were done."""
@@ -225,18 +227,17 @@ class Figures:
     p99_ms: float
 
 
-def figures_with(broker: BrokerProcess, meter: Meter, done: Operations) -> Figures:
-    """With the client that behaves."""
-    with GoodClient(broker.bootstrap_servers) as good:
-        good.is_served(10)
-        served, operations, started = good.served, done.value, time.perf_counter()
-        cpu, (metered_ns, metered) = cpu_seconds(broker.pid), meter.read()
-        good.latencies_s.clear()
-        time.sleep(SECONDS)
-        cpu, (ended_ns, ended) = cpu_seconds(broker.pid) - cpu, meter.read()
-        served, operations = max(1, good.served - served), done.value - operations
-        elapsed = time.perf_counter() - started
-        latencies = sorted(good.latencies_s)
+def figures_of(broker: BrokerProcess, meter: Meter, good: GoodClient, done: Operations, seconds: float) -> Figures:
+    """Of so long from now on."""
+    good.is_served(10)
+    served, operations, started = good.served, done.value, time.perf_counter()
+    cpu, (metered_ns, metered) = cpu_seconds(broker.pid), meter.read()
+    good.latencies_s.clear()
+    time.sleep(seconds)
+    cpu, (ended_ns, ended) = cpu_seconds(broker.pid) - cpu, meter.read()
+    served, operations = max(1, good.served - served), done.value - operations
+    elapsed = time.perf_counter() - started
+    latencies = sorted(good.latencies_s)
     return Figures(
         good_us=(ended_ns - metered_ns) / max(1, ended - metered) / 1000,
         total_us=cpu / served * 1e6,
@@ -247,8 +248,8 @@ def figures_with(broker: BrokerProcess, meter: Meter, done: Operations) -> Figur
     )
 
 
-def figures_under(attack: Attack | None, cores: tuple[set[int], set[int]]) -> Figures:
-    """Of a broker of its own."""
+def figures_around(attack: Attack, cores: tuple[set[int], set[int]]) -> tuple[Figures, Figures]:
+    """Of a broker of its own: before the attack and under it."""
     broker_cores, other_cores = cores
     with tempfile.TemporaryDirectory(prefix="hostile-") as directory:
         file = Path(directory) / "meter"
@@ -261,10 +262,10 @@ def figures_under(attack: Attack | None, cores: tuple[set[int], set[int]]) -> Fi
                 create_topic(client, "compacted", {"cleanup.policy": "compact", "max.message.bytes": "10000000"})
             with GoodClient(broker.bootstrap_servers, "fetched") as earlier:
                 earlier.is_served(1000)
-            if attack is None:
-                return figures_with(broker, meter, SimpleNamespace(value=0))
-            with attacked(attack, broker.port, other_cores) as done:
-                return figures_with(broker, meter, done)
+            with GoodClient(broker.bootstrap_servers) as good:
+                before = figures_of(broker, meter, good, SimpleNamespace(value=0), PEACE_SECONDS)
+                with attacked(attack, broker.port, other_cores) as done:
+                    return before, figures_of(broker, meter, good, done, SECONDS)
 
 
 def main() -> int:
@@ -273,18 +274,18 @@ def main() -> int:
     cores = ({available[0]}, set(available[1:2]) or {available[0]})
     os.sched_setaffinity(0, cores[1])
     print(
-        "| attack | operations/s | µs a good request | ratio | µs in all | ratio | good requests/s | p50 ms | p99 ms |"
+        "| attack | operations/s | µs a good request: before, under it | ratio | µs in all: before, under it | ratio "
+        "| good requests/s | p50 ms | p99 ms |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    alone: Figures | None = None
-    for attack in (None, *ATTACKS):
-        found = figures_under(attack, cores)
-        alone = alone or found
-        name = "none" if attack is None else attack.__name__.replace("_", " ")
+    for attack in ATTACKS:
+        before, found = figures_around(attack, cores)
         print(
-            f"| {name} | {found.operations_per_s:.0f} | {found.good_us:.0f} | {found.good_us / alone.good_us:.2f} "
-            f"| {found.total_us:.0f} | {found.total_us / alone.total_us:.2f} | {found.good_per_s:.0f} "
-            f"| {found.p50_ms:.2f} | {found.p99_ms:.2f} |",
+            f"| {attack.__name__.replace('_', ' ')} | {found.operations_per_s:.0f} "
+            f"| {before.good_us:.0f}, {found.good_us:.0f} | {found.good_us / before.good_us:.2f} "
+            f"| {before.total_us:.0f}, {found.total_us:.0f} | {found.total_us / before.total_us:.2f} "
+            f"| {before.good_per_s:.0f}, {found.good_per_s:.0f} | {before.p50_ms:.2f}, {found.p50_ms:.2f} "
+            f"| {before.p99_ms:.2f}, {found.p99_ms:.2f} |",
             flush=True,
         )
     return 0
