@@ -13,7 +13,7 @@ from pybroker.storage.key_table import SLOT_BYTES
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_recovery import StartingPoint
 from support.compaction import compact_log, records_of
-from support.disk_history import Operation, Sync, nothing_synced, recorded_history
+from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.power_cut import PowerCut, lay_out
 from support.storage_logs import NOW_MS, batch_of, open_log
 
@@ -29,6 +29,11 @@ def last_values(records: list[Record]) -> dict[bytes | None, tuple[int, bytes | 
 
 
 def before_syncs(point: int, operation: Operation) -> bool:
+    """Most is pending there. Every second of them."""
+    return isinstance(operation, Sync) and point % 2 == 0
+
+
+def before_all_syncs(point: int, operation: Operation) -> bool:
     return isinstance(operation, Sync)
 
 
@@ -39,10 +44,23 @@ def memory() -> Iterator[Path]:
         yield Path(name)
 
 
+def test_a_cut_during_a_compaction_costs_no_key_its_last_value(tmp_path: Path, memory: Path) -> None:
+    """Half of the samples are of a file system that keeps no order of names."""
+    history, synced, original = compacting_run(tmp_path)
+    cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, singles=before_syncs)
+    assert check_all_states(cut, synced, original, memory) > 200
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("names_in_order", [True, False])
-def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
-    names_in_order: bool, tmp_path: Path, memory: Path
-) -> None:
+def test_a_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, memory: Path) -> None:
+    history, synced, original = compacting_run(tmp_path)
+    cut = PowerCut(history, seed=2, samples=4, singles=before_all_syncs, names_in_order=names_in_order)
+    assert check_all_states(cut, synced, original, memory) > 400
+
+
+def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
+    """The history, how many operations there were when the compaction began, and the records of then."""
     root = tmp_path / "run"
     root.mkdir()
     with recorded_history(str(root)) as history:
@@ -63,11 +81,18 @@ def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
         compacted = records_of(log)
         log.close_files()
     assert len(compacted) < 25
+    return history, synced, original
+
+
+def check_all_states(cut: PowerCut, synced: int, original: list[Record], memory: Path) -> int:
+    """Open each state from the compaction's begin on, and check it; return how many different ones there were."""
+    seen: set[frozenset[tuple[str, bytes | None]]] = set()
     states = 0
-    cut = PowerCut(history, seed=1, samples=1, singles=before_syncs, names_in_order=names_in_order)
     for operations, remains in cut.states():
-        if operations < synced:
+        tree = frozenset(remains.tree.items())
+        if operations < synced or tree in seen:
             continue
+        seen.add(tree)
         states += 1
         copy = memory / str(states)
         copy.mkdir()
@@ -84,4 +109,4 @@ def test_a_cut_during_a_compaction_costs_no_key_its_last_value(
             assert opened.producer_state.producers[5].last_sequence == 39, where
             opened.close_files()
         shutil.rmtree(copy)
-    assert states > 200
+    return states
