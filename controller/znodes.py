@@ -147,6 +147,8 @@ class BrokerInfo:
             )
         else:
             endpoints = _decode_endpoints(node)
+        if not endpoints:
+            raise ZnodeDecodeError(node.path, "no endpoints")
         features = node.optional_child("features")
         return cls(
             broker_id=broker_id,
@@ -174,6 +176,8 @@ def _decode_endpoints(node: JsonNode) -> tuple[Endpoint, ...]:
         listener = match["listener"]
         if listener not in protocols:
             raise ZnodeDecodeError(node.path, f"listener {listener} has no security protocol")
+        if protocols[listener] not in _SECURITY_PROTOCOLS:
+            raise ZnodeDecodeError(node.path, f"{protocols[listener]!r} is no security protocol")
         endpoints.append(Endpoint(listener, protocols[listener], match["host"], int(match["port"])))
     return tuple(endpoints)
 

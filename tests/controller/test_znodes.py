@@ -211,6 +211,11 @@ def test_garbage_has_one_typed_outcome(name: str, data: bytes) -> None:
         ("broker", b'{"version":0,"jmx_port":1}'),
         ("broker", b'{"version":5,"jmx_port":1,"endpoints":["PLAINTEXT:/h:1"]}'),
         ("broker", b'{"version":5,"jmx_port":1,"endpoints":["OTHER://h:1"]}'),
+        ("broker", b'{"version":5,"jmx_port":1,"endpoints":[]}'),
+        (
+            "broker",
+            b'{"version":5,"jmx_port":1,"endpoints":["X://h:1"],"listener_security_protocol_map":{"X":"ROT13"}}',
+        ),
         ("topic", b'{"version":3,"partitions":{"x":[1]}}'),
         ("topic", b'{"version":3,"partitions":{},"topic_id":"short"}'),
         ("topic", '{"version":3,"partitions":{},"topic_id":"ü"}'.encode()),
