@@ -104,6 +104,7 @@ class Controller:
         self._task: asyncio.Task[None] | None = None
         self._busy = False
         self._has_session = True
+        self._can_write = True
         self._retry: asyncio.TimerHandle | None = None
 
         # While controller
@@ -341,6 +342,7 @@ class Controller:
             self._fatal(error)
 
     def _on_session_event(self, event: SessionEvent) -> None:
+        self._can_write = event in (SessionEvent.CONNECTED, SessionEvent.RENEWED)
         if event is SessionEvent.EXPIRED:
             self._has_session = False
             self.is_active = False  # whatever stands in the queue: /controller is or will be another's
@@ -397,7 +399,7 @@ class Controller:
         if self._retry is not None:
             self._retry.cancel()
         self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._post, "election", self._elect)
-        if was_active:
+        if was_active and self._can_write:  # else it would wait; what stays is withdrawn, or goes with the session
             try:
                 await self._tree.resign(version)
             except MetadataStoreError as error:

@@ -111,6 +111,7 @@ class MetadataPlane:
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
         self.broker_epoch = -1
+        self._can_write = True
         self._endpoints: Sequence[Endpoint] = ()
         self._rejoining: asyncio.Task[None] | None = None
         self._clock_ms = clock_ms
@@ -158,7 +159,8 @@ class MetadataPlane:
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
-            await self.registration.unregister(self.identity.broker_id)
+            if self._can_write:  # else it would wait; the node goes with the session
+                await self.registration.unregister(self.identity.broker_id)
 
     def kill(self) -> None:
         """End as a crash does: the registration stays in the tree."""
@@ -168,6 +170,7 @@ class MetadataPlane:
         self.producer_ids.kill()
 
     def _on_session_event(self, event: SessionEvent) -> None:
+        self._can_write = event in (SessionEvent.CONNECTED, SessionEvent.RENEWED)
         if event is SessionEvent.EXPIRED and self.config.uses_embedded_store:
             self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
         elif event is SessionEvent.RENEWED and self.broker_epoch >= 0:

@@ -216,3 +216,17 @@ async def test_session_that_cannot_begin_for_now_is_asked_for_again(
     await cluster.until(lambda: SessionEvent.RENEWED in events, "another session")
     assert not refusals
     await store.close()
+
+
+@pytest.mark.parametrize("broker_id", [1, 2])
+async def test_broker_without_the_store_stops_without_waiting_for_it(cluster: ControlCluster, broker_id: int) -> None:
+    """The controller (1) and another: what they leave behind goes with their session."""
+    store = cluster.planes[broker_id].store
+    events: list[SessionEvent] = []
+    store.on_session_event(events.append)
+    session = cluster.session(broker_id)
+    cluster.zookeeper.cut(f"broker-{broker_id}")
+    await cluster.until(lambda: SessionEvent.DISCONNECTED in events, "the loss of the connection")
+    await cluster.planes[broker_id].stop()
+    await store.close()
+    assert session in cluster.zookeeper.live_sessions

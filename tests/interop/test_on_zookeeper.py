@@ -297,3 +297,17 @@ def test_broker_goes_on_without_zookeeper_and_with_it_again(tmp_path: Path) -> N
             assert consume(broker.bootstrap_servers, "another", 5) == list(range(5))
     finally:
         zookeeper.kill()
+
+
+def test_broker_stops_cleanly_while_zookeeper_is_away(tmp_path: Path) -> None:
+    zookeeper = ZooKeeperProcess(tmp_path / "zookeeper").start()
+    broker = on_zookeeper(tmp_path / "broker", zookeeper.connect)
+    try:
+        broker.start()
+        zookeeper.stop()
+        await_that(lambda: "ZooKeeper: the connection is lost" in broker.output, "the broker notices")
+        assert broker.stop() == 0
+        assert (broker.log_directory / ".kafka_cleanshutdown").exists()
+    finally:
+        broker.kill()
+        zookeeper.kill()
