@@ -1,5 +1,6 @@
 """The classic mistakes of replication, as switches: a simulation whose checkers do not see them proves nothing."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +13,8 @@ from pybroker.controller.leader_election import elect_when_offline
 from pybroker.replication.partition import Leader, Partition
 from pybroker.replication.partition_state import PartitionState
 from pybroker.storage.log import Log
+from pybroker.storage.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.strand import AppendCallback, Strand
 
 __all__ = ["MISTAKES"]
 
@@ -40,14 +43,49 @@ def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
         yield
 
 
+class _AnyEpoch(int):
+    """The same as any other, and not later than any."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+
 @contextmanager
 def _forgotten_broker_epochs() -> Iterator[None]:
     """A controller that takes a broker for the one it knew, however often it was restarted."""
     with (
-        patch.object(ControllerContext, "broker_epoch", lambda self, broker_id: 0),
+        patch.object(ControllerContext, "broker_epoch", lambda self, broker_id: _AnyEpoch(-1)),
         patch.object(ControllerContext, "is_of_broker_epoch", lambda self, broker_id, broker_epoch: True),
     ):
         yield
+
+
+@contextmanager
+def _unfenced_appends() -> Iterator[None]:
+    """Appends of leaders wait for long, and nobody looks under which leader epoch they were accepted."""
+    with (
+        patch.object(Strand, "append", _append_later),
+        patch.object(Log, "check_fence", lambda self, leader_epoch: None),
+    ):
+        yield
+
+
+_append = Strand.append
+
+
+def _append_later(strand: Strand, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
+    if isinstance(append, FollowerAppend):
+        _append(strand, append, callback)
+    else:
+        asyncio.get_running_loop().call_later(0.05, _append, strand, append, callback)
 
 
 def _elect_anybody(*arguments: Any, **named: Any) -> Any:
@@ -68,8 +106,6 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         _patched, partition_state_machine, "elect_when_offline", _elect_anybody
     ),
     "the controller forgets broker epochs": _forgotten_broker_epochs,
-    "an append that was queued as leader runs as follower": partial(
-        _patched, Log, "check_fence", lambda self, leader_epoch: None
-    ),
+    "an append that was queued as leader runs as follower": _unfenced_appends,
 }
 """By what is wrong: a context in which it is."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.partition import Partition
+from pybroker.replication.isr import IsrState
+from pybroker.replication.partition import Leader, Partition
 from pybroker.storage.log import Log
 from simulation.history import Place, ViolationError
 from simulation.tree_checker import TreeChecker
@@ -42,6 +43,7 @@ class ReplicaChecker:
         """Of leaders whose ISR is below the minimum: the state in which they are, and their high watermark then."""
         self._leaders: dict[tuple[object, Place, int], int] = {}
         self._high_watermarks: dict[tuple[int, int, object, Place, int], int] = {}
+        self._isrs: dict[tuple[int, int, object, Place, int], IsrState] = {}
         self._committed: dict[Place, _Committed] = {}
         self._checked: dict[tuple[int, int, object, Place], int] = {}
         self.checks = 0
@@ -69,6 +71,7 @@ class ReplicaChecker:
         place = (topic, number)
         self._tree.leads(broker.broker_id, place, partition.leader_epoch)
         claim = (partition.topic_id, place, partition.leader_epoch)
+        leader_role = partition.leader
         leader = self._leaders.setdefault(claim, broker.broker_id)
         if leader != broker.broker_id:
             raise ViolationError(f"{place}: {leader} and {broker.broker_id} lead under epoch {partition.leader_epoch}")
@@ -77,15 +80,32 @@ class ReplicaChecker:
         if high_watermark < before:
             raise ViolationError(f"{place}: the leader's high watermark falls from {before} to {high_watermark}")
         self._high_watermarks[key] = high_watermark
+        isr_before = self._isrs.get(key)
+        if high_watermark > before and isr_before == leader_role.isr:
+            self._check_maximal(partition, place, leader_role)
+        self._isrs[key] = leader_role.isr
         self._check_minimum(broker, partition, place)
+
+    def _check_maximal(self, partition: Partition, place: Place, leader: Leader) -> None:
+        """The high watermark has moved, and the ISR has not: every member, or who may be one by now, has reached it."""
+        for member in leader.isr.maximal:
+            replica = leader.replicas.get(member)
+            if replica is not None and replica.log_end_offset < partition.high_watermark:
+                raise ViolationError(
+                    f"{place}: the high watermark moves to {partition.high_watermark}, {member} is at "
+                    f"{replica.log_end_offset}: {leader.isr}"
+                )
 
     def _check_minimum(self, broker: "SimulatedBroker", partition: Partition, place: Place) -> None:
         """The high watermark stands still for as long as the ISR is below min.insync.replicas."""
         leader = partition.leader
         assert leader is not None
+        size, who = len(leader.isr.maximal), (broker.broker_id, place)
+        if size >= len(partition.replicas):
+            self._too_small.pop(who, None)
+            return
         minimum = min(self._minimum_isr(place[0]), len(partition.replicas))
-        who = (broker.broker_id, place)
-        if len(leader.isr.maximal) >= minimum:
+        if size >= minimum:
             self._too_small.pop(who, None)
             return
         state = (broker.starts, partition.leader_epoch, partition.partition_epoch, leader.isr)

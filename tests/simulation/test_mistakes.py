@@ -5,7 +5,11 @@ from simulation.mistakes import MISTAKES
 from simulation.simulation_run import run_seed
 
 CAUGHT_BY = {
+    "a follower truncates to its high watermark": 3,
+    "the high watermark does not wait for the maximal ISR": 3,
+    "the high watermark moves below min.insync.replicas": 12,
     "leaders are elected outside of the ISR": 3,
+    "the controller forgets broker epochs": 1,
 }
 """The seed to begin with: the first that was found. Another one of the 200 does, too."""
 
