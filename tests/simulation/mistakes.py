@@ -16,7 +16,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.strand import AppendCallback, Strand
 
-__all__ = ["MISTAKES"]
+__all__ = ["MISTAKES", "slow_queues"]
 
 
 def _cut_to_the_high_watermark(partition: Partition, state: PartitionState) -> bool:
@@ -71,11 +71,13 @@ def _forgotten_broker_epochs() -> Iterator[None]:
 @contextmanager
 def _unfenced_appends() -> Iterator[None]:
     """Appends of leaders wait for long, and nobody looks under which leader epoch they were accepted."""
-    with (
-        patch.object(Strand, "append", _append_later),
-        patch.object(Log, "check_fence", lambda self, leader_epoch: None),
-    ):
+    with slow_queues(), patch.object(Log, "check_fence", lambda self, leader_epoch: None):
         yield
+
+
+def slow_queues() -> Any:
+    """No mistake by itself."""
+    return patch.object(Strand, "append", _append_later)
 
 
 _append = Strand.append
