@@ -29,7 +29,8 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         super().__init__()
         self._on_mistrust = on_mistrust
         self.last_failure = "no attempt ended yet"
-        self._timeout_s = settings.session_timeout_ms / 1000
+        # Of several servers one that does not answer must leave time for the others while the session lives.
+        self._timeout_s = settings.session_timeout_ms / 1000 / len(settings.servers.split(","))
         self._tls = settings.tls.context() if settings.tls is not None else None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None

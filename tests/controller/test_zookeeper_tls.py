@@ -1,5 +1,6 @@
 """TLS between the store and a real ZooKeeper that wants to know its clients."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -8,13 +9,14 @@ from pathlib import Path
 import pytest
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from pybroker.controller.metadata_store import NotAuthorizedError, StoreUnreachableError
+from pybroker.controller.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
 from support.certificates import Authority
 from support.kafka_process import ZooKeeperProcess, free_port
 
 ROOTS = count()
+LONGER_THAN_ANY_TEST_MS = 3_600_000
 
 
 class Secured:
@@ -30,6 +32,7 @@ class Secured:
         self.process = ZooKeeperProcess(
             directory / "zookeeper",
             {
+                "maxSessionTimeout": str(LONGER_THAN_ANY_TEST_MS),
                 "secureClientPort": str(self.port),
                 "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
                 "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
@@ -50,6 +53,7 @@ class Secured:
             {
                 "zookeeper.connect": f"127.0.0.1:{self.port}{root}",
                 "zookeeper.connection.timeout.ms": "30000",
+                "zookeeper.session.timeout.ms": str(LONGER_THAN_ANY_TEST_MS),
                 "zookeeper.ssl.client.enable": "true",
                 "zookeeper.set.acl": "true",
                 **{f"zookeeper.ssl.{name.replace('_', '.')}": value for name, value in values.items()},
@@ -81,6 +85,16 @@ async def test_certificate_says_whose_the_nodes_are(secured: Secured, root: str)
         await stranger.set("/topic", b"z")
     await stranger.close()
     await store.close()
+
+
+async def test_guard_ends_a_session_over_tls(secured: Secured, root: str) -> None:
+    store, other = [await ZooKeeperStore.open(secured.settings(root)) for _ in range(2)]
+    await store.create("/here", ephemeral=True)
+    gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
+    await other.exists("/here", gone.set_result)
+    store.kill()
+    await gone
+    await other.close()
 
 
 async def test_large_answers_come_through(secured: Secured, root: str) -> None:
