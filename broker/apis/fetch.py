@@ -11,6 +11,7 @@ An answer that has enough is returned at once; otherwise a future of it.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from uuid import UUID
@@ -46,6 +47,8 @@ from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
 
 __all__ = ["Fetch", "TopicNames"]
+
+logger = logging.getLogger(__name__)
 
 _CONSUMER = -1
 _READ_COMMITTED = 1
@@ -352,3 +355,6 @@ def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_off
         data.records = converted or OVERFLOW_MESSAGE
     except KafkaError as error:
         _replace_by_error(data, error.code)
+    except OSError as error:
+        logger.error("records for an old client cannot be read: %s", error)
+        _replace_by_error(data, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # it does not know of KAFKA_STORAGE_ERROR

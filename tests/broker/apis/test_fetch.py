@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from errno import EIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -728,6 +729,18 @@ async def test_a_big_conversion_goes_to_the_worker_pool(consumer: Consumer) -> N
     assert not isinstance(answer, FetchResponse)
     data = received(await answer, 3).responses[0].partitions[0]  # type: ignore[misc]
     assert len(list(iter_batches(bytes(data.records or b"")))) == 4  # type: ignore[arg-type]
+
+
+async def test_records_that_the_disk_does_not_give_back_fail_their_partition_alone(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(region: FileRegion) -> bytes:
+        raise OSError(EIO, "Input/output error")
+
+    consumer.produce(b"a")
+    monkeypatch.setattr(FileRegion, "read", fail)
+    assert consumer.partition(0, version=3).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert caplog.messages == ["records for an old client cannot be read: [Errno 5] Input/output error"]
 
 
 async def test_an_old_client_waits_too(consumer: Consumer) -> None:
