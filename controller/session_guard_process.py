@@ -18,6 +18,8 @@ STOP = b"stop\n"
 
 _CONNECT_TIMEOUT_S = 1.0
 _PAUSE_S = 0.2
+_PATIENCE_S = 60.0
+"""For a ZooKeeper that is away, when the session would last for longer."""
 _CLOSE_SESSION = -11
 
 
@@ -40,7 +42,7 @@ def _broker_died(told: bytes) -> None:
     import time
 
     order = json.loads(told)
-    deadline = time.monotonic() + order["session_timeout_ms"] / 1000  # then the session is over anyway
+    deadline = time.monotonic() + min(order["session_timeout_ms"] / 1000, _PATIENCE_S)
     while time.monotonic() < deadline:
         for host, port in order["servers"]:
             try:

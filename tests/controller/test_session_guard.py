@@ -68,6 +68,8 @@ asyncio.run(main())
         self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
+        with suppress(psutil.NoSuchProcess):
+            self.guard.wait()
 
 
 def guards() -> list[psutil.Process]:
@@ -93,11 +95,9 @@ async def test_session_of_a_process_that_is_killed_ends_with_it(
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
     assert await store.exists("/here", gone.set_result) is not None
-    owner.kill()
+    await asyncio.to_thread(owner.kill)
     await gone
     await store.close()
-    with suppress(psutil.NoSuchProcess):
-        await asyncio.to_thread(owner.guard.wait)
 
 
 async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperProcess, root: str, owner: Owner) -> None:
