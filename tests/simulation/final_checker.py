@@ -93,7 +93,10 @@ class FinalChecker:
                 last_first[sent.producer] = (first, sent)
 
     def _leader_changed_after(self, place: Place, sent: Sent) -> bool:
-        return any(time_s >= sent.sent_s for time_s, _ in self._tree.partitions[place].changes)
+        """Or before, and the one that acknowledged it had not heard of that: cut off from ZooKeeper alone, it goes on
+        answering who has not heard of it either."""
+        partition = self._tree.partitions[place]
+        return partition.leader != sent.leader_id or any(time_s >= sent.sent_s for time_s, _ in partition.changes)
 
     def _check_read(self, place: Place, read: Mapping[int, bytes]) -> Iterator[str]:
         records = next(iter(self._logs[place].values()))

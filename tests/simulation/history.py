@@ -53,6 +53,8 @@ class Sent:
     outcome: Outcome = Outcome.UNDER_WAY
     base_offset: int = -1
     done_s: float = -1.0
+    leader_id: int = -1
+    """Who acknowledged it."""
 
 
 @dataclass

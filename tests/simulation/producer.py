@@ -89,6 +89,7 @@ class _Lane:
                 code = None
             if code is ErrorCode.NONE:
                 sent.outcome = Outcome.ACKNOWLEDGED
+                sent.leader_id = leader
                 return
             if code is not None:
                 client.note(f"{sent.values[0].decode()}: {code.name} of {leader}, epoch {epoch}")
