@@ -159,7 +159,10 @@ class TreeChecker:
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
             self._excuse(record, f"unclean election of {leader}", "unclean")
         elif leader >= 0 and epoch > record.leader_epoch and leader in record.forgetful:
-            lost_s = record.forgetful.pop(leader)
-            if not self._remembering(record, lost_s):
+            has_other_memory = bool(self._remembering(record, record.forgetful[leader]))
+            if leader != record.leader or not has_other_memory:
+                # Else it only has a new epoch, of a controller that still takes it for its former life.
+                del record.forgetful[leader]
+            if not has_other_memory:
                 of_all = "the last" if len(record.isr) == 1 else "one"
                 self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
