@@ -171,6 +171,11 @@ class Controller:
         """As `is_queued_for_deletion`, but not when that waits for a broker to come back."""
         return self.is_queued_for_deletion(topic) and topic not in self.context.topics_ineligible_for_deletion
 
+    async def caught_up(self) -> None:
+        """Wait until what is queued now is done. Whoever was just elected does not know the cluster before that, and
+        says so by nothing else. NotControllerError."""
+        await self.call("barrier", _nothing)
+
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.context.topic_name(topic_id)
 

@@ -33,6 +33,8 @@ class PartitionAlterer(Protocol):
 
     def topic_name(self, topic_id: UUID) -> str | None: ...
 
+    async def caught_up(self) -> None: ...
+
     def alter_partitions(
         self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
     ) -> Awaitable[Mapping[TopicPartition, LeaderAndIsr | KafkaError]]: ...
@@ -48,10 +50,10 @@ class AlterPartition:
         if not self._controller.is_active:  # who is not knows no topic ids
             raise NotControllerError("This broker is not the controller.")
         version = context.api_version
-        names = [
-            self._controller.topic_name(topic.topic_id) if version >= 2 else topic.topic_name
-            for topic in request.topics
-        ]
+        names = self._names(request, version)
+        if None in names:  # this broker may have been elected just now, and not know the topics yet
+            await self._controller.caught_up()
+            names = self._names(request, version)
         changes = {
             TopicPartition(name, partition.partition_index): _change(topic, partition, version)
             for name, topic in zip(names, request.topics, strict=True)
@@ -62,6 +64,11 @@ class AlterPartition:
         return AlterPartitionResponse(
             topics=[_answer(name, topic, states, version) for name, topic in zip(names, request.topics, strict=True)]
         )
+
+    def _names(self, request: AlterPartitionRequest, version: int) -> list[str | None]:
+        if version < 2:
+            return [topic.topic_name for topic in request.topics]
+        return [self._controller.topic_name(topic.topic_id) for topic in request.topics]
 
 
 def _change(topic: RequestTopicData, partition: RequestPartitionData, version: int) -> IsrChange:

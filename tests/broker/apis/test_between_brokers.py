@@ -1,6 +1,6 @@
 """What brokers ask of each other: the shapes of all versions, and who may ask."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,10 @@ from pybroker.broker.apis.leader_and_isr import LeaderAndIsr
 from pybroker.broker.apis.stop_replica import StopReplica
 from pybroker.broker.apis.update_metadata import UpdateMetadata
 from pybroker.config.config import Config
-from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode, NotControllerError
+from pybroker.controller.controller import Controller
+from pybroker.controller.isr_change import IsrChange
+from pybroker.controller.leader_and_isr import LeaderAndIsr as LeaderAndIsrState
+from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode, KafkaError, NotControllerError
 from pybroker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from pybroker.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -46,6 +49,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
+from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 from support.group_handlers import call
 
@@ -205,6 +209,34 @@ async def test_not_even_topic_ids_are_looked_at_by_another_than_the_controller(p
     await plane.controller.call("resign", plane.controller._resign)
     with pytest.raises(NotControllerError):
         await call(AlterPartition(plane.controller), 3, request)
+
+
+class JustElected:
+    """A controller that knows topic t only when it has read the tree."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._has_read = False
+
+    is_active = True
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self._controller.topic_name(topic_id) if self._has_read else None
+
+    async def caught_up(self) -> None:
+        await self._controller.caught_up()
+        self._has_read = True
+
+    def alter_partitions(
+        self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
+    ) -> Awaitable[Mapping[TopicPartition, LeaderAndIsrState | KafkaError]]:
+        return self._controller.alter_partitions(broker_id, broker_epoch, changes)
+
+
+async def test_leader_is_heard_by_a_controller_that_does_not_know_the_topics_yet(plane: ControlPlane) -> None:
+    handler = AlterPartition(JustElected(plane.controller))
+    response = await call(handler, 3, alter_request(plane, 3, 2))
+    assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
 async def test_producer_ids_come_as_start_and_length(plane: ControlPlane) -> None:
