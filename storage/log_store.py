@@ -1,8 +1,8 @@
 """All logs of this broker: opened with the log directories, made, configured, and closed.
 
 `open` finds, recovers and loads what is on disk. The store's parts do the rest, by name: `directories`, `checkpoints`,
-`deletion`, `upkeep`. Methods that touch files block: they run on a worker (or before the loop starts). Look-ups (`get`,
-`strand`) never block. What runs by the clock is started by `StoreSchedule`.
+`creation`, `deletion`, `moves`, `upkeep`. Methods that touch files block: they run on a worker (or before the loop
+starts). Look-ups (`get`, `strand`) never block. What runs by the clock is started by `StoreSchedule`.
 """
 
 from __future__ import annotations
@@ -13,30 +13,28 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
-from ..protocol.errors import CorruptRecordError, KafkaError, KafkaStorageError
+from ..protocol.errors import KafkaError
 from .checkpoints import Checkpoints
-from .directory_host import DirectoryHost
-from .files import Files, is_out_of_descriptors, is_out_of_space
+from .files import Files
 from .log import Log
 from .log_cleaner import CancelHandle, LogCleaner
 from .log_config import LogConfig
+from .log_creation import LogCreation
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
 from .log_directory import LOG_START_FILE, LogDirectory
-from .log_loader import load_log
 from .log_move import LogMove
 from .log_moves import FoundCopy, LogMoves
-from .log_recovery import ProgressCallback, StartingPoint
+from .log_opening import LogOpening
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
-from .no_space import NoDescriptorsError, NoSpaceError
 from .recovery_plan import FoundLogs, Unflushed, find_unflushed, recover_ahead
 from .recovery_progress import RecoveryProgress
 from .strand import Strand
@@ -47,9 +45,6 @@ if TYPE_CHECKING:
     from .cleaner_child import CompactionWorker
 
 logger = logging.getLogger(__name__)
-
-_MAKING_LOCKS = 64
-_MOST_PREFERRED = 10_000
 
 
 class LogStore:
@@ -70,13 +65,24 @@ class LogStore:
         self._pool = pool
         self._clock = clock
         self._topic_overrides = topic_overrides
-        self._random = randomness
         self._table = LogTable()
-        self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's is by its hash
         self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
         self.checkpoints = Checkpoints(self.directories, self._table)
         self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
+        self._opening = LogOpening(
+            files,
+            pool,
+            clock,
+            randomness,
+            self._table,
+            self.directories,
+            self.checkpoints,
+            self.deletion,
+            self.upkeep,
+            self.log_config,
+        )
+        self.creation = LogCreation(files, self._table, self.directories, self.deletion, self._opening)
         self._loading_is_given_up = threading.Event()
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
@@ -88,11 +94,10 @@ class LogStore:
             self.directories,
             self.checkpoints,
             self.deletion,
-            self._open_copy,
+            self._opening.open_copy,
             self.deletion.new_uuid,
         )
         self._copies_found: list[FoundCopy] = []
-        self._preferred: dict[TopicPartition, str] = {}
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -184,8 +189,8 @@ class LogStore:
                 raise LogDirectoriesError(f"{directory.path}: loading its logs was given up")
             start = found.start_of(tp)
             if os.path.join(directory.path, name) in recovered:
-                return self._load(directory, name, tp, replace(start, is_recovered=True))
-            log = self._load(directory, name, tp, start, progress.read)
+                return self._opening.open(directory, name, tp, replace(start, is_recovered=True))
+            log = self._opening.open(directory, name, tp, start, progress.read)
             if start.needs_recovery:
                 progress.log_is_done()
             return log
@@ -193,11 +198,11 @@ class LogStore:
         threads = self.config.int("num.recovery.threads.per.data.dir")
         if threads == 1:
             for named in found.logs:
-                self._add(directory, load(named))
+                self._opening.add(directory, load(named))
         else:
             with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
                 for log in executor.map(load, found.logs):
-                    self._add(directory, log)
+                    self._opening.add(directory, log)
         if found.recovery_points is None:  # from now on, a log that is not in it is a new one
             self.checkpoints.write_recovery_points_of(directory)
 
@@ -243,54 +248,10 @@ class LogStore:
         logger.info("%s: finishing its move to %s", tp, directory.path)
         self.files.rename(os.path.join(directory.path, copy.name), os.path.join(directory.path, str(tp)))
         self.files.sync_directory(directory.path)
-        self._add(directory, self._load(directory, str(tp), tp, self._starting_point(directory, tp, is_copy=False)))
-
-    def _starting_point(self, directory: LogDirectory, tp: TopicPartition, *, is_copy: bool) -> StartingPoint:
-        """What the checkpoints said at the start."""
-        return StartingPoint(
-            directory.read_checkpoint(LOG_START_FILE).get(tp, 0),
-            (directory.read_recovery_points() or {}).get(tp, 0),
-            clean_stop=directory.had_clean_stop,
-            is_copy=is_copy,
+        self._opening.add(
+            directory,
+            self._opening.open(directory, str(tp), tp, self._opening.starting_point(directory, tp, is_copy=False)),
         )
-
-    def _open_copy(self, directory: LogDirectory, name: str, tp: TopicPartition) -> Log:
-        """The copy of a log that is moving into `directory`, made when it is not there."""
-        is_new = not self.files.exists(os.path.join(directory.path, name))
-        start = StartingPoint(clean_stop=True) if is_new else self._starting_point(directory, tp, is_copy=True)
-        return self._load(directory, name, tp, start)
-
-    def _load(
-        self,
-        directory: LogDirectory,
-        name: str,
-        tp: TopicPartition,
-        start: StartingPoint,
-        progress: ProgressCallback = lambda size_bytes: None,
-    ) -> Log:
-        path = os.path.join(directory.path, name)
-        host = DirectoryHost(
-            directory, self.directories, self.checkpoints, self.deletion, self.upkeep, self._pool, self._random
-        )
-        try:
-            return load_log(self.files, host, path, tp, self.log_config(tp.topic), self._clock(), start, progress)
-        except (CorruptRecordError, KafkaStorageError) as error:  # the latter: what recovery cuts cannot be written
-            raise OSError(f"{path} cannot be read: {error}") from error
-
-    def _add(self, directory: LogDirectory, log: Log) -> bool:
-        """False: the directory was lost meanwhile, and the log's files are closed."""
-        tp = log.topic_partition
-        with self._table.lock:
-            other = self._table.get(tp)
-            if other is not None:
-                raise LogDirectoriesError(
-                    f"{tp} is in two log directories: {other.directory} and {log.directory}; delete the one not "
-                    "wanted (of a failed directory, the one in it)"
-                )
-            if self._table.add(log, Strand(log, self._pool, directory.budget), directory):
-                return True
-        log.close_files()
-        return False
 
     def _forget_logs_in(self, directory: LogDirectory) -> None:
         for log in self._table.logs_in(directory):
@@ -328,98 +289,9 @@ class LogStore:
         log = self._table.get(tp)
         return log is not None and not log.is_offline
 
-    # --- making -------------------------------------------------------------------------------------------------
-
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
-        """The log of `tp`, made in the online directory that has the fewest partitions when there is none.
-
-        Not made when it is not new and a directory is offline: it may lie there. Blocks, but not those who make others:
-        a log costs several syncs, and those of logs that are made at once cost the disk little more than those of one.
-        Raises KafkaStorageError (NoSpaceError: it may work later), ValueError when the log has another topic id.
-        """
-        with self._making[hash(tp) % len(self._making)]:
-            self.deletion.free_name(tp)
-            log = self._table.get(tp)
-            if log is None:
-                log = self._create(tp, is_new)
-            if topic_id is not None and topic_id.int:
-                log.assign_topic_id(topic_id)
-            return log
-
-    def _create(self, tp: TopicPartition, is_new: bool) -> Log:
-        offline = self.directories.offline_paths()
-        if not is_new and offline:
-            raise KafkaStorageError(
-                f"{tp}: not made anew, it may be in the offline log directories {', '.join(offline)}"
-            )
-        full: list[LogDirectory] = []
-        while (directory := self._choose_directory(tp, full)) is not None:
-            try:
-                log = self._create_in(directory, tp)
-            except NoDescriptorsError:
-                raise
-            except NoSpaceError:
-                full.append(directory)
-                continue
-            finally:
-                with self._table.lock:
-                    directory.logs_in_making -= 1
-            if log is not None:
-                self._preferred.pop(tp, None)
-                logger.debug("%s: made a log in %s", tp, directory.path)
-                return log
-        if full:
-            places = ", ".join(directory.path for directory in full)
-            raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {places}")
-        raise KafkaStorageError(f"{tp}: no log directory is online")
-
-    def prefer_directory(self, tp: TopicPartition, path: str) -> None:
-        """Have the log of `tp` made in the log directory `path`, when it is made. Wishes are kept for so many only:
-        anyone may name partitions that there will never be."""
-        self._preferred.pop(tp, None)
-        self._preferred[tp] = path
-        while len(self._preferred) > _MOST_PREFERRED:
-            self._preferred.pop(next(iter(self._preferred)), None)
-
-    def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:
-        """The one that is preferred for `tp`, or the online one with the fewest partitions, those counted that are
-        being made; the caller makes one more."""
-        preferred = self._preferred.get(tp)
-        with self._table.lock:
-            candidates = [
-                directory
-                for directory in self.directories.online()
-                if directory not in full and preferred in (None, directory.path)
-            ]
-            if not candidates:
-                return None
-            chosen = min(candidates, key=lambda directory: directory.partition_count + directory.logs_in_making)
-            chosen.logs_in_making += 1
-            return chosen
-
-    def _create_in(self, directory: LogDirectory, tp: TopicPartition) -> Log | None:
-        """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
-        path = os.path.join(directory.path, str(tp))
-        was_there = self.files.exists(path)
-        try:
-            log = self._load(directory, str(tp), tp, StartingPoint(clean_stop=True))
-        except OSError as error:
-            if is_out_of_descriptors(error):
-                raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
-            if is_out_of_space(error):
-                if not was_there:
-                    self._remove_half_made(directory, path)
-                raise NoSpaceError(f"{tp}: its log cannot be made: {error}") from error
-            self.directories.failed(directory, f"cannot make the log of {tp}", error)
-            return None
-        return log if self._add(directory, log) else None
-
-    def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
-        """The log may be made in another log directory, and must not be found in two at the next start."""
-        try:
-            self.files.delete_tree(path)
-        except OSError as error:
-            self.directories.failed(directory, f"cannot remove the half-made log {path}", error)
+        """`LogCreation.get_or_create`."""
+        return self.creation.get_or_create(tp, is_new, topic_id)
 
     # --- compaction ---------------------------------------------------------------------------------------------
 

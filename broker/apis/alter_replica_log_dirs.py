@@ -91,5 +91,5 @@ class AlterReplicaLogDirs:
         if not directory.is_online:
             raise KafkaStorageError(f"Log directory {path} is offline")
         if self._partitions.get(partition) is None and not self._partitions.is_offline(partition):
-            self._logs.prefer_directory(partition, path)
+            self._logs.creation.prefer_directory(partition, path)
         self._partitions.require(partition)

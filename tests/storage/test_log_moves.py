@@ -584,7 +584,7 @@ def test_whatever_happens_meanwhile_the_copy_is_the_log(
 
 
 def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: Disks) -> None:
-    disks.store.prefer_directory(TP, disks.paths[2])
+    disks.store.creation.prefer_directory(TP, disks.paths[2])
     disks.make(1)
     assert disks.directories() == {"a": [], "b": [], "c": ["0"]}
     disks.store.deletion.delete_log(TP)
@@ -594,9 +594,9 @@ def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: D
 
 
 def test_wishes_for_partitions_that_never_come_are_forgotten(disks: Disks) -> None:
-    disks.store.prefer_directory(TP, disks.paths[2])
+    disks.store.creation.prefer_directory(TP, disks.paths[2])
     for number in range(10_000):
-        disks.store.prefer_directory(TopicPartition("never", number), disks.paths[2])
+        disks.store.creation.prefer_directory(TopicPartition("never", number), disks.paths[2])
     disks.make(1)
     assert disks.directories() == ALL_AT_A
     disks.kill()
