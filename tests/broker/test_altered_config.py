@@ -185,16 +185,16 @@ async def test_levels_of_loggers_are_set_and_unset_and_never_written(house: Hous
 async def test_a_topics_settings_that_nothing_comes_of_are_said_when_they_change(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    throttled, local = "leader.replication.throttled.replicas", "local.retention.ms"
-    await house.alter(TOPIC, "t", Operation(throttled, SET, "*"), validate_only=True)
+    age, size = "local.retention.ms", "local.retention.bytes"
+    await house.alter(TOPIC, "t", Operation(age, SET, "4"), validate_only=True)
     assert caplog.messages == []
-    await house.alter(TOPIC, "t", Operation(throttled, SET, "*"), Operation("retention.ms", SET, "9"))
-    assert caplog.messages == [f"topic t: {throttled}=* is not acted on yet: it needs replication throttles"]
+    await house.alter(TOPIC, "t", Operation(age, SET, "4"), Operation("retention.ms", SET, "9"))
+    assert caplog.messages == [f"topic t: {age}=4 is not acted on yet: it needs tiered storage"]
     caplog.clear()
     await house.alter(TOPIC, "t", Operation("flush.ms", SET, "5"))
     assert caplog.messages == [], "it has not changed"
-    await house.altered.replace(TOPIC, "t", {throttled: "0:1", local: "-2"}, validate_only=False)
-    assert caplog.messages == [f"topic t: {throttled}=0:1 is not acted on yet: it needs replication throttles"]
+    await house.altered.replace(TOPIC, "t", {age: "5", size: "-2"}, validate_only=False)
+    assert caplog.messages == [f"topic t: {age}=5 is not acted on yet: it needs tiered storage"]
     caplog.clear()
     await house.altered.replace(TOPIC, "t", {"message.format.version": "2.8"}, validate_only=False)
     (line,) = caplog.messages

@@ -21,6 +21,8 @@ from support.storage_logs import NOW_MS, batch_of
 DAY_MS = 24 * 3600 * 1000
 TP = TopicPartition("topic", 0)
 ELSEWHERE = {
+    "follower.replication.throttled.replicas": "replication",
+    "leader.replication.throttled.replicas": "replication",
     "min.insync.replicas": "replication/state_changes.py",
     "message.downconversion.enable": "replication/state_changes.py",
     "unclean.leader.election.enable": "controller",
