@@ -26,8 +26,6 @@ ELSEWHERE = {
     "min.insync.replicas": "replication/state_changes.py",
     "message.downconversion.enable": "replication/state_changes.py",
     "unclean.leader.election.enable": "controller",
-    "leader.replication.throttled.replicas": "replication/state_changes.py",
-    "follower.replication.throttled.replicas": "replication/state_changes.py",
 }
 """Acted on, but not by storage."""
 OF_THE_CLEANER = {"delete.retention.ms", "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "max.compaction.lag.ms"}
