@@ -28,11 +28,20 @@ class CompactionPlan:
             self.segments.get(base_offset) is source for source, base_offset in zip(sources, group.sources, strict=True)
         )
 
+    def fits(self, log: Log) -> bool:
+        """Whether nothing but appends and the plan's own compaction has changed `log` since. From any thread."""
+        is_cut = self.truncation_count != log.truncation_count
+        return not is_cut and log.view.base_offsets[0] == self.job.segments[0].base_offset
 
-def plan_compaction(
-    log: Log, chosen: Candidate, settings: CompactionSettings, truncation_count: int, now_ms: int
-) -> CompactionPlan:
-    """On the log's strand. Raises OSError, CorruptIndexError for a transaction index that cannot be read."""
+
+def plan_compaction(log: Log, chosen: Candidate, settings: CompactionSettings, now_ms: int) -> CompactionPlan:
+    """What has to be known to compact the log from `chosen`'s first dirty offset on, as the log is now.
+
+    On the log's strand. Raises KafkaStorageError, OSError, CorruptIndexError for a transaction index that cannot be
+    read.
+    """
+    log.files.check_online()
+    log.files.delete_half_compacted()
     view, config = log.view, log.config
     ends = (*view.base_offsets[1:], view.log_end_offset)
     sources = [
@@ -53,4 +62,4 @@ def plan_compaction(
         tuple(transaction for segment in view.segments for transaction in segment.transaction_index.entries()),
         settings,
     )
-    return CompactionPlan(job, {segment.base_offset: segment for segment, _ in sources}, truncation_count)
+    return CompactionPlan(job, {segment.base_offset: segment for segment, _ in sources}, log.truncation_count)

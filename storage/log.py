@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollowerError, RecordBatchTooLargeError
 from . import retention
@@ -43,11 +43,6 @@ from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
 from .transaction_index import AbortedTransaction
 
-if TYPE_CHECKING:  # most logs are never compacted
-    from .compaction_choice import Candidate
-    from .compaction_job import CleanedGroup, CompactionSettings
-    from .compaction_plan import CompactionPlan
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -71,7 +66,7 @@ class Log:
         topic_id: uuid.UUID | None,
         now_ms: int,
     ) -> None:
-        self._files = files
+        self.files = files
         self._host = host
         self.topic_partition = topic_partition
         self.config = config
@@ -108,17 +103,17 @@ class Log:
 
     @property
     def directory(self) -> str:
-        return self._files.directory
+        return self.files.directory
 
     @property
     def is_offline(self) -> bool:
         """The log directory is lost, and every use fails with KafkaStorageError."""
-        return self._files.is_offline
+        return self.files.is_offline
 
     @property
     def is_full(self) -> bool:
         """The last write found no space. The next one that does ends that."""
-        return self._files.is_full
+        return self.files.is_full
 
     @property
     def truncation_count(self) -> int:
@@ -154,7 +149,7 @@ class Log:
 
     def read_region(self, region: FileRegion) -> bytes:
         """The bytes of a region that `read` has found. Raises KafkaStorageError."""
-        return self._files.guard("cannot read", region.read)
+        return self.files.guard("cannot read", region.read)
 
     def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
         """The first record at or above `timestamp` (ms); None when there is none. Reads records: not for the loop."""
@@ -174,7 +169,7 @@ class Log:
 
     def _look_up(self, search: Callable[[LogView], T]) -> T:
         """Run a search on the current view; once more on a newer one when files went away under it."""
-        files = self._files
+        files = self.files
         if files.is_offline:
             raise files.offline_error()
         for attempt in (1, 2):
@@ -289,7 +284,7 @@ class Log:
 
     def _prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
         """Check it against all but the producers; None when there is no whole batch in it."""
-        self._files.check_online()
+        self.files.check_online()
         leader_epoch = append.leader_epoch
         if leader_epoch is not None:
             self.check_fence(leader_epoch)
@@ -313,7 +308,7 @@ class Log:
                 f"{self.config.segment_bytes}"
             )
         latest_epoch = self.leader_epochs.latest_epoch
-        are_written = self._files.are_epochs_written
+        are_written = self.files.are_epochs_written
         for batch in prepared.batches:
             if batch.leader_epoch != latest_epoch or batch.magic < 2 or not are_written:
                 self._note_epochs(prepared)
@@ -336,11 +331,11 @@ class Log:
                 changed = epochs.clear() or changed
             elif batch.leader_epoch >= 0:
                 changed = epochs.assign(batch.leader_epoch, batch.base_offset) or changed
-        self._epochs_changed(changed or not self._files.are_epochs_written)
+        self._epochs_changed(changed or not self.files.are_epochs_written)
 
     def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
         """Write appends that are checked and fit into the active segment, and sync them if it is time to."""
-        self.view = write_appends(self._files, self.view, self.producer_state, appends, self._high_watermark_hint)
+        self.view = write_appends(self.files, self.view, self.producer_state, appends, self._high_watermark_hint)
         if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
 
@@ -348,7 +343,7 @@ class Log:
 
     def roll(self, now_ms: int, expected_offset: int = 0) -> Segment:
         """Close the active segment and begin one at the log's end, or at `expected_offset` when that is greater."""
-        self._files.check_online()
+        self.files.check_online()
         view = self.view
         active = view.segments[-1]
         base_offset = max(expected_offset, view.log_end_offset)
@@ -359,13 +354,13 @@ class Log:
         )
         end_before = self.producer_state.end_offset
         try:
-            self._files.guard("cannot write the indexes of a segment", active.deactivate)
+            self.files.guard("cannot write the indexes of a segment", active.deactivate)
             self.producer_state.end_offset = base_offset
-            self._files.take_snapshot(self.producer_state, sync=False)
-            segment = self._files.create_segment(base_offset, self.config, now_ms)
+            self.files.take_snapshot(self.producer_state, sync=False)
+            segment = self.files.create_segment(base_offset, self.config, now_ms)
         except NoSpaceError:  # what comes next may still fit into the old one
             self.producer_state.end_offset = end_before
-            self._files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
+            self.files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
             raise
         if active.recent is not None:
             active.recent.end(view.log_end_offset, active.size_bytes)
@@ -381,7 +376,7 @@ class Log:
 
         Its `run` needs no strand; afterwards `mark_flushed` moves the recovery point.
         """
-        files = self._files
+        files = self.files
         return files.guard(
             "cannot write an index",
             lambda: plan_flush(
@@ -400,7 +395,7 @@ class Log:
         plan = self.plan_flush()
         if plan is None:
             return
-        self._files.guard("cannot sync", lambda: plan.run(self._files.files), may_be_full=False)
+        self.files.guard("cannot sync", lambda: plan.run(self.files.files), may_be_full=False)
         self.mark_flushed(plan, now_ms)
 
     # --- truncation and retention -------------------------------------------------------------------------------
@@ -410,7 +405,7 @@ class Log:
 
         The log then ends behind the last batch that stays, which is before `offset` when that lies inside a batch.
         """
-        files = self._files
+        files = self.files
         files.check_online()
         if offset < 0:
             raise ValueError(f"{self.topic_partition}: cannot truncate to {offset}")
@@ -455,13 +450,13 @@ class Log:
         if offset < self.recovery_point:
             self.recovery_point = offset
             is_written = self._host.truncating(self.topic_partition)
-            self._files.check_online()
+            self.files.check_online()
             if not is_written:
                 raise NoSpaceError(f"{self.topic_partition}: not truncated, the recovery point cannot be written")
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove everything; the next record gets `offset`."""
-        self._files.check_online()
+        self.files.check_online()
         start = offset if log_start_offset is None else log_start_offset
         view = self.view
         logger.info("%s: emptying the log, it starts at offset %d", self.topic_partition, offset)
@@ -469,16 +464,16 @@ class Log:
         self._lower_recovery_point(min(offset, view.base_offsets[0]))
         segment = next((segment for segment in view.segments if segment.base_offset == offset), None)
         if segment is None:
-            segment = self._files.create_segment(offset, self.config, now_ms)
+            segment = self.files.create_segment(offset, self.config, now_ms)
         else:
             existing = segment
-            self._files.guard("cannot truncate", lambda: _cut(self._files.files, existing, offset, now_ms))
+            self.files.guard("cannot truncate", lambda: _cut(self.files.files, existing, offset, now_ms))
         self.producer_state.clear(offset)
         self.view = self._view_of((segment,), start, offset)
         self._delete_segments([other for other in view.segments if other is not segment])
         self._epochs_cut(self.leader_epochs.clear())
-        self._files.guard("cannot delete the producer snapshots", self._files.snapshots.delete_all)
-        self._files.sync_directory()
+        self.files.guard("cannot delete the producer snapshots", self.files.snapshots.delete_all)
+        self.files.sync_directory()
         self._host.truncated(self.topic_partition)
 
     def increment_log_start_offset(self, offset: int) -> bool:
@@ -486,7 +481,7 @@ class Log:
 
         The caller has checked that it is not above the high watermark.
         """
-        self._files.check_online()
+        self.files.check_online()
         view = self.view
         if offset <= view.log_start_offset:
             return False
@@ -504,7 +499,7 @@ class Log:
     def apply_retention(self, now_ms: int, high_watermark: int) -> list[int]:
         """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
         return their base offsets. A compacted topic keeps the last two kinds."""
-        self._files.check_online()
+        self.files.check_online()
         config = self.config
         deleted: list[int] = []
         start = self.view.log_start_offset
@@ -539,7 +534,7 @@ class Log:
         ends = (*view.base_offsets[1:], view.log_end_offset)
         facts: list[retention.SegmentFacts] = []
         for segment, end_offset in zip(view.segments, ends, strict=True):
-            largest = self._files.guard("cannot read an index", segment.largest_timestamp)
+            largest = self.files.guard("cannot read an index", segment.largest_timestamp)
             is_last = segment is view.segments[-1]
             facts.append(retention.SegmentFacts(segment.base_offset, end_offset, segment.size_bytes, largest, is_last))
         return facts
@@ -560,56 +555,19 @@ class Log:
         return bases
 
     def _delete_segments(self, segments: Sequence[Segment]) -> None:
-        self._files.delete_segments(segments, self.config.file_delete_delay_ms)
-
-    # --- compaction ---------------------------------------------------------------------------------------------
-
-    def plan_compaction(self, chosen: Candidate, settings: CompactionSettings, now_ms: int) -> CompactionPlan:
-        """What has to be known to compact the log from `chosen`'s first dirty offset on, as the log is now."""
-        from .compaction_plan import plan_compaction
-
-        self._files.check_online()
-        self._files.delete_half_compacted()
-        return plan_compaction(self, chosen, settings, self._truncation_count, now_ms)
-
-    def replace_segments(self, plan: CompactionPlan, group: CleanedGroup, now_ms: int) -> bool:
-        """Swap compacted segments in for their sources; False when the log has changed so that they do not fit."""
-        self._files.check_online()
-        view = self.view
-        first = view.slot_of(group.sources[0])
-        sources = view.segments[max(first, 0) : first + len(group.sources)]
-        if plan.truncation_count != self._truncation_count or not plan.has(sources, group):
-            return False
-        invariant(sources[-1] is not view.segments[-1], f"{self.topic_partition}: the active segment was compacted")
-        segment = self._files.swap_in(sources, group.size_bytes, group.has_transaction_index, self.config, now_ms)
-        self.view = self._view_of(
-            (*view.segments[:first], segment, *view.segments[first + len(sources) :]),
-            view.log_start_offset,
-            view.log_end_offset,
-        )
-        return True
-
-    def fits(self, plan: CompactionPlan) -> bool:
-        """Whether nothing but appends and `plan`'s own compaction has changed the log since. From any thread."""
-        is_cut = plan.truncation_count != self._truncation_count
-        return not is_cut and self.view.base_offsets[0] == plan.job.segments[0].base_offset
-
-    def discard_compaction(self) -> None:
-        """Delete what a compaction that was broken off has left."""
-        if not self._files.is_offline and not self._files.is_closed:
-            self._files.delete_half_compacted()
+        self.files.delete_segments(segments, self.config.file_delete_delay_ms)
 
     # --- epochs, names, end -------------------------------------------------------------------------------------
 
     def assign_epoch_start(self, leader_epoch: int) -> None:
         """Note that `leader_epoch` begins at the log's end: done by who becomes leader."""
-        self._files.check_online()
+        self.files.check_online()
         changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
-        self._epochs_changed(changed or not self._files.are_epochs_written)
+        self._epochs_changed(changed or not self.files.are_epochs_written)
 
     def _epochs_changed(self, changed: bool) -> None:
         if changed:
-            self._files.write_epochs(self.leader_epochs.entries)
+            self.files.write_epochs(self.leader_epochs.entries)
 
     def _epochs_cut(self, changed: bool) -> None:
         """Some are gone. A start drops them again, so that a full disk keeps nobody from making room."""
@@ -622,7 +580,7 @@ class Log:
             return
         if self.topic_id is not None:
             raise ValueError(f"{self.topic_partition} has topic id {self.topic_id}, not {topic_id}")
-        self._files.write_topic_id(topic_id)
+        self.files.write_topic_id(topic_id)
         self.topic_id = topic_id
 
     def remove_expired_producers(self, now_ms: int) -> None:
@@ -638,7 +596,7 @@ class Log:
 
     def rename_directory(self, directory: str) -> None:
         """Move the log to another name in the same log directory (`topic-0.<id>-delete`)."""
-        self._files.rename_directory(directory, self.view.segments)
+        self.files.rename_directory(directory, self.view.segments)
 
     # --- moving to another log directory (`LogMove`) ------------------------------------------------------------
 
@@ -650,7 +608,7 @@ class Log:
 
     def inherit(self, original: Log) -> None:
         """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
-        files = self._files
+        files = self.files
         files.write_epochs(original.leader_epochs.entries)
         files.guard("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))
 
@@ -663,7 +621,7 @@ class Log:
         self._truncation_count += 1
         self.recovery_point = copy.recovery_point
         self._host = copy._host
-        self._files = copy._files
+        self.files = copy.files
         self.view = self._view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
         for segment in former:
             segment.close_files()
@@ -672,7 +630,7 @@ class Log:
 
     def close(self) -> None:
         """Snapshot the producers and close the files; nothing changes the log any more. The caller has flushed."""
-        files = self._files
+        files = self.files
         if files.is_offline or files.is_closed:
             self.close_files()
             return
@@ -689,11 +647,15 @@ class Log:
     def delete(self) -> None:
         """Remove the directory and all that is in it."""
         self.close_files()
-        self._files.delete_directory()
+        self.files.delete_directory()
 
     def mark_offline(self) -> None:
         """Every further use fails with KafkaStorageError: the log directory is lost."""
-        self._files.is_offline = True
+        self.files.is_offline = True
+
+    def replace_segments(self, segments: tuple[Segment, ...]) -> None:
+        """Have readers find the records in other segments: a compaction's result."""
+        self.view = self._view_of(segments, self.view.log_start_offset, self.view.log_end_offset)
 
     def _view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
         invariant(log_start_offset <= log_end_offset, f"{self.topic_partition}: log start behind the log's end")

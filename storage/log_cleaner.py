@@ -20,6 +20,7 @@ from ..config.config import Config
 from ..protocol.errors import KafkaError
 from .checkpoints import Checkpoints
 from .compaction_choice import Candidate, DirtySegment, assess, filthiest
+from .compaction_swap import discard, swap_in
 from .files import is_passing
 from .log import Log
 from .log_directories import LogDirectories
@@ -224,6 +225,8 @@ class LogCleaner:
         if chosen is None:
             self._rest()
             return
+        from .compaction_plan import plan_compaction
+
         tp = chosen.topic_partition
         strand = self._table.strand(tp)
         if strand is None or not self._may_compact(strand.log):
@@ -232,7 +235,7 @@ class LogCleaner:
         worker = self._idle_workers.pop() if self._idle_workers else self._start_worker()
         run = self._runs[tp] = _Run(strand, worker)
         settings, now_ms = self._settings(), self._clock()
-        strand.submit(lambda log: log.plan_compaction(chosen, settings, now_ms), lambda plan: self._begin(run, plan))
+        strand.submit(lambda log: plan_compaction(log, chosen, settings, now_ms), lambda plan: self._begin(run, plan))
         self.look()  # for the next thread
 
     def _rest(self) -> None:
@@ -287,9 +290,7 @@ class LogCleaner:
         if isinstance(report, CleanedGroup):
             plan, now_ms = run.plan, self._clock()
             assert plan is not None
-            run.strand.submit(
-                lambda log: log.replace_segments(plan, report, now_ms), lambda result: self._swapped(run, result)
-            )
+            run.strand.submit(lambda log: swap_in(log, plan, report, now_ms), lambda result: self._swapped(run, result))
             return
         done = report
         run.strand.submit(lambda log: None, lambda _: self._done(run, done))  # behind the swaps
@@ -363,7 +364,7 @@ class LogCleaner:
 
         def clear() -> None:
             run.worker.stop()
-            self._pool.post(run.strand.submit, lambda log: log.discard_compaction(), over)
+            self._pool.post(run.strand.submit, discard, over)
 
         self._in_background(clear)
 
@@ -390,7 +391,7 @@ class _Run:
 
     def fits(self) -> bool:
         """Whether the log is still made of what the plan was made from, as far as that is not compacted yet."""
-        return self.plan is None or self.strand.log.fits(self.plan)
+        return self.plan is None or self.plan.fits(self.strand.log)
 
 
 def _start_child() -> CompactionWorker:

@@ -13,6 +13,7 @@ from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.compaction_choice import Candidate, filthiest
 from pybroker.storage.compaction_job import CompactionSettings
 from pybroker.storage.compaction_plan import CompactionPlan
+from pybroker.storage.compaction_swap import discard
 from pybroker.storage.files import Files
 from pybroker.storage.io_throttle import IoThrottle
 from pybroker.storage.key_table import SLOT_BYTES
@@ -223,7 +224,7 @@ def test_a_log_that_has_changed_keeps_its_segments(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):  # of the helper: the swap was refused
         compact_log(log, between=truncate)
     assert len(contents(log)) == log.log_end_offset
-    log.discard_compaction()
+    discard(log)
     assert not [path for path in Path(log.directory).iterdir() if path.suffix in (".cleaned", ".swap")]
 
 

@@ -21,6 +21,7 @@ from pybroker.storage.compaction_job import (
     CompactionReport,
     CompactionSettings,
 )
+from pybroker.storage.compaction_plan import plan_compaction
 from pybroker.storage.files import Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_cleaner import LogCleaner
@@ -393,7 +394,7 @@ class Reports:
 
 
 def job_of(log: Log, settings: CompactionSettings | None = None) -> CompactionJob:
-    return log.plan_compaction(assessed(log), settings or CompactionSettings(), NOW_MS).job
+    return plan_compaction(log, assessed(log), settings or CompactionSettings(), NOW_MS).job
 
 
 def pid_of(child: CleanerChild) -> int | None:

@@ -10,7 +10,8 @@ from pybroker.storage.batch_span import read_batches
 from pybroker.storage.compaction_choice import Candidate, DirtySegment, assess
 from pybroker.storage.compaction_job import CleanedGroup, CompactionDone, CompactionJob, CompactionReport
 from pybroker.storage.compaction_job import CompactionSettings as Settings
-from pybroker.storage.compaction_plan import CompactionPlan
+from pybroker.storage.compaction_plan import CompactionPlan, plan_compaction
+from pybroker.storage.compaction_swap import swap_in
 from pybroker.storage.files import Files
 from pybroker.storage.log import Log
 from pybroker.storage.segment_cleaner import compact
@@ -61,14 +62,14 @@ def compact_log(
 
     `between` is called before each swap.
     """
-    plan = log.plan_compaction(assessed(log, checkpoint, now_ms=now_ms), settings or Settings(), now_ms)
+    plan = plan_compaction(log, assessed(log, checkpoint, now_ms=now_ms), settings or Settings(), now_ms)
     end_offset = -1
 
     def take(report: CompactionReport) -> None:
         nonlocal end_offset
         if isinstance(report, CleanedGroup):
             between(plan)
-            assert log.replace_segments(plan, report, now_ms)
+            assert swap_in(log, plan, report, now_ms)
         elif isinstance(report, CompactionDone):
             end_offset = report.end_offset
 
