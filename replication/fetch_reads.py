@@ -99,23 +99,29 @@ class FetchReads:
         if is_urgent or params.max_wait_ms <= 0:
             return results
         if size_bytes >= params.min_bytes:
-            if size_bytes > _LITTLE_BYTES or not self._may_gather(params, results):
+            until_s = self._gathers_until_s(params, results) if size_bytes <= _LITTLE_BYTES else None
+            if until_s is None:
                 return results
-            self._wakeups.fetches.wake_gathered(self._park(params, fetches, results, done, parked))
+            self._wakeups.fetches.gather([self._park(params, fetches, results, done, parked)], until_s)
             return None
         if size_bytes and self._is_at_a_segments_end(params, results):
             return results
         self._park(params, fetches, results, done, parked)
         return None
 
-    def _may_gather(self, params: FetchParams, results: FetchResults) -> bool:
-        """Whether a consumer gets little because it has read up to the end just now, as many others have."""
-        return (
-            self._wakeups.fetches.is_gathering
-            and not params.is_follower
-            and params.max_bytes > _LITTLE_BYTES
-            and all(fetch.max_bytes > _LITTLE_BYTES for fetch, result in results if result.size_bytes)
-        )
+    def _gathers_until_s(self, params: FetchParams, results: FetchResults) -> float | None:
+        """For a consumer that gets little because it has read up to the end just now, as many others have: when the
+        first of the partitions ends its pause. None for anyone else."""
+        if params.isolation is Isolation.LOG_END or params.max_bytes <= _LITTLE_BYTES:
+            return None
+        until_s = None
+        for fetch, result in results:
+            if result.size_bytes and fetch.topic_partition is not None:
+                watchers = self._hosted[fetch.topic_partition].waiting_consumers
+                if fetch.max_bytes <= _LITTLE_BYTES or not self._wakeups.fetches.is_paused(watchers):
+                    return None
+                until_s = watchers.paused_until_s if until_s is None else min(until_s, watchers.paused_until_s)
+        return until_s
 
     def _is_at_a_segments_end(self, params: FetchParams, results: FetchResults) -> bool:
         """Whether waiting would bring no more of what was found: a read stops where its segment ends."""

@@ -50,8 +50,8 @@ class HostedPartition:
         self.end: EndOfPartition | None = None  # as it was when a consumer last asked there
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
         self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves
-        self.waiting_consumers: FetchWatchers = {}  # wake when the high watermark moves
-        self.waiting_followers: FetchWatchers = {}  # wake when the log grows
+        self.waiting_consumers = FetchWatchers()  # wake when the high watermark moves
+        self.waiting_followers = FetchWatchers()  # wake when the log grows
 
     @property
     def log_config(self) -> LogConfig:

@@ -6,8 +6,8 @@ concerns, so an append wakes nobody else, and a partition without waiters costs 
 
 A fetch that has enough is completed in the loop's next turn, behind all that this turn has read: the producer's answer
 does not wait for it, and what several producers send at the same time is one answer. Of many such fetches a turn
-completes some: everybody else's requests do not wait behind all of them. Where consumers are many, their answers gather
-for a moment (`answer_pace`); those of followers never do, for produces wait for them.
+completes some: everybody else's requests do not wait behind all of them. Where many consumers wait for a partition, the
+answers that it causes gather for a moment (`answer_pace`); those to followers never do, for produces wait for them.
 """
 
 from collections import deque
@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import ErrorCode
-from .answer_pace import AnswerPace
+from .answer_pace import FEW, AnswerPace
 from .fetch import FetchParams, PartitionFetch
+from .isolation import Isolation
 from .operation_heap import OperationHeap
 from .timer import Timer, TimerLoop
 
@@ -102,6 +103,7 @@ class DelayedFetch:
         "available_bytes",
         "is_completed",
         "is_due",
+        "is_gathering",
         "params",
     )
 
@@ -109,7 +111,8 @@ class DelayedFetch:
         self.params = params
         self.available_bytes = 0
         self.is_completed = False
-        self.is_due = False
+        self.is_due = False  # for the loop's next turn
+        self.is_gathering = False
         self._by_partition: dict[PartitionFetch, int] = {}
         self._watched_at: list[FetchWatchers] = []
         self._timer = timer
@@ -118,6 +121,13 @@ class DelayedFetch:
     def watch(self, watchers: "FetchWatchers", fetch: PartitionFetch) -> None:
         watchers[self] = fetch
         self._watched_at.append(watchers)
+
+    def count_answer(self) -> "list[FetchWatchers]":
+        """It is about to be answered: counted where it waits. Returns the partitions with none counted before."""
+        first = [watchers for watchers in self._watched_at if not watchers.answered]
+        for watchers in self._watched_at:
+            watchers.answered += 1
+        return first
 
     def note_available(self, fetch: PartitionFetch, size_bytes: int) -> bool:
         """This partition now has ``size_bytes`` for us; returns whether that makes enough."""
@@ -159,9 +169,17 @@ def _nothing() -> None:
     """What a finished fetch does."""
 
 
-FetchWatchers = dict[DelayedFetch, PartitionFetch]
-"""The fetches that wait for a partition, in order of arrival, each with what it wants of it."""
+class FetchWatchers(dict[DelayedFetch, PartitionFetch]):
+    """The fetches that wait for a partition, in order of arrival, each with what it wants of it."""
 
+    __slots__ = ("answered", "paused_until_s")
+
+    def __init__(self) -> None:
+        self.answered = 0  # of the consumers here, in this turn of the loop
+        self.paused_until_s = _NEVER_PAUSED
+
+
+_NEVER_PAUSED = float("-inf")
 IsEnough = Callable[[DelayedFetch, PartitionFetch], bool]
 
 
@@ -173,17 +191,14 @@ class FetchPurgatory:
         self._timer: Timer[DelayedFetch] = Timer(loop)
         self._pace = pace if pace is not None else AnswerPace()
         self._due: deque[DelayedFetch] = deque()
-        self._gathered: list[DelayedFetch] = []  # due when the pause ends
-        self._pause: Any = None  # the loop's timer for that
-        self._answered = 0  # since nothing was due
+        self._gathered: dict[float, tuple[Any, list[DelayedFetch]]] = {}  # by the end of their pause; the loop's timer
 
     def __len__(self) -> int:
         return len(self._timer)
 
-    @property
-    def is_gathering(self) -> bool:
-        """Consumers were just answered, and are not to be for a moment."""
-        return self._pace.is_paused(self._loop.time())
+    def is_paused(self, watchers: FetchWatchers) -> bool:
+        """Many consumers of this partition were just answered, and are not to be for a moment."""
+        return self._pace.is_paused(watchers.paused_until_s, self._loop.time())
 
     def delayed_fetch(self, params: FetchParams, finish: Callable[[], None]) -> DelayedFetch:
         """A fetch to park: `DelayedFetch.watch` its partitions, then `park`. ``finish`` is called once, at the end."""
@@ -194,30 +209,30 @@ class FetchPurgatory:
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
         """The partition of ``watchers`` changed: the fetches for which that ``is_enough`` are completed soon."""
+        is_paused = self.is_paused(watchers)
         enough = [
-            operation for operation, fetch in watchers.items() if not operation.is_due and is_enough(operation, fetch)
+            operation
+            for operation, fetch in watchers.items()
+            if not operation.is_due and not (is_paused and operation.is_gathering) and is_enough(operation, fetch)
         ]
         if enough:
-            if enough[0].params.is_follower or not self.is_gathering:
-                self._complete_soon(enough)
+            if is_paused:
+                self.gather(enough, watchers.paused_until_s)
             else:
-                self._gather(enough)
+                self._complete_soon(enough)
 
-    def wake_gathered(self, operation: DelayedFetch) -> None:
-        """One that has enough already: it is completed with those that gather."""
-        self._gather([operation])
-
-    def _gather(self, operations: list[DelayedFetch]) -> None:
+    def gather(self, operations: list[DelayedFetch], until_s: float) -> None:
+        """They have enough, and are completed when the pause of a partition ends."""
         for operation in operations:
-            operation.is_due = True
-        self._gathered += operations
-        if self._pause is None:
-            self._pause = self._loop.call_at(self._pace.paused_until_s, self._end_pause)
+            operation.is_gathering = True
+        found = self._gathered.get(until_s)
+        if found is None:
+            self._gathered[until_s] = self._loop.call_at(until_s, self._end_pause, until_s), operations
+        else:
+            found[1].extend(operations)
 
-    def _end_pause(self) -> None:
-        self._pause = None
-        gathered, self._gathered = self._gathered, []
-        self._complete_soon(gathered)
+    def _end_pause(self, until_s: float) -> None:
+        self._complete_soon(self._gathered.pop(until_s)[1])
 
     def _complete_soon(self, operations: list[DelayedFetch]) -> None:
         if not self._due:
@@ -228,16 +243,26 @@ class FetchPurgatory:
 
     def _complete_due(self) -> None:
         due = self._due
+        pause_s = self._pace.pause_s(len(due))
+        counted: list[FetchWatchers] = []
         for _ in range(min(len(due), COMPLETED_IN_A_TURN)):
             operation = due.popleft()
             if not operation.is_completed:
-                self._answered += not operation.params.is_follower
+                if pause_s and operation.params.isolation is not Isolation.LOG_END:
+                    counted += operation.count_answer()
                 operation.complete()
+        if counted:
+            self._pause(counted, pause_s)
         if due:
             self._loop.call_soon(self._complete_due)
-        else:
-            self._pace.answered(self._answered, self._loop.time())
-            self._answered = 0
+
+    def _pause(self, counted: list[FetchWatchers], pause_s: float) -> None:
+        """Those of which many were answered in this turn."""
+        until_s = self._loop.time() + pause_s
+        for watchers in counted:
+            if watchers.answered > FEW:
+                watchers.paused_until_s = until_s
+            watchers.answered = 0
 
     def complete_all(self, watchers: FetchWatchers) -> None:
         """Waiting became pointless: the answers will say why."""
@@ -246,7 +271,7 @@ class FetchPurgatory:
 
     def close(self) -> None:
         self._due.clear()
+        for timer, _ in self._gathered.values():
+            timer.cancel()
         self._gathered.clear()
-        if self._pause is not None:
-            self._pause.cancel()
         self._timer.close()

@@ -31,7 +31,8 @@ def fetch_of(topic: str) -> PartitionFetch:
 
 
 def fetch_params(max_wait_ms: int = 500, min_bytes: int = 1, replica_id: int = -1) -> FetchParams:
-    return FetchParams(max_wait_ms, min_bytes, 1 << 20, Isolation.HIGH_WATERMARK, replica_id)
+    isolation = Isolation.HIGH_WATERMARK if replica_id < 0 else Isolation.LOG_END
+    return FetchParams(max_wait_ms, min_bytes, 1 << 20, isolation, replica_id)
 
 
 class ParkedAppends:
@@ -162,7 +163,7 @@ class ParkedFetches:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
         self.purgatory = FetchPurgatory(self.timers)
-        self.watchers: dict[str, FetchWatchers] = {"a": {}, "b": {}}
+        self.watchers: dict[str, FetchWatchers] = {"a": FetchWatchers(), "b": FetchWatchers()}
         self.ended: list[str] = []
 
     def park(
@@ -183,11 +184,11 @@ class ParkedFetches:
     def data_is_written(self, topic: str, size_bytes: int) -> None:
         self.purgatory.wake(self.watchers[topic], lambda operation, fetch: operation.note_available(fetch, size_bytes))
 
-    def answer_many(self, count: int = 8) -> None:
-        """So many consumers that waited together are answered, and nothing else is."""
+    def answer_many(self, count: int = 8, topics: str = "a") -> None:
+        """So many consumers that waited for the same are answered, and nothing else is."""
         for _ in range(count):
-            self.park("one of many", "a")
-        self.data_arrives("a", 1)
+            self.park("one of many", topics)
+        self.data_arrives(topics[0], 1)
         assert self.ended == ["one of many"] * count
         self.ended.clear()
 
@@ -311,7 +312,7 @@ def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
 
 def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
     parked = ParkedFetches()
-    parked.answer_many(8)
+    parked.answer_many(8, topics="ab")
     parked.park("f", "a")
     parked.data_arrives("a", 1)
     parked.park("g", "b")
@@ -354,12 +355,51 @@ def test_the_answers_of_several_turns_make_one_pause() -> None:
     assert parked.ended[-1] == "f"
 
 
-def test_followers_do_not_wait_for_what_consumers_gather() -> None:
+def test_a_consumer_does_not_wait_for_what_many_others_read() -> None:
     parked = ParkedFetches()
     parked.answer_many()
-    parked.park("follower", "a", replica_id=2)
+    parked.park("f", "b")
+    parked.data_arrives("b", 1)
+    assert parked.ended == ["f"]
+
+
+def test_answers_to_few_consumers_in_each_of_many_partitions_make_no_pause() -> None:
+    parked = ParkedFetches()
+    for topic in "aaabbb":
+        parked.park("one of few", topic)
+    parked.data_is_written("a", 1)
+    parked.data_arrives("b", 1)
+    assert len(parked.ended) == 6
+    parked.park("f", "a")
     parked.data_arrives("a", 1)
-    assert parked.ended == ["follower"]
+    assert parked.ended[6:] == ["f"]
+
+
+def test_who_gathers_is_answered_when_something_comes_that_few_read() -> None:
+    parked = ParkedFetches()
+    parked.answer_many()
+    parked.park("f", "ab")
+    parked.data_arrives("a", 1)
+    assert parked.ended == []
+    parked.data_arrives("b", 1)
+    assert parked.ended == ["f"]
+    parked.timers.advance(10)
+    assert parked.ended == ["f"]
+
+
+def test_pauses_of_two_partitions_end_each_at_its_own_time() -> None:
+    parked = ParkedFetches()
+    parked.answer_many(topics="a")
+    parked.timers.advance(2)
+    parked.answer_many(topics="b")
+    parked.park("of b", "b")
+    parked.data_arrives("b", 1)
+    parked.park("of a", "a")
+    parked.data_arrives("a", 1)
+    parked.timers.advance(3)
+    assert parked.ended == ["of a"]
+    parked.timers.advance(2)
+    assert parked.ended == ["of a", "of b"]
 
 
 def test_answers_to_followers_make_no_pause() -> None:
@@ -367,16 +407,17 @@ def test_answers_to_followers_make_no_pause() -> None:
     for replica_id in range(8):
         parked.park("follower", "a", replica_id=replica_id)
     parked.data_arrives("a", 1)
-    parked.park("f", "a")
+    parked.park("next", "a", replica_id=2)
     parked.data_arrives("a", 1)
-    assert parked.ended[8:] == ["f"]
+    assert parked.ended[8:] == ["next"]
 
 
 def test_a_fetch_that_came_with_enough_gathers_too() -> None:
     parked = ParkedFetches()
     parked.answer_many()
-    assert parked.purgatory.is_gathering
-    parked.purgatory.wake_gathered(parked.park("f", "a"))
+    assert parked.purgatory.is_paused(parked.watchers["a"])
+    assert not parked.purgatory.is_paused(parked.watchers["b"])
+    parked.purgatory.gather([parked.park("f", "a")], parked.watchers["a"].paused_until_s)
     parked.data_arrives("a", 1)
     assert parked.ended == []
     parked.timers.advance(5)

@@ -321,7 +321,7 @@ async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
 class AlwaysPaused(AnswerPace):
     """As if many consumers had been answered just now; what has gathered leaves in the loop's next turn."""
 
-    def is_paused(self, now_s: float) -> bool:
+    def is_paused(self, until_s: float, now_s: float) -> bool:
         return True
 
 
