@@ -7,7 +7,7 @@ v0 whether a value is the default · v1 its source, and synonyms on request (KIP
 request (KIP-569) · v4 flexible.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ...config.config_entries import (
     ConfigEntry,
@@ -66,26 +66,28 @@ class DescribeConfigs:
             if resource.resource_type not in _SERVED:
                 raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
         return DescribeConfigsResponse(
-            results=[await self._describe(context.api_version, request, one) for one in request.resources]
+            results=[
+                await self._describe(context.api_version, request, *resource, wanted)
+                for resource, wanted in _wanted(request.resources).items()
+            ]
         )
 
     async def _describe(
-        self, version: int, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+        self, version: int, request: DescribeConfigsRequest, resource_type: int, name: str, wanted: Collection[str]
     ) -> DescribeConfigsResult:
-        result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+        result = DescribeConfigsResult(resource_type=resource_type, resource_name=name)
         try:
-            entries = await self._entries(resource)
+            entries = await self._entries(resource_type, name)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = str(error)
             return result
-        wanted = frozenset(resource.configuration_keys or ())
         result.configs = [_entry(version, request, entry) for entry in entries if not wanted or entry.name in wanted]
         return result
 
-    async def _entries(self, resource: DescribeConfigsResource) -> Iterable[ConfigEntry]:
-        config, name = self._dynamic.config, resource.resource_name
-        match resource.resource_type:
+    async def _entries(self, resource_type: int, name: str) -> Iterable[ConfigEntry]:
+        config = self._dynamic.config
+        match resource_type:
             case ResourceType.TOPIC:
                 check_topic_name(name)
                 if not self._topic_exists(name):
@@ -106,6 +108,19 @@ class DescribeConfigs:
     def _require_this_broker(self, name: str) -> None:
         if broker_id_of(name) != self._broker_id:
             raise InvalidRequestError(f"Settings of broker {name} were asked of broker {self._broker_id}.")
+
+
+def _wanted(resources: Iterable[DescribeConfigsResource]) -> Mapping[tuple[int, str], Collection[str]]:
+    """The settings asked for (none: all) by type and name of the resource, which is answered once, however often it is
+    named: a broker's settings take a thousand times the bytes of its name."""
+    wanted: dict[tuple[int, str], set[str]] = {}
+    wholly: set[tuple[int, str]] = set()
+    for resource in resources:
+        key = (resource.resource_type, resource.resource_name)
+        wanted.setdefault(key, set()).update(resource.configuration_keys or ())
+        if not resource.configuration_keys:
+            wholly.add(key)
+    return {key: () if key in wholly else names for key, names in wanted.items()}
 
 
 def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult:

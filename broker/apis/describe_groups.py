@@ -28,11 +28,11 @@ class DescribeGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """Always at once; a group that does not exist is Dead, not an error."""
+        """Always at once; a group that does not exist is Dead, not an error. One named several times is told once."""
         return DescribeGroupsResponse(
             groups=[
                 _described(group_id, self._administration.describe(group_id), request.include_authorized_operations)
-                for group_id in request.groups
+                for group_id in dict.fromkeys(request.groups)
             ]
         )
 

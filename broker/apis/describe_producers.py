@@ -1,6 +1,7 @@
 """DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
 
 import asyncio
+from collections.abc import Iterable
 
 from ...controller.topic_names import check_topic_name
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
@@ -9,7 +10,6 @@ from ...protocol.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
-    TopicRequest,
     TopicResponse,
 )
 from ...replication.partition_set import PartitionSet
@@ -29,21 +29,26 @@ class DescribeProducers:
         self._cache = cache
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-        return DescribeProducersResponse(topics=list(await asyncio.gather(*map(self._topic, request.topics))))
+        wanted: dict[str, dict[int, None]] = {}  # a partition named several times is told once
+        for topic in request.topics:
+            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+        return DescribeProducersResponse(
+            topics=list(await asyncio.gather(*(self._topic(name, indexes) for name, indexes in wanted.items())))
+        )
 
-    async def _topic(self, topic: TopicRequest) -> TopicResponse:
+    async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
         try:
-            check_topic_name(topic.name)
-            if not self._cache.has_topic(topic.name):
+            check_topic_name(name)
+            if not self._cache.has_topic(name):
                 raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
         except KafkaError as error:
             failed = [
                 PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
-                for index in topic.partition_indexes
+                for index in indexes
             ]
-            return TopicResponse(name=topic.name, partitions=failed)
-        described = (self._partition(TopicPartition(topic.name, index)) for index in topic.partition_indexes)
-        return TopicResponse(name=topic.name, partitions=list(await asyncio.gather(*described)))
+            return TopicResponse(name=name, partitions=failed)
+        described = (self._partition(TopicPartition(name, index)) for index in indexes)
+        return TopicResponse(name=name, partitions=list(await asyncio.gather(*described)))
 
     async def _partition(self, topic_partition: TopicPartition) -> PartitionResponse:
         index = topic_partition.partition

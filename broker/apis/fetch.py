@@ -114,11 +114,11 @@ class Fetch:
         params = self._params(version, replica_id, request, nearest)
         if session.patience_ms is not None and session.patience_ms < params.max_wait_ms:
             params.max_wait_ms = session.patience_ms
-        readable, unnamed = self._resolve(session) if uses_topic_ids else (list(session.partitions), [])
-        pending = _PendingFetch(self, context, session, unnamed)
+        readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
+        pending = _PendingFetch(self, context, session, are_all_known)
         results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
-            return self.answer(context, session, results + unnamed if unnamed else results)
+            return self.answer(context, session, results if are_all_known else results + _unnamed(session))
         pending.future = asyncio.get_running_loop().create_future()
         context.abandon = pending.abandon
         self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request)))
@@ -167,20 +167,19 @@ class Fetch:
                 )
         return wanted
 
-    def _resolve(self, session: FetchContext) -> tuple[list[PartitionFetch], FetchResults]:
-        """The partitions to read, and an error for each whose topic id is unknown (still: it may be the metadata that
-        lag)."""
+    def _resolve(self, session: FetchContext) -> tuple[list[PartitionFetch], bool]:
+        """The partitions to read: those whose topic id is known by now; and whether that is all of them."""
+        are_all_known = True
         readable: list[PartitionFetch] = []
-        unnamed: FetchResults = []
         for fetch in session.partitions:
             if fetch.topic_partition is None and fetch.topic_id is not None:
                 name = self._names.topic_name(fetch.topic_id)
                 if name is None:
-                    unnamed.append((fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID)))
+                    are_all_known = False
                     continue
                 fetch.topic_partition = TopicPartition(name, fetch.key[1])
             readable.append(fetch)
-        return readable, unnamed
+        return readable, are_all_known
 
     def answer(
         self, context: RequestContext, session: FetchContext, results: FetchResults
@@ -279,13 +278,13 @@ class Fetch:
 class _PendingFetch:
     """A fetch whose answer may come later."""
 
-    __slots__ = ("_context", "_handler", "_is_hurried", "_operation", "_session", "_unnamed", "future")
+    __slots__ = ("_are_all_known", "_context", "_handler", "_is_hurried", "_operation", "_session", "future")
 
-    def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, unnamed: FetchResults) -> None:
+    def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, are_all_known: bool) -> None:
         self._handler = handler
         self._context = context
         self._session = session
-        self._unnamed = unnamed
+        self._are_all_known = are_all_known
         self._operation: DelayedFetch | None = None
         self._is_hurried = False
         self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
@@ -317,9 +316,23 @@ class _PendingFetch:
         if self.future is None or self.future.done():  # the connection may have gone
             return
         try:
-            self.future.set_result(self._handler.answer(self._context, self._session, results + self._unnamed))
+            if not self._are_all_known:
+                results = results + _unnamed(self._session)
+            self.future.set_result(self._handler.answer(self._context, self._session, results))
         except Exception as error:  # it is this request's trouble, not that of the append which woke it
             self.future.set_exception(error)
+
+
+def _unnamed(session: FetchContext) -> FetchResults:
+    """An error for each partition whose topic id is unknown (still: it may be the metadata that lag).
+
+    They are made when the answer is: a session may have very many, and nothing counts them while its fetch waits.
+    """
+    return [
+        (fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID))
+        for fetch in session.partitions
+        if fetch.topic_partition is None and fetch.topic_id is not None
+    ]
 
 
 def _named_partitions(request: FetchRequest) -> int:

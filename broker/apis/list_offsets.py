@@ -65,6 +65,7 @@ class ListOffsets:
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
+        listed: set[tuple[str, int]] = set()  # in version 0, where each answer may be as long as the list of segments
         response = ListOffsetsResponse()
         lookups: list[Awaitable[None]] = []
         for topic in request.topics:
@@ -74,7 +75,11 @@ class ListOffsets:
                 answer = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
                 answers.append(answer)
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
-                lookup = self._look_up(context, request, topic_partition, partition, answer, asked[topic_partition] > 1)
+                is_repeated = asked[topic_partition] > 1
+                if is_repeated and context.api_version == 0 and topic_partition not in listed:
+                    listed.add(topic_partition)
+                    is_repeated = False
+                lookup = self._look_up(context, request, topic_partition, partition, answer, is_repeated)
                 if lookup is not None:
                     lookups.append(lookup)
         return self._await_all(lookups, response) if lookups else response
@@ -90,12 +95,12 @@ class ListOffsets:
         topic_partition: TopicPartition,
         asked: ListOffsetsPartition,
         answer: ListOffsetsPartitionResponse,
-        is_duplicated: bool,
+        is_repeated: bool,
     ) -> Awaitable[None] | None:
         """Fill in ``answer``, now, or through what is returned."""
         version = context.api_version
         try:
-            if is_duplicated and version > 0:
+            if is_repeated:
                 raise InvalidRequestError(f"{topic_partition} is in the request more than once")
             if asked.timestamp < 0 and _FIRST_VERSION.get(asked.timestamp, version + 1) > version:
                 raise UnsupportedVersionError(f"timestamp {asked.timestamp} has no meaning in version {version}")

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
@@ -52,13 +53,16 @@ class OffsetFetch:
         if context.api_version < _FIRST_BATCHED_VERSION:
             return self._fetch_one(context, request)
         return OffsetFetchResponse(
-            groups=[self._fetch_group(group.group_id, group.topics, request.require_stable) for group in request.groups]
+            groups=[
+                self._fetch_group(group_id, partitions, request.require_stable)
+                for group_id, partitions in _by_group(request.groups).items()
+            ]
         )
 
     def _fetch_group(
-        self, group_id: str, topics: list[OffsetFetchRequestTopics] | None, require_stable: bool
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        error, results = self._commits.fetch(group_id, _partitions(topics), require_stable=require_stable)
+        error, results = self._commits.fetch(group_id, partitions, require_stable=require_stable)
         return OffsetFetchResponseGroup(group_id=group_id, error_code=error, topics=_batched_topics(results))
 
     def _fetch_one(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
@@ -96,6 +100,19 @@ def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
     if topics is None:
         return None
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+
+
+def _by_group(groups: Iterable[OffsetFetchRequestGroup]) -> dict[str, list[TopicPartition] | None]:
+    """What is asked of each group, however often it is named: an answer is to grow with groups, not with names."""
+    wanted: dict[str, list[TopicPartition] | None] = {}
+    for group in groups:
+        partitions = _partitions(group.topics)
+        before = wanted.setdefault(group.group_id, [])
+        if before is None or partitions is None:
+            wanted[group.group_id] = None
+        else:
+            before += partitions
+    return wanted
 
 
 def _by_topic(results: Results) -> dict[str, list[tuple[int, OffsetFetchResult]]]:

@@ -42,7 +42,7 @@ from .parked_requests import ParkedRequest, ParkedRequests
 from .region_sender import RegionSender
 from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
 from .request_header import BadRequestHeaderError
-from .response_writer import ResponseWriter
+from .response_writer import AnswerTooLongError, ResponseWriter
 from .strangers import Offence, recognise
 from .trickles import SMALL_PIECE, Trickle
 
@@ -476,7 +476,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _broken(self, error: OSError) -> None:
         """An answer cannot be finished, so no further one can follow it."""
-        if not isinstance(error, ConnectionError):
+        if isinstance(error, AnswerTooLongError):
+            self._warn(Offence.LONG_ANSWER, str(error))
+        elif not isinstance(error, ConnectionError):
             logger.warning("Closing the connection of %s in the middle of an answer: %s", self.info, error)
         self.abort()
 

@@ -9,11 +9,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
+from struct import error as StructError  # noqa: N812
 
 from .region_sender import RegionSender
 from .request import Region, ReplyPart
 
-__all__ = ["SMALL_REGION", "ResponseWriter"]
+__all__ = ["SMALL_REGION", "AnswerTooLongError", "ResponseWriter"]
 
 _SIZE = Struct(">i")
 _CORK_LIMIT = 256 * 1024
@@ -23,6 +24,10 @@ SMALL_REGION = 64 * 1024
 
 Measured over loopback, in µs: 5 against 10 at 4 KiB, 8 against 11 at 32 KiB, 13 each at 64 KiB, 36 against 27 at 256.
 """
+
+
+class AnswerTooLongError(OSError):
+    """The size in front of a frame has 31 bits."""
 
 
 class ResponseWriter:
@@ -78,7 +83,12 @@ class ResponseWriter:
                 size += part.size_bytes  # type: ignore[union-attr]
                 only_bytes = False
         corked = self._corked
-        corked.append(_SIZE.pack(size))
+        try:
+            corked.append(_SIZE.pack(size))
+        except StructError:
+            self.blocked = True
+            self._on_broken(AnswerTooLongError(f"an answer of {size} bytes, and 2147483647 is the most"))
+            return False
         self._corked_bytes += 4
         if only_bytes:
             corked += parts  # type: ignore[arg-type]

@@ -37,6 +37,7 @@ class Offence(Enum):
     SILENCE = auto()
     SLOW_READER = auto()
     TOO_MANY = auto()
+    LONG_ANSWER = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,17 @@
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
+from pybroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from support.arena import Arena, frame_of
 from support.wire_client import WireClient
 
@@ -86,6 +94,32 @@ def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: O
         # Those who are in a group stay in it, and when they are gone there is room again.
         field.until(lambda: not join(client, join_request("later", instance="modest")).error_code)
     field.recovers(lines=35, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
+
+
+def test_a_group_named_thousands_of_times_is_told_once(field: Arena) -> None:
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        talker = join_request("talker", instance="t", metadata=bytes(300_000), timeout_ms=60_000)
+        member = join(client, talker)
+        assigned = [SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"all")]
+        sync = SyncGroupRequest(
+            group_id="talker", generation_id=1, member_id=member.member_id, group_instance_id="t", assignments=assigned
+        )
+        assert client.ask(sync, 4).error_code == ErrorCode.NONE
+        stored = [
+            OffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata="x" * 4000)
+            for index in range(50)
+        ]
+        topic = OffsetCommitRequestTopic(name="__consumer_offsets", partitions=stored)
+        commit = OffsetCommitRequest(group_id="keeper", generation_id_or_member_epoch=-1, topics=[topic])
+        assert client.ask(commit, 6).topics[0].partitions[0].error_code == ErrorCode.NONE
+        field.begin()
+        described = client.ask(DescribeGroupsRequest(groups=["talker"] * 20_000), 5).groups
+        assert [len(group.members[0].member_metadata) for group in described] == [300_000]
+        asked = [OffsetFetchRequestGroup(group_id="keeper", topics=None)] * 20_000
+        fetched = client.ask(OffsetFetchRequest(groups=asked), 8).groups
+        assert [len(group.topics[0].partitions) for group in fetched] == [50]
+    field.recovers(lines=0, mib=AT_REST_MIB + 32, files=OFFSETS_FILES)
 
 
 def test_groups_that_nobody_uses_make_room_for_others(open_arena: OpenArena) -> None:

@@ -18,6 +18,8 @@ from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
@@ -105,6 +107,22 @@ async def test_values_come_with_what_the_version_can_say_of_them(handlers: Handl
         assert layers(entries["retention.ms"]) == [("retention.ms", "5", OF_TOPIC)]
     documented = bool(entries["retention.ms"].documentation)
     assert (documented, entries["retention.ms"].config_type) == ((True, 5) if version > 2 else (False, 0))
+
+
+async def test_a_resource_named_several_times_is_described_once(handlers: Handlers) -> None:
+    async def ask(*wanted: tuple[Resource, list[str] | None]) -> list[tuple[str, set[str]]]:
+        resources = [
+            DescribeConfigsResource(resource_type=resource.type, resource_name=resource.name, configuration_keys=names)
+            for resource, names in wanted
+        ]
+        response = await call(handlers.describe, 4, DescribeConfigsRequest(resources=resources))
+        return [(result.resource_name, {entry.name for entry in result.configs}) for result in response.results]
+
+    one, other = ["message.max.bytes"], ["broker.rack"]
+    assert await ask((THIS_BROKER, one), (THIS_BROKER, other)) == [("1", {*one, *other})]
+    assert await ask((THIS_BROKER, one), (THE_TOPIC, ["retention.ms"])) == [("1", {*one}), ("t", {"retention.ms"})]
+    ((_, every),) = await ask((THIS_BROKER, one), (THIS_BROKER, None), (THIS_BROKER, one))
+    assert len(every) > 100
 
 
 async def test_synonyms_and_documentation_are_told_on_request_only(handlers: Handlers) -> None:

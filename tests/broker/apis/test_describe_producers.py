@@ -98,3 +98,10 @@ async def test_producers_may_come_while_they_are_described(tmp_path: Path) -> No
     assert all(results for results in appended)
     replicas.close()
     pool.close()
+
+
+async def test_a_partition_named_several_times_is_told_once(replicas: Replicas) -> None:
+    topics = [TopicRequest(name=TOPIC, partition_indexes=[0, 0]), TopicRequest(name=TOPIC, partition_indexes=[0, 1])]
+    handler = DescribeProducers(replicas.partitions, cache())
+    (topic,) = (await call(handler, 0, DescribeProducersRequest(topics=topics))).topics
+    assert [partition.partition_index for partition in topic.partitions] == [0, 1]

@@ -1,6 +1,7 @@
 """Fetch against real logs: limits, order, waiting, isolation, sessions, ids, and old clients."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from errno import EIO
 from itertools import count
@@ -28,7 +29,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.answer_pace import AnswerPace
-from pybroker.replication.fetch import FetchParams
+from pybroker.replication.fetch import FetchParams, FetchResult
 from pybroker.replication.fetch_session import FIRST_PATIENCE_MS, FetchSessions
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
@@ -635,6 +636,31 @@ async def test_an_unknown_topic_id_is_told_and_resolved_once_it_is_known(consume
     consumer.hints.names[TOPIC_ID] = TOPIC
     response = consumer.answer(version=13, session=(response.session_id, 1))
     assert values_by_partition(response) == [[b"a"]]
+
+
+async def test_a_fetch_that_waits_keeps_nothing_of_unknown_topic_ids_and_tells_them_in_the_end(
+    consumer: Consumer,
+) -> None:
+    known = consumer.answer(0, version=13, session=(0, 0))
+    first = consumer.answer(*[0] * 200, version=13, session=(known.session_id, 1), topic_id=UUID(int=99))
+    assert len(first.responses[0].partitions) == 200
+    more = [FetchPartition(partition=number, partition_max_bytes=BIG) for number in range(200, 400)]
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=1,
+        max_bytes=BIG,
+        session_id=known.session_id,
+        session_epoch=2,
+        topics=[FetchTopic(topic_id=UUID(int=99), partitions=more)],
+    )
+    waiting = consumer.handler(request_context(13), request)
+    assert isinstance(waiting, asyncio.Future)
+    assert sum(isinstance(each, FetchResult) for each in gc.get_objects()) < 100
+    consumer.produce(b"a")
+    await next_turn()
+    answered = received(await waiting, 13)
+    codes = {topic.topic_id: [data.error_code for data in topic.partitions] for topic in answered.responses}
+    assert codes == {TOPIC_ID: [ErrorCode.NONE], UUID(int=99): [ErrorCode.UNKNOWN_TOPIC_ID] * 400}
 
 
 async def test_a_topic_made_anew_under_its_old_name_is_another_topic(consumer: Consumer) -> None:

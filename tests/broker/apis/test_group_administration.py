@@ -90,3 +90,9 @@ async def test_offsets_are_deleted_one_by_one(world: GroupWorld) -> None:
     ]
     response = await call(handler, 0, OffsetDeleteRequest(group_id="nothing", topics=[topic]))
     assert (response.error_code, response.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
+
+
+async def test_a_group_named_several_times_is_described_once(world: GroupWorld) -> None:
+    request = DescribeGroupsRequest(groups=["g", "nothing", "g", "g", "nothing"])
+    response = await call(DescribeGroups(world.rules.administration), 5, request)
+    assert [group.group_id for group in response.groups] == ["g", "nothing"]

@@ -262,3 +262,29 @@ async def test_a_tree_that_cannot_be_reached_is_an_error_of_each_partition() -> 
     assert await broker.commit_offsets(0, ("a", 0, 5)) == {("a", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
     _, offsets = await broker.fetch_offsets(0, ("a", 0))
     assert offsets == {("a", 0): (-1, -1, "", ErrorCode.UNKNOWN_SERVER_ERROR)}
+
+
+async def test_a_group_named_several_times_is_answered_once() -> None:
+    broker = await handlers()
+    await broker.commit_offsets(9, ("a", 0, 5), ("b", 1, 6))
+
+    def of(*partitions: tuple[str, int]) -> OffsetFetchRequestGroup:
+        topics = [OffsetFetchRequestTopics(name=name, partition_indexes=[index]) for name, index in partitions]
+        return OffsetFetchRequestGroup(group_id="g", topics=topics)
+
+    async def ask(*groups: OffsetFetchRequestGroup) -> list[set[object]]:
+        response = await call(broker.fetch, 8, OffsetFetchRequest(groups=list(groups)))
+        return [
+            {
+                (topic.name, one.partition_index, one.committed_offset)
+                for topic in group.topics
+                for one in topic.partitions
+            }
+            for group in response.groups
+        ]
+
+    everything = OffsetFetchRequestGroup(group_id="g", topics=None)
+    assert await ask(everything, everything, everything) == [{("a", 0, 5), ("b", 1, 6)}]
+    assert await ask(of(("a", 0)), of(("b", 1), ("a", 0))) == [{("a", 0, 5), ("b", 1, 6)}]
+    assert await ask(of(("a", 0)), everything, of(("a", 1))) == [{("a", 0, 5), ("b", 1, 6)}]
+    assert await ask(of(("a", 0)), OffsetFetchRequestGroup(group_id="other", topics=[])) == [{("a", 0, 5)}, set()]

@@ -216,3 +216,9 @@ async def test_v0_puts_the_high_watermark_for_all_above_it(segments: Asker) -> N
     of_follower = await segments.ask(LATEST, 0, max_num_offsets=10, replica_id=2)
     assert of_consumer.old_style_offsets == [3, 3, 2, 1, 0]
     assert of_follower.old_style_offsets == [5, 4, 3, 2, 1, 0]
+
+
+async def test_v0_lists_a_partition_that_is_named_twice_once(segments: Asker) -> None:
+    first, second = await segments.ask_all(LATEST, LATEST, version=0, max_num_offsets=10)
+    assert (first.error_code, first.old_style_offsets) == (0, [3, 2, 1, 0])
+    assert (second.error_code, second.old_style_offsets) == (ErrorCode.INVALID_REQUEST, [])

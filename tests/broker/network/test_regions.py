@@ -392,3 +392,15 @@ def test_at_the_end_of_a_file_there_is_less_to_read(disk: Disk) -> None:
     assert read_if_cached(disk.fd, 2000, 500) == b""
     assert is_cached(disk.fd, 900, 500)
     read_ahead(disk.fd, 0, 10 * MIB)
+
+
+async def test_an_answer_too_long_for_its_size_closes_the_connection_with_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving() as server:
+        server.handler.regions = [Stretch(-1, 0, 2**31 - 4)]  # and the header has four bytes
+        peer = await server.connect()
+        peer.send(frame(REGIONS, 1))
+        assert await peer.is_closed()
+    (line,) = warnings(caplog.records)
+    assert "an answer of 2147483648 bytes" in line
