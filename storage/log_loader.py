@@ -318,9 +318,11 @@ class _Loader:
             recovered.remove_expired(self.now_ms)
             return recovered
         state = new_producer_state(self.topic_partition, self.config)
-        rebuild_producer_state(
-            state, snapshots, self.segments, log_start_offset, end_offset, self.now_ms, after_clean_stop=True
-        )
+        try:
+            rebuild_producer_state(state, snapshots, self.segments, log_start_offset, end_offset, self.now_ms)
+        except CorruptRecordError as error:  # before what a start looks at; whoever reads there is told
+            logger.warning("%s: not all producers are known: %s", self.topic_partition, error)
+            state.end_offset = end_offset
         if self.start.is_recovered:
             recall_last_batches(state, self.segments)
         return state

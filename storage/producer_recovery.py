@@ -41,18 +41,12 @@ def rebuild_producer_state(
     log_start_offset: int,
     end_offset: int,
     now_ms: int,
-    *,
-    after_clean_stop: bool = False,
 ) -> None:
-    """Make `state` reflect the records before `end_offset`, and snapshot it there.
+    """Make `state` reflect the records before `end_offset`, and snapshot it there. Raises OSError, CorruptRecordError.
 
-    A log that has no snapshot at all after a clean stop had no producers to speak of: it is not read.
+    Without any snapshot the whole log is read, also after a clean stop, which leaves one at its end. (Kafka then takes
+    the log for one of a version without producers, and forgets those it had.)
     """
-    if after_clean_stop and not snapshots.offsets:
-        for offset in (*(segment.base_offset for segment in segments[-2:]), end_offset):
-            state.end_offset = offset
-            snapshots.take_if_there_is_room(state)
-        return
     was_empty = state.is_empty and state.end_offset >= end_offset
     snapshots.delete_outside(log_start_offset, end_offset)
     if state.end_offset != end_offset or snapshots.last_offset > end_offset:

@@ -186,6 +186,32 @@ def test_the_snapshot_of_a_clean_stop(damage: Callable[[Path], None], example: E
     assert what_is_known(open_log(tmp_path, CONFIG, example.start_after("clean"))) == example.known
 
 
+@pytest.mark.parametrize("stop", ["clean", "crash", "crash without recovery point"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_all_snapshots(damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path) -> None:
+    for path in example.copy_to(tmp_path).glob("*.snapshot"):
+        damage(path)
+    again = open_log(tmp_path, CONFIG, example.start_after(stop))
+    assert what_is_known(again) == example.known
+    close_cleanly(again)
+    assert what_is_known(open_log(tmp_path, CONFIG, example.start_after("clean"))) == example.known
+
+
+def test_all_snapshots_and_a_batch_among_those_flushed_long_ago(example: Example, tmp_path: Path) -> None:
+    """What lies before the batch is known, and the log is served."""
+    directory = example.copy_to(tmp_path)
+    for path in directory.glob("*.snapshot"):
+        path.unlink()
+    damaged = directory / file_name(example.segments[2], ".log")
+    data = bytearray(damaged.read_bytes())
+    second = next(iter_batches(bytes(data))).end
+    data[second + 8 : second + 12] = b"\xff" * 4  # its length
+    damaged.write_bytes(data)
+    again = open_log(tmp_path, CONFIG, example.start_after("clean"))
+    assert again.log_end_offset == example.end
+    assert sorted(again.producer_state.producers) == [1, 2]
+
+
 def test_all_but_the_records_is_lost(example: Example, tmp_path: Path) -> None:
     for path in example.copy_to(tmp_path).iterdir():
         if path.suffix != ".log":
