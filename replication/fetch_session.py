@@ -18,6 +18,7 @@ from ..protocol.errors import ErrorCode
 from .fetch import FetchResult, PartitionFetch, PartitionKey
 
 __all__ = [
+    "DEFAULT_MAX_PARTITIONS",
     "FINAL_EPOCH",
     "FIRST_PATIENCE_MS",
     "INITIAL_EPOCH",
@@ -271,7 +272,7 @@ class FetchSessions:
             before = session.remembered
             session.update(wanted, forgotten)
             self.partition_count += session.remembered - before
-            if self.partition_count > self._max_partitions and session.remembered > before:
+            if self.partition_count > self._max_partitions:  # nobody else's growth was let pass
                 self.remove(session_id)
                 return SessionErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:

@@ -11,7 +11,7 @@ from pybroker.replication.end_of_partition import result_at_end
 from pybroker.replication.fetch import FetchResult, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.reader import read_partition
-from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
+from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower
 
 CONSUMERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 
@@ -127,6 +127,19 @@ async def test_a_new_log_start_is_told_though_there_is_no_new_record(replicas: R
     assert before is not None
     assert after is not None
     assert (before.log_start_offset, after.log_start_offset) == (0, 1)
+
+
+async def test_a_new_high_watermark_is_told_though_the_log_is_as_it_was(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    await append(replicas)
+    before = known(replicas, fetch_of(0), Isolation.HIGH_WATERMARK)
+    view = replicas.hosted().log.view
+    replicas.fetch(fetch_from(2), params=follower(2))
+    after = known(replicas, fetch_of(2), Isolation.HIGH_WATERMARK)
+    assert replicas.hosted().log.view is view
+    assert before is not None
+    assert after is not None
+    assert (before.high_watermark, after.high_watermark) == (0, 2)
 
 
 async def test_a_topic_id_is_compared_once_and_then_recognised(replicas: Replicas) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
 from pybroker.replication.fetch_session import (
+    DEFAULT_MAX_PARTITIONS,
     FINAL_EPOCH,
     FIRST_PATIENCE_MS,
     INITIAL_EPOCH,
@@ -34,9 +35,9 @@ def result(high_watermark: int = 10, log_start_offset: int = 0, size_bytes: int 
 class Sessions:
     """A cache with ids 1, 2, 3, ... and one fetcher's way of talking to it."""
 
-    def __init__(self, max_entries: int = 10) -> None:
+    def __init__(self, max_entries: int = 10, max_partitions: int = DEFAULT_MAX_PARTITIONS) -> None:
         ids = count(1)
-        self.cache = FetchSessions(max_entries, lambda: next(ids), EVICTION_MS)
+        self.cache = FetchSessions(max_entries, lambda: next(ids), EVICTION_MS, max_partitions)
         self.now_ms = 0
 
     def begin(
@@ -423,6 +424,15 @@ def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() ->
     for _ in range(5):
         consumer.fetch()
     assert consumer.fetch(named="b") == FIRST_PATIENCE_MS
+
+
+def test_a_session_that_grows_beyond_the_partitions_of_all_ends_and_the_others_stay() -> None:
+    sessions = Sessions(max_partitions=4)
+    full, growing = sessions.open("a", "b", "c"), sessions.open("d")
+    refused = sessions.answer(sessions.begin(growing, 1, wanted("e")))
+    assert refused[0] is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert (sessions.cache.get(growing), sessions.cache.partition_count) == (None, 3)
+    assert sessions.answer(sessions.begin(full, 1, wanted("d")))[0] is ErrorCode.NONE
 
 
 def test_what_is_set_aside_counts_among_the_partitions_of_all_sessions() -> None:

@@ -324,6 +324,18 @@ def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
     assert parked.ended == ["f", "g"]
 
 
+def test_each_time_that_many_are_answered_a_pause_follows() -> None:
+    parked = ParkedFetches()
+    for _ in range(3):
+        parked.answer_many()
+        parked.park("f", "a")
+        parked.data_arrives("a", 1)
+        assert parked.ended == []
+        parked.timers.advance(5)
+        assert parked.ended == ["f"]
+        parked.ended.clear()
+
+
 def test_nobody_waits_for_others_when_the_last_answers_are_a_moment_ago() -> None:
     parked = ParkedFetches()
     parked.answer_many(8)

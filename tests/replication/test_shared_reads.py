@@ -10,7 +10,7 @@ from pybroker.replication.fetch import FetchResult, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.reader import read_partition
 from pybroker.replication.shared_reads import SharedReads
-from support.replicas import TOPIC_ID, Replicas, batch_of, consumer, fetch_from, values_in
+from support.replicas import TOPIC_ID, Replicas, batch_of, consumer, fetch_from, follower, values_in
 
 ROOM = 1 << 20
 
@@ -88,6 +88,17 @@ async def test_a_read_is_not_shared_any_more_when_the_partition_has_changed(repl
     await replicas.hosted().run(lambda log: log.increment_log_start_offset(1))
     assert turn.find(fetch_from(0)) is None
     await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    assert turn.find(fetch_from(0)) is None
+
+
+async def test_a_read_is_not_shared_any_more_when_more_of_the_same_log_may_be_seen(replicas: Replicas) -> None:
+    turn = Turn(replicas)
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    replicas.append(batch_of(b"b"))
+    view = replicas.hosted().log.view
+    assert values_in(turn.read(fetch_from(0)).records) == [b"a"]
+    replicas.fetch(fetch_from(2), params=follower(2))
+    assert replicas.hosted().log.view is view
     assert turn.find(fetch_from(0)) is None
 
 

@@ -503,6 +503,60 @@ async def test_fetches_that_wait_and_take_too_much_are_answered_with_what_there_
     replicas.close()
 
 
+@pytest.fixture
+async def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Consumer]:
+    """Its second partition has a closed segment that is not in the page cache; there is room for one fetch to wait."""
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "300"}})
+    second = TopicPartition(TOPIC, 1)
+    await replicas.order()
+    await replicas.order(second)
+    consumer = Consumer(replicas, max_waiting_bytes=fetch_bytes(2, 2))
+    consumer.produce(b"a")
+    for _ in range(5):
+        consumer.produce(b"b" * 150, topic_partition=second)
+    monkeypatch.setattr("pybroker.storage.files.read_if_cached", lambda fd, position, size: None)
+    yield consumer
+    replicas.close()
+
+
+def look_up(cold: Consumer) -> "asyncio.Future[Any]":
+    """A fetch that waits for the disk, and then for more."""
+    waiting = cold.send(0, 0, min_bytes=BIG, max_wait_ms=2**31 - 1, partition_max_bytes=100)
+    assert isinstance(waiting, asyncio.Future)
+    assert len(cold.replicas.partitions.wakeups.fetches) == 0
+    return waiting
+
+
+async def looked_up() -> None:
+    """The worker is done at once here, and is heard in the next turns."""
+    for _ in range(3):
+        await next_turn()
+
+
+async def test_a_fetch_that_was_looked_up_waits_for_more(cold: Consumer) -> None:
+    waiting = look_up(cold)
+    await looked_up()
+    assert len(cold.replicas.partitions.wakeups.fetches) == 1
+    assert not waiting.done()
+
+
+async def test_a_fetch_whose_connection_goes_while_it_is_looked_up_waits_for_nothing(cold: Consumer) -> None:
+    look_up(cold)
+    assert cold.context.abandon is not None
+    cold.context.abandon()
+    await looked_up()
+    assert len(cold.replicas.partitions.wakeups.fetches) == 0
+    assert cold.replicas.hosted().waiting_consumers == {}
+
+
+async def test_a_fetch_that_has_to_go_while_it_is_looked_up_takes_nothing_and_is_answered_then(cold: Consumer) -> None:
+    first, second = look_up(cold), look_up(cold)
+    assert (len(cold.handler.parked), cold.handler.parked.used_bytes) == (1, fetch_bytes(2, 2))
+    await looked_up()
+    assert (first.done(), second.done()) == (True, False)
+    assert cold.handler.parked.used_bytes == fetch_bytes(2, 2)
+
+
 async def test_a_fetch_that_was_answered_takes_nothing_any_more(consumer: Consumer) -> None:
     consumer.send(0, max_wait_ms=60_000)
     assert consumer.handler.parked.used_bytes > 0
