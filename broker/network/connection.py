@@ -23,7 +23,7 @@ from typing import Protocol, cast
 from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
 from .frame_reader import FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES
+from .heavy_requests import HEAVY_BYTES, LONG_S
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -84,6 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parked = ParkedRequests()  # started, not answered
         self._received_ms = 0
         self._requests_started = 0
+        self._was_heavy = False  # the last request that was timed
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
@@ -300,8 +301,8 @@ class Connection(asyncio.BufferedProtocol):
         if client_id != self._client_id_bytes:
             self._client_id_bytes = client_id
             self._client_id = None if client_id is None else client_id.decode("utf-8", "replace")
-        is_heavy = len(frame) > HEAVY_BYTES and api_key != _PRODUCE
-        if is_heavy:
+        is_produce = api_key == _PRODUCE
+        if (self._was_heavy or len(frame) > HEAVY_BYTES) and not is_produce:
             if not resources.heavy.may_start(self):
                 self._hold_heavy(frame)
                 return
@@ -310,11 +311,18 @@ class Connection(asyncio.BufferedProtocol):
         request = Request(
             api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
         )
+        started_s = 0.0 if is_produce else resources.stopwatch_s()
         try:
-            reply = resources.heavy.timed(resources.handler, request) if is_heavy else resources.handler(request)
+            reply = resources.handler(request)
         except Exception as error:
+            if not is_produce:
+                resources.heavy.took(resources.stopwatch_s() - started_s)
             self._failed(error, request.api_key, request.api_version)
             return
+        if not is_produce:
+            took_s = resources.stopwatch_s() - started_s
+            if took_s > LONG_S or self._was_heavy:
+                self._was_heavy = resources.heavy.took(took_s)
         if isinstance(reply, list):
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)

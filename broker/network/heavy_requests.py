@@ -1,21 +1,20 @@
 """Requests of many parts keep the event loop for up to half a second each: they must not have it to themselves.
 
-A request that is large and no produce request (whose bytes are records, which nobody looks at here) may be one. After
-one that took its time the next, whoever sends it, waits for twice as long as that: so all together they have a third of
-the loop, and everybody else the rest.
+A request that is large may be one, and so may any that follows one on its connection: 25 bytes can ask for the metadata
+of all topics. Produce requests never are: their bytes are records, which nobody looks at here. After one that took its
+time the next, whoever sends it, waits for twice as long as that: so all together they have a third of the loop, and
+everybody else the rest.
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-__all__ = ["HEAVY_BYTES", "HeavyRequests", "HeavyUser"]
+__all__ = ["HEAVY_BYTES", "LONG_S", "HeavyRequests", "HeavyUser"]
 
 HEAVY_BYTES = 16 * 1024
-_LONG_S = 0.005
+LONG_S = 0.005
+"""A request that keeps the loop for longer is heavy, whatever its size."""
 _PAUSE_FACTOR = 2.0
-
-ArgumentT = TypeVar("ArgumentT")
-ResultT = TypeVar("ResultT")
 
 
 class HeavyUser(Protocol):
@@ -50,15 +49,12 @@ class HeavyRequests:
         self._watch()
         return False
 
-    def timed(self, handle: Callable[[ArgumentT], ResultT], request: ArgumentT) -> ResultT:
-        """Handle a heavy request, and note how long it took."""
-        started_s = self._now_s()
-        try:
-            return handle(request)
-        finally:
-            ended_s = self._now_s()
-            if ended_s - started_s > _LONG_S:
-                self._paused_until = ended_s + _PAUSE_FACTOR * (ended_s - started_s)
+    def took(self, duration_s: float) -> bool:
+        """A request has just been handled, in so long. Whether it was heavy: then the next on its connection may be."""
+        if duration_s <= LONG_S:
+            return False
+        self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
+        return True
 
     def forget(self, user: HeavyUser) -> None:
         """The connection is gone."""

@@ -49,6 +49,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
+        self.stopwatch_s = stopwatch_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
         self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)

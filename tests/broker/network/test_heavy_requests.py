@@ -30,11 +30,9 @@ class User:
         if not self.heavy.may_start(self):
             return False
         self.log.append(self.name)
-        self.heavy.timed(self.take, seconds)
-        return True
-
-    def take(self, seconds: float) -> None:
         self.clock.now += seconds
+        self.heavy.took(seconds)
+        return True
 
     def heavy_turn_has_come(self) -> None:
         assert self.ask()

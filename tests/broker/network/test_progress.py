@@ -18,6 +18,7 @@ from support.virtual_network import VirtualNetwork, VirtualPeer
 
 FETCH = 1
 THROTTLED = 9
+SLOW = 10
 SLOW_READER_S = 30.0
 MOST_STEPS = 30_000
 """A run has some hundred frames; one that takes more steps goes round in circles."""
@@ -49,7 +50,7 @@ class World:
             return future
         if request.api_key == THROTTLED:
             request.connection.throttle(self.dice.random())
-        if len(request.frame) > HEAVY_BYTES:
+        if len(request.frame) > HEAVY_BYTES or request.api_key == SLOW:
             self.loop.take(self.handler_s)
         return [*answer, bytes(len(request.frame))]
 
@@ -94,7 +95,7 @@ class World:
 
 
 REQUEST = st.tuples(
-    st.sampled_from((ECHO, PRODUCE, FETCH, THROTTLED)), st.sampled_from((10, 1000, 5000, 20_000, 70_000, 300_000))
+    st.sampled_from((ECHO, PRODUCE, FETCH, THROTTLED, SLOW)), st.sampled_from((10, 1000, 5000, 20_000, 70_000, 300_000))
 )
 PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
 
@@ -135,6 +136,38 @@ def test_large_frames_that_fill_the_memory_while_they_wait_for_their_turn_have_i
     world.run()
     # Each was handled in the turn it had: one, then a pause of twice its time.
     assert world.loop.time() < 30 * 3 * world.handler_s + 1
+
+
+def test_small_requests_that_take_long_wait_for_turns_like_large_ones() -> None:
+    world = World(NetworkSettings())
+    for _ in range(8):
+        world.peer([(SLOW, 10)] * 10)
+    world.run()
+    # The first of a connection is not known to be one; after each of the others nobody's is started for twice its time.
+    assert world.loop.time() >= 8 * world.handler_s + 71 * 3 * world.handler_s
+
+
+def test_after_a_request_that_took_long_a_short_one_waits_once_and_a_produce_request_never() -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+    peer = world.network.connect()
+    other = world.network.connect()
+
+    def send(to: VirtualPeer, api_key: int, number: int) -> None:
+        to.send(frame(api_key, number, bytes(10)))
+        while to.is_readable:
+            to.deliver(65_536)
+
+    send(peer, SLOW, 1)
+    send(peer, PRODUCE, 2)
+    send(other, ECHO, 3)
+    send(peer, ECHO, 4)
+    assert world.handled == [1, 2, 3]
+    world.loop.advance(round(2 * world.handler_s * 1000) + 1)
+    send(peer, ECHO, 5)
+    assert world.handled == [1, 2, 3, 4, 5]
+    send(other, SLOW, 6)
+    send(peer, ECHO, 7)
+    assert world.handled[-1] == 7
 
 
 def test_a_large_frame_counts_until_it_is_started() -> None:
