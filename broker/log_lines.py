@@ -3,6 +3,8 @@
 import logging
 import sys
 
+from ..config.quiet_lines import QUIET_S
+
 _LONGEST_LINE = 4096
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -27,7 +29,7 @@ class FloodGate(logging.Filter):
     """Lets through ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
 
     Somebody who joins ten thousand groups, or makes a request fail over and over, must not fill the disk with it. The
-    first line of that place afterwards tells how many were left out.
+    first line of that place afterwards tells how many were left out. Of refusals (`QUIET`) there is one line in 30 s.
     """
 
     def __init__(self, burst: int = 100, period_s: float = 10.0) -> None:
@@ -39,15 +41,17 @@ class FloodGate(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is written."""
         place = (record.pathname, record.lineno)
+        quiet_s: float | None = getattr(record, QUIET_S, None)
+        burst, period_s = (self._burst, self._period_s) if quiet_s is None else (1, quiet_s)
         counts = self._places.setdefault(place, [record.created, 0, 0])
-        if not 0 <= record.created - counts[0] < self._period_s:
+        if not 0 <= record.created - counts[0] < period_s:
             left_out = int(counts[2])
             counts[:] = [record.created, 0, 0]
             if left_out:
                 record.msg = f"{record.getMessage()} ({left_out} more lines like this were left out before it)"
                 record.args = None
         counts[1] += 1
-        is_let_through = counts[1] <= self._burst
+        is_let_through = counts[1] <= burst
         counts[2] += not is_let_through
         return is_let_through
 

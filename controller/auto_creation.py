@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ..config.config import Config
+from ..config.quiet_lines import QUIET
 from ..protocol.errors import ErrorCode, KafkaError
 from .internal_topics import auto_created_topic
 from .topic_admin import NewTopic
@@ -51,6 +52,6 @@ class AutoTopicCreation:
             await self._admin.create(auto_created_topic(name, self._config))
         except KafkaError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                logger.info("topic %s could not be created on demand: %s", name, error)
+                logger.info("topic %s could not be created on demand: %s", name, error, extra=QUIET)
                 return error.code
         return ErrorCode.LEADER_NOT_AVAILABLE

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+from ...config.quiet_lines import QUIET
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from .context import RequestContext
@@ -120,6 +121,7 @@ def _refusal_of_transactions(context: RequestContext) -> tuple[ErrorCode, str]:
         "transactional.id",
         context.client_id,
         context.address,
+        extra=QUIET,
     )
     is_old = context.api_version <= _LAST_VERSION_OF_LIBRDKAFKA
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_old else ErrorCode.UNSUPPORTED_VERSION

@@ -3,6 +3,7 @@
 import logging
 
 from pybroker.broker.log_lines import FloodGate, OneLine
+from pybroker.config.quiet_lines import QUIET
 
 
 def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
@@ -20,6 +21,19 @@ def test_of_a_flood_from_one_place_the_first_lines_are_written_and_the_rest_coun
     assert after.getMessage() == "joined (2 more lines like this were left out before it)"
     assert gate.filter(quiet := record("joined", 120))
     assert quiet.getMessage() == "joined"
+
+
+def test_of_refusals_there_is_one_line_in_half_a_minute_with_the_count_of_the_rest() -> None:
+    def refusal(created: float) -> logging.LogRecord:
+        made = record("no room", created)
+        vars(made).update(QUIET)
+        return made
+
+    gate = FloodGate()
+    assert [gate.filter(refusal(100 + second)) for second in range(30)] == [True] + [False] * 29
+    after = refusal(130)
+    assert gate.filter(after)
+    assert after.getMessage() == "no room (29 more lines like this were left out before it)"
 
 
 def test_a_line_has_a_greatest_length() -> None:

@@ -93,7 +93,7 @@ def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: O
         assert set(codes[8:]) == {ErrorCode.GROUP_MAX_SIZE_REACHED}
         # Those who are in a group stay in it, and when they are gone there is room again.
         field.until(lambda: not join(client, join_request("later", instance="modest")).error_code)
-    field.recovers(lines=35, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
+    field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one in 30 s
 
 
 def test_a_group_named_thousands_of_times_is_told_once(field: Arena) -> None:
@@ -135,7 +135,7 @@ def test_groups_that_nobody_uses_make_room_for_others(open_arena: OpenArena) -> 
         groups = client.ask(ListGroupsRequest(), 4).groups
         assert len(groups) <= 400
         field.until(lambda: not join(client, join_request("honest", instance="here")).error_code)
-    field.recovers(lines=101, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)
+    field.recovers(lines=3, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)  # one in 30 s
 
 
 def test_group_max_size_is_kept(open_arena: OpenArena) -> None:

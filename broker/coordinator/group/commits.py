@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from ....config.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode, KafkaError
 from ....storage.topic_partition import TopicPartition
 from .group import Group
@@ -71,7 +72,9 @@ class Commits:
             if request.generation_id >= 0:
                 error = ErrorCode.ILLEGAL_GENERATION
             elif not self._registry.has_room_for(GROUP_BYTES, self._now_ms()):
-                logger.warning("group %s: no room for it, pybroker.groups.max.bytes is reached", request.group_id)
+                logger.warning(
+                    "group %s: no room for it, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
+                )
                 error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             else:
                 group = self._registry.get_or_create(request.group_id, self._now_ms())
@@ -127,7 +130,9 @@ class Commits:
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         growth = {key: group.offsets.growth_bytes(key, value) for key, value in accepted.items()}
         if (total := sum(growth.values())) and not self._room.take(total):
-            logger.warning("group %s: no room for its offsets, pybroker.offsets.max.bytes is reached", group.group_id)
+            logger.warning(
+                "group %s: no room for its offsets, pybroker.offsets.max.bytes is reached", group.group_id, extra=QUIET
+            )
             codes.update((key, ErrorCode.INVALID_COMMIT_OFFSET_SIZE) for key in growth if growth[key])
             accepted = {key: value for key, value in accepted.items() if not growth[key]}
         if not accepted:

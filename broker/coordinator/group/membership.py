@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
+from ....config.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
@@ -45,7 +46,9 @@ class Membership:
         if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
             error = ErrorCode.INVALID_SESSION_TIMEOUT
         if error is ErrorCode.NONE and not self._has_room_for(request):
-            logger.warning("group %s: no room for a member, pybroker.groups.max.bytes is reached", request.group_id)
+            logger.warning(
+                "group %s: no room for a member, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
+            )
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
             reply(JoinResult(error, request.member_id))
