@@ -184,6 +184,8 @@ class LogFiles:
         for segment in segments[:-1]:
             segment.close_files()
         self.guard("cannot write an index", segments[-1].close)
+        for segment in segments:
+            self.guard("cannot delete an index", segment.delete_wrong_indexes)
         self.is_closed = True
 
     # --- the directory's own files ------------------------------------------------------------------------------

@@ -171,9 +171,9 @@ class LogView(NamedTuple):
 
     def _search_segment(self, slot: int, timestamp: int, max_decompressed_bytes: int) -> FoundTimestamp | None:
         segment = self.segments[slot]
-        first = max(segment.time_index.lookup(timestamp).offset, self.log_start_offset)
-        position = segment.offset_index.lookup(first).position
-        for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
+        end = self.segment_end(slot)
+        position = segment.position_for_time(timestamp, self.log_start_offset, end)
+        for _, batch in read_batches(segment.log_ref.file(), position, end):
             if batch.max_timestamp < timestamp:
                 continue
             found = first_between(batch, timestamp, _GREATEST, self.log_start_offset, max_decompressed_bytes)
@@ -188,8 +188,9 @@ class LogView(NamedTuple):
         largest = segment.max_timestamp
         if largest.timestamp < 0:
             return None
-        position = segment.offset_index.lookup(largest.offset).position
-        for _, batch in read_batches(segment.log_ref.file(), position, self.segment_end(slot)):
+        end = self.segment_end(slot)
+        position = segment.position_of(largest.offset, end)
+        for _, batch in read_batches(segment.log_ref.file(), position, end):
             if batch.max_timestamp == largest.timestamp:
                 found = first_between(batch, largest.timestamp, largest.timestamp, 0, max_decompressed_bytes)
                 if found is not None:

@@ -6,6 +6,7 @@ compaction and deletion. All that changes a segment runs on its log's strand; lo
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from .offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from .recent_batches import RecentBatches
 from .time_index import TimeIndex, TimestampOffset
 from .transaction_index import TransactionIndex
+
+logger = logging.getLogger(__name__)
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -50,6 +53,7 @@ class Segment:
         "_bytes_since_index_entry",
         "_files",
         "_first_timestamp",
+        "_has_wrong_entry",
         "_is_preallocated",
         "_max_timestamp",
         "base_offset",
@@ -98,6 +102,7 @@ class Segment:
         self._first_timestamp: int | None = None
         self._bytes_since_index_entry = 0
         self._is_preallocated = False
+        self._has_wrong_entry = False
 
     @classmethod
     def create(
@@ -259,19 +264,94 @@ class Segment:
                 return found
         position = self.offset_index.lookup(offset, cached_only=cached_only).position
         try:
-            for span in self.spans(position, end_position, cached_only=cached_only):
-                if span.last_offset >= offset:
-                    return span.position, span.size_bytes
+            return self._reach(offset, position, end_position, cached_only)
         except CorruptRecordError:
             if position == 0:
                 raise
-        else:
-            return None
-        # An index entry that points to no batch: the index is wrong, the log may well be right.
-        for span in self.spans(0, end_position, cached_only=cached_only):
+        return self._reach_from_earlier(offset, end_position, cached_only)
+
+    def _reach(self, offset: int, position: int, end_position: int, cached_only: bool) -> tuple[int, int] | None:
+        """`locate` by a walk from `position`; raises CorruptRecordError when no index entry can have led there.
+
+        The batch that an entry of an offset at or below `offset` points to never begins behind `offset`, whatever
+        compaction has left out: where it does, the walk has jumped over what is looked for.
+        """
+        if position < 0 or position >= self.size_bytes > 0:
+            raise CorruptRecordError(f"byte {position} of {self.size_bytes}")
+        span = None
+        for span in self.spans(position, end_position, cached_only=cached_only):
             if span.last_offset >= offset:
+                if span.base_offset > offset and span.position == position > 0:
+                    break
                 return span.position, span.size_bytes
-        return None
+        else:
+            if span is not None or position == 0 or position >= end_position:
+                return None
+        raise CorruptRecordError(f"no batch of an offset up to {offset} at byte {position}")
+
+    def _reach_from_earlier(self, offset: int, end_position: int, cached_only: bool) -> tuple[int, int] | None:
+        """An index entry is wrong, the log may well be right: walk from the entries before it, at last from the begin.
+
+        Each try goes twice as far back, so an index full of nonsense costs a few."""
+        slot = self.offset_index.slot_at_or_below(offset - self.base_offset, cached_only=cached_only)
+        step = 1
+        while True:
+            slot -= step
+            step *= 2
+            position = self.offset_index.entry(slot)[1] if slot >= 0 else 0
+            try:
+                found = self._reach(offset, position, end_position, cached_only)
+            except CorruptRecordError:
+                if slot < 0:
+                    raise
+                continue
+            if found is not None:
+                self._note_wrong_entry(self.offset_index.path, offset)
+            return found
+
+    def _note_wrong_entry(self, path: str, offset: int) -> None:
+        if not self._has_wrong_entry:
+            self._has_wrong_entry = True
+            logger.warning(
+                "%s has a wrong entry for offset %d: read without it, and built anew behind a clean stop", path, offset
+            )
+
+    def position_for_time(self, timestamp: int, least_offset: int, end_position: int) -> int:
+        """Where a search begins for the first record at or above `timestamp`, of those at or above `least_offset`."""
+        index = self.time_index
+        slot, step = index.slot_at_or_below(timestamp), 1
+        while slot >= 0:
+            value, relative = index.entry(slot)
+            offset = self.base_offset + relative
+            if offset <= least_offset:
+                break
+            start = self._position_of_time(offset, value, end_position)
+            if start is not None:
+                return start
+            self._note_wrong_entry(index.path, offset)
+            slot -= step
+            step *= 2
+        return self.position_of(least_offset, end_position)
+
+    def _position_of_time(self, offset: int, timestamp: int, end_position: int) -> int | None:
+        """Where the offset index leads for `offset`; None when the batch that holds it has another timestamp."""
+        found = self.locate(offset, end_position)
+        span = None if found is None else self._span_at(found[0], end_position)
+        if span is None or span.max_timestamp != timestamp or (span.magic >= 2 and span.base_offset > offset):
+            return None
+        # Earlier batches of one append may have the same timestamp: begin where the append does.
+        start = self.offset_index.lookup(offset).position
+        first = self._span_at(start, end_position)
+        return start if first is not None and first.base_offset <= offset else span.position
+
+    def _span_at(self, position: int, end_position: int) -> BatchSpan | None:
+        """The batch that begins at `position`, or None when none does."""
+        if position < 0:
+            return None
+        try:
+            return next(self.spans(position, end_position), None)
+        except CorruptRecordError:
+            return None
 
     def position_of(self, offset: int, end_position: int, *, cached_only: bool = False) -> int:
         """Where the first batch begins that does not lie wholly before `offset`; `end_position` when there is none."""
@@ -334,6 +414,18 @@ class Segment:
         """Write the last index entries and let the descriptors go."""
         self.deactivate()
         self.close_files()
+
+    def delete_wrong_indexes(self) -> None:
+        """When the segment is closed for good: the next start builds anew what is missing."""
+        if self._has_wrong_entry:
+            for index in (self.offset_index, self.time_index):
+                self._files.delete(index.path)
+
+    def reset_indexes(self) -> None:
+        """Begin them anew."""
+        for index in (self.offset_index, self.time_index, self.transaction_index):
+            index.reset()
+        self._has_wrong_entry = False
 
     def close_files(self) -> None:
         """Let the descriptors go without writing anything."""

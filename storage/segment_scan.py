@@ -42,8 +42,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
     A cut is synced: what is appended at its place must not be followed by what was cut, whatever comes. Raises OSError,
     SegmentOverflowError.
     """
-    for index in (segment.offset_index, segment.time_index, segment.transaction_index):
-        index.reset()
+    segment.reset_indexes()
     largest = TimestampOffset(-1, segment.base_offset)
     interval_bytes = segment.index_interval_bytes
     valid_bytes = indexed_bytes = 0

@@ -3,8 +3,9 @@
 import logging
 import os
 import shutil
+import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -19,8 +20,10 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.log_recovery import StartingPoint
 from pybroker.storage.log_store import LogStore
+from pybroker.storage.offset_index import OffsetIndex
 from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.segment import file_name
+from pybroker.storage.time_index import TimeIndex
 from pybroker.storage.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
@@ -210,6 +213,53 @@ def test_all_snapshots_and_a_batch_among_those_flushed_long_ago(example: Example
     again = open_log(tmp_path, CONFIG, example.start_after("clean"))
     assert again.log_end_offset == example.end
     assert sorted(again.producer_state.producers) == [1, 2]
+
+
+def damaged_entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, bytes]]:
+    """Each entry but the last, which a start looks at, with single bits of it turned over: (where, bytes)."""
+    data = path.read_bytes()
+    for start in range(0, len(data) - layout.size, layout.size):
+        for bit in range(0, 8 * layout.size, 5):
+            entry = bytearray(data[start : start + layout.size])
+            entry[bit // 8] ^= 1 << (bit % 8)
+            yield start, bytes(entry)
+
+
+@pytest.mark.parametrize("number", [0, 1, -2, -1])
+@pytest.mark.parametrize(
+    ("suffix", "layout"), [(".index", OffsetIndex.layout), (".timeindex", TimeIndex.layout)], ids=["offsets", "times"]
+)
+def test_one_entry_amid_an_index(
+    suffix: str, layout: struct.Struct, number: int, example: Example, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It hides no record from a fetch, no time from a search, and the next start mends it once it misled one.
+
+    (An entry that names a later batch of the same time is not told from a right one.)
+    """
+
+    def told(known: dict[str, object]) -> dict[str, object]:
+        found = known["found"]
+        assert isinstance(found, list)
+        return {**known, "found": [each.timestamp for each in found]} if suffix == ".timeindex" else known
+
+    path = example.copy_to(tmp_path) / file_name(example.segments[number], suffix)
+    whole = path.read_bytes()
+    misled = 0
+    for start, entry in damaged_entries(path, layout):
+        path.write_bytes(whole[:start] + entry + whole[start + layout.size :])
+        caplog.clear()
+        again = open_log(tmp_path, CONFIG, example.start_after("clean"))
+        assert told(what_is_known(again)) == told(example.known), (start, entry)
+        lines = [record.getMessage() for record in caplog.records if "wrong entry" in record.getMessage()]
+        assert len(lines) <= 1
+        close_cleanly(again)
+        assert path.exists() is not bool(lines)
+        if lines:
+            misled += 1
+            open_log(tmp_path, CONFIG, example.start_after("clean")).close_files()
+            assert path.read_bytes() == whole
+        path.write_bytes(whole)
+    assert misled or number == -1 or len(whole) <= layout.size
 
 
 def test_all_but_the_records_is_lost(example: Example, tmp_path: Path) -> None:
