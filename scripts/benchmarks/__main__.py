@@ -20,17 +20,29 @@ from benchmarks.storage_start import STARTS
 from benchmarks.targets import Target, at_most
 from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
 
+ROUNDS = 3
+SCALE = 1.0
+HOSTILE = "hostile"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of both brokers (default 3)")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of each row's records and seconds (default 1)")
-    parser.add_argument("--only", default="", help="only rows whose name has this text in it")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of both brokers (default 3)")
+    parser.add_argument(
+        "--scale", type=float, default=SCALE, help="share of each row's records and seconds (default 1)"
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        help=f"only rows whose name has this text in it; {HOSTILE}: what attacks cost, without rounds and Kafka",
+    )
     parser.add_argument("--list", action="store_true", help="print the rows' names and targets, and end")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.only == HOSTILE and (options.rounds, options.scale) != (ROUNDS, SCALE):
+        parser.error(f"--rounds and --scale mean nothing to --only {HOSTILE}")
+    return options
 
 
 def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures) -> None:
@@ -71,7 +83,7 @@ def progress(line: str) -> None:
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    if options.only == "hostile":  # no comparison with Kafka
+    if options.only == HOSTILE and not options.list:  # no comparison with Kafka
         return hostile.main()
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     scenarios = [
@@ -79,12 +91,20 @@ def main(arguments: list[str]) -> int:
         for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY)
         if options.only in scenario.name
     ]
+    if not workloads and not scenarios and options.only != HOSTILE:
+        print(
+            f"scripts/bench: no row has {options.only!r} in its name; scripts/bench --list names them", file=sys.stderr
+        )
+        return 2
     targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
-    targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}
+    if workloads:
+        targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}
     targets |= {scenario.name: scenario.targets for scenario in scenarios}
     if options.list:
         for name, wanted in targets.items():
             print(f"{name}: {'; '.join(f'{target.figure} {target}' for target in wanted)}")
+        if options.only in ("", HOSTILE):
+            print(f"{HOSTILE}: only when named just so")
         return 0
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for number in range(options.rounds):
