@@ -28,6 +28,8 @@ class Running(Protocol):
     @property
     def pid(self) -> int: ...
 
+    def kill(self) -> object: ...
+
 
 @dataclass
 class Contestant:
