@@ -4,6 +4,7 @@ v1 may only ask whether it could be done · v4 defaults for counts (KIP-464) · 
 settings in the answer (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -70,6 +71,8 @@ class CreateTopics:
         for topic in request.topics:
             if topic.name in results:
                 continue
+            if request.validate_only:  # nothing else is waited for then, and there may be very many
+                await asyncio.sleep(0)
             refusal = self._refusal(topic, mentions[topic.name])
             if refusal is None:
                 results[topic.name] = await self._create(topic, request.validate_only)

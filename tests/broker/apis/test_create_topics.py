@@ -147,6 +147,16 @@ async def test_validation_alone_creates_nothing(apis: TopicApis) -> None:
     assert await apis.plane.tree.topics() == []
 
 
+async def test_others_have_the_loop_between_topics_that_are_validated(apis: TopicApis) -> None:
+    many = asyncio.ensure_future(create(apis, *(topic(f"t{number}") for number in range(50)), validate_only=True))
+    turns = 0
+    while not many.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 50
+    assert len((await many).topics) == 50
+
+
 async def test_broker_that_is_not_the_controller_says_so(apis: TopicApis) -> None:
     request = CreateTopicsRequest(topics=[topic("t")])
     response = await handler(apis, is_controller=False)(context(7), request)
