@@ -215,6 +215,16 @@ def test_all_snapshots_and_a_batch_among_those_flushed_long_ago(example: Example
     assert sorted(again.producer_state.producers) == [1, 2]
 
 
+def test_a_time_index_that_was_not_synced_after_the_roll(example: Example, tmp_path: Path) -> None:
+    """The recovery point is where the next segment begins: the records were flushed, the closing entry came later."""
+    path = example.copy_to(tmp_path) / file_name(example.segments[1], ".timeindex")
+    whole = path.read_bytes()
+    os.truncate(path, len(whole) - TimeIndex.layout.size)
+    again = open_log(tmp_path, CONFIG, example.start_after("crash"))
+    assert path.read_bytes() == whole
+    assert what_is_known(again) == example.known
+
+
 def damaged_entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, bytes]]:
     """Each entry but the last, which a start looks at, with single bits of it turned over: (where, bytes)."""
     data = path.read_bytes()

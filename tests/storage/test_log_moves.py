@@ -219,6 +219,26 @@ def killed_while_moving(tmp_path: Path, policy: str = "delete") -> Disks:
     return disks
 
 
+@pytest.mark.parametrize("sync_bytes", [1, 1 << 30])
+def test_a_copy_is_synced_at_each_new_segment_and_after_so_many_bytes(
+    sync_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pybroker.storage.log_move._SYNC_BYTES", sync_bytes)
+    disks = Disks(tmp_path, log_segment_bytes="200")
+    disks.make(9)
+    disks.store.moves.begin(TP, disks.paths[1])
+    (move,) = disks.store.moves_to(disks.store.directories.all[1])
+    unsynced = 0
+    while len(move.future.segments) < 4:
+        segments, end = len(move.future.segments), move.future.log_end_offset
+        disks.runner.run_one()
+        if len(move.future.segments) > segments or (sync_bytes == 1 and move.future.log_end_offset > end):
+            assert move.future.recovery_point == move.future.log_end_offset
+        unsynced += move.future.recovery_point < move.future.log_end_offset
+    assert bool(unsynced) is (sync_bytes > 1)
+    disks.kill()
+
+
 def moved_after_a_start(tmp_path: Path, policy: str = "delete") -> list[tuple[int, bytes | None]]:
     again = Disks(tmp_path, log_cleanup_policy=policy)
     again.runner.run()
