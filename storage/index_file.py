@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_right
 from operator import le, lt
 
-from .files import FileRef, Files
+from .files import FileRef, Files, is_passing
 
 _PAGE_BYTES = 4096
 _WRITE_AFTER_ENTRIES = 32
@@ -37,6 +37,7 @@ class IndexFile:
         self._count = -1  # of a closed index; -1: not yet looked at
         self._last_key = -1  # likewise
         self._written = 0
+        self._is_held_back = False
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -57,6 +58,22 @@ class IndexFile:
         self._files.create_empty(self.path)
         self._set_entries([])
         self._written = 0
+        self._is_held_back = False
+
+    @property
+    def is_held_back(self) -> bool:
+        """There is no file, for want of room, but all of it in memory."""
+        return self._is_held_back
+
+    def hold_back(self) -> None:
+        """There is no room for it: an active index is in memory alone until `write_pending` finds some. The file goes:
+        a start that finds none builds it anew, and would not see that one lacks entries."""
+        if self._keys is None:
+            return
+        self.close()
+        self._files.delete(self.path)
+        self._written = 0
+        self._is_held_back = True
 
     def activate(self) -> None:
         """Read the entries into memory, so that more can be appended. The file stays closed until some are written."""
@@ -79,11 +96,30 @@ class IndexFile:
             self._keys = self._values = None
 
     def reset(self) -> None:
-        """Become active and empty."""
-        self.create()
+        """Become active and empty. The file is made later when there is no room for it now."""
+        try:
+            self.create()
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            self._set_entries([])
+            self.hold_back()
 
     def write_pending(self) -> None:
         """Write the entries that are only in memory; on an OSError they stay pending."""
+        if not self._is_held_back:
+            self._write_entries()
+            return
+        try:
+            self._files.create_empty(self.path)
+            self._write_entries()
+        except OSError as error:
+            if is_passing(error):
+                self.hold_back()
+            raise
+        self._is_held_back = False
+
+    def _write_entries(self) -> None:
         keys, values = self._keys, self._values
         if keys is None or values is None or self._written == len(keys):
             return
@@ -139,7 +175,7 @@ class IndexFile:
             raise ValueError(f"{self.path} is closed for appends")
         values.append(value)  # the value first: a reader on another thread finds entries by key
         keys.append(key)
-        if len(keys) - self._written >= _WRITE_AFTER_ENTRIES:
+        if len(keys) - self._written >= _WRITE_AFTER_ENTRIES and not self._is_held_back:
             self.write_pending()
 
     def _truncate_entries(self, count: int) -> None:
@@ -150,7 +186,8 @@ class IndexFile:
         # New arrays: a reader that works on the old ones keeps a whole pair.
         self._keys, self._values = keys[:count], values[:count]
         self._written = min(self._written, count)
-        self._ref.file().truncate(count * self.entry_bytes)
+        if not self._is_held_back:
+            self._ref.file().truncate(self._written * self.entry_bytes)
 
     def _set_entries(self, entries: list[tuple[int, ...]]) -> None:
         self._keys = array("q", [entry[0] for entry in entries])

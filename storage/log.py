@@ -17,7 +17,7 @@ from . import retention
 from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
-from .files import Buffer, FileRegion, Files, is_out_of_descriptors
+from .files import Buffer, FileRegion, Files, is_out_of_descriptors, is_out_of_space
 from .flush_plan import FlushPlan, plan_flush, sync_all
 from .invariant import invariant
 from .leader_epochs import EpochEntry, LeaderEpochs
@@ -377,6 +377,7 @@ class Log:
         Its `run` needs no strand; afterwards `mark_flushed` moves the recovery point.
         """
         files = self.files
+        files.write_held_back(self.view.segments)
         return files.guard(
             "cannot write an index",
             lambda: plan_flush(
@@ -679,5 +680,12 @@ def _cut(files: Files, segment: Segment, offset: int, now_ms: int) -> int:
     Its indexes too: when the next segment begins right there, a start after a crash takes this one as it finds it.
     """
     if segment.truncate_to(offset, now_ms=now_ms):
-        sync_all(files, segment.sync_targets())
+        try:
+            targets = segment.sync_targets()
+        except OSError as error:  # a log can be cut on a full disk too: a start builds indexes that are not there
+            if not is_out_of_space(error):
+                raise
+            segment.hold_back()
+            targets = [segment.log_ref.file()]
+        sync_all(files, targets)
     return min(offset, segment.next_offset())

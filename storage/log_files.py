@@ -10,6 +10,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from ..protocol.errors import KafkaStorageError
@@ -60,6 +61,7 @@ class LogFiles:
         self.are_epochs_written = True
         """False when the leader epochs have changed and their file has not: there was no space, or the log was just
         loaded. The next step that works with epochs writes it."""
+        self._held_back: list[Segment] = []
         self._host = host
         self._topic_partition = topic_partition
 
@@ -178,6 +180,36 @@ class LogFiles:
                     self.files.delete(os.path.join(self.directory, entry.name))
 
         self.guard("cannot delete half-compacted segments", delete)
+
+    def note_held_back(self, segments: Iterable[Segment]) -> None:
+        """Some indexes that were built at the start may be in memory alone; `write_held_back` writes them."""
+        self._held_back = [segment for segment in segments if segment.is_held_back]
+        if self._held_back:
+            logger.error(
+                "%s: no space left in %s: the indexes of %d of its segments are kept in memory until there is",
+                self._topic_partition,
+                self.directory,
+                len(self._held_back),
+            )
+            self.is_full = True
+
+    def write_held_back(self, segments: Sequence[Segment]) -> None:
+        """Write those of `segments`, which are the log's, as far as there is room."""
+        if not self._held_back:
+            return
+
+        def write() -> None:
+            while self._held_back:
+                segment = self._held_back[-1]
+                if segment is segments[-1]:
+                    segment.write_pending()
+                elif segment in segments:  # of one that is gone, another may have the names
+                    segment.deactivate()
+                    segment.close_files()
+                self._held_back.pop()
+
+        with suppress(NoSpaceError):
+            self.guard("cannot write an index", write)
 
     def close_segments(self, segments: Sequence[Segment]) -> None:
         """Write the active segment's last index entries, let go of all files, and refuse changes from now on."""

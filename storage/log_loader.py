@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ..protocol.errors import CorruptRecordError
@@ -29,6 +30,7 @@ from .log_recovery import (
     producers_before,
     recover_segments,
 )
+from .no_space import NoSpaceError
 from .producer_recovery import rebuild_producer_state, recall_last_batches
 from .producer_snapshots import ProducerSnapshots
 from .producer_state import ProducerState
@@ -125,7 +127,9 @@ class _Loader:
         # again, and whoever leads or appends here first writes them with its own.
         log_files.are_epochs_written = self.epochs.entries == epochs_before
         if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # to find them takes a long walk
-            log_files.write_epochs(self.epochs.entries)
+            with suppress(NoSpaceError):
+                log_files.write_epochs(self.epochs.entries)
+        log_files.note_held_back(self.segments)
         state = self._load_producers(snapshots, log_start_offset, next_offset, state)
         return Log(
             log_files,

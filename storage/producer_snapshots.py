@@ -114,10 +114,10 @@ class ProducerSnapshots:
         self.last_offset = self.offsets[-1] if self.offsets else 0
         self.take(state, sync=True)
 
-    def take_if_there_is_room(self, state: ProducerState) -> None:
+    def take_if_there_is_room(self, state: ProducerState, *, sync: bool = True) -> None:
         """`take`, where it only saves a later start some reading."""
         try:
-            self.take(state, sync=True)
+            self.take(state, sync=sync)
         except OSError as error:
             if not is_passing(error):
                 raise

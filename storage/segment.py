@@ -160,11 +160,12 @@ class Segment:
         pending = self._bytes_since_index_entry
         if pending > self.index_interval_bytes:
             self._bytes_since_index_entry = size_bytes
-            self._add_index_entries(last_offset, position, known_max)
+            self.add_index_entries(last_offset, position, known_max)
         else:
             self._bytes_since_index_entry = pending + size_bytes
 
-    def _add_index_entries(self, last_offset: int, position: int, max_timestamp: TimestampOffset) -> None:
+    def add_index_entries(self, last_offset: int, position: int, max_timestamp: TimestampOffset) -> None:
+        """For the append at `position`; `max_timestamp` is the greatest up to it."""
         for add, first, second in (
             (self.offset_index.append, last_offset, position),
             (self.time_index.maybe_append, max_timestamp.timestamp, max_timestamp.offset),
@@ -201,6 +202,7 @@ class Segment:
         if self._is_preallocated:
             self.log_ref.file().truncate(self.size_bytes)
             self._is_preallocated = False
+        self.transaction_index.write_pending()
         self._close_time_index()
         self.offset_index.deactivate()
         self.time_index.deactivate()
@@ -403,12 +405,39 @@ class Segment:
 
     def sync_targets(self) -> list[str | File]:
         """What has to be synced for the segment to be durable: open files, and the name of the transaction index."""
-        self.offset_index.write_pending()
-        self.time_index.write_pending()
+        self.write_pending()
         targets: list[str | File] = [self.log_ref.file(), self.offset_index.ref.file(), self.time_index.ref.file()]
         if self.transaction_index.exists:
             targets.append(self.transaction_index.path)
         return targets
+
+    def write_pending(self) -> None:
+        """Write what of the indexes is only in memory; on an OSError it stays so. That of the transactions comes first:
+        of the others a start sees that they are missing, and then builds all of them."""
+        self.transaction_index.write_pending()
+        self.offset_index.write_pending()
+        self.time_index.write_pending()
+
+    @property
+    def is_held_back(self) -> bool:
+        """An index is in memory alone, for want of room (see `close_or_hold_back`)."""
+        return any(index.is_held_back for index in (self.transaction_index, self.offset_index, self.time_index))
+
+    def close_or_hold_back(self) -> None:
+        """`close`, at a start. Indexes for which there is no room stay in memory, until `write_pending` or `deactivate`
+        finds some; whoever starts without having written them builds them again."""
+        try:
+            self.deactivate()
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            self.hold_back()
+        self.close_files()
+
+    def hold_back(self) -> None:
+        """Keep in memory alone what of the indexes cannot be written now."""
+        self.offset_index.hold_back()
+        self.time_index.hold_back()
 
     def close(self) -> None:
         """Write the last index entries and let the descriptors go."""
@@ -454,9 +483,14 @@ class Segment:
             renamed.append(path)
         if self.transaction_index.exists:
             path = self.transaction_index.path + DELETED_SUFFIX
-            self._files.rename(self.transaction_index.path, path)
-            self.transaction_index.path = path
-            renamed.append(path)
+            try:
+                self._files.rename(self.transaction_index.path, path)
+            except FileNotFoundError:
+                if not self.transaction_index.is_held_back:
+                    raise
+            else:
+                self.transaction_index.path = path
+                renamed.append(path)
         return renamed
 
     def __repr__(self) -> str:

@@ -39,8 +39,8 @@ class SegmentScan(NamedTuple):
 def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> SegmentScan:
     """Read `segment` from its begin, with the producers as they are there; they and `epochs` follow.
 
-    A cut is synced: what is appended at its place must not be followed by what was cut, whatever comes. Raises OSError,
-    SegmentOverflowError.
+    Indexes for which the disk has no room stay in memory. A cut is synced: what is appended at its place must not be
+    followed by what was cut, whatever comes. Raises OSError, SegmentOverflowError.
     """
     segment.reset_indexes()
     largest = TimestampOffset(-1, segment.base_offset)
@@ -64,14 +64,13 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
             if batch.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(batch.max_timestamp, last_offset)
             if position - indexed_bytes > interval_bytes:
-                segment.offset_index.append(last_offset, position)
-                segment.time_index.maybe_append(*largest)
+                segment.add_index_entries(last_offset, position, largest)
                 indexed_bytes = position
             if batch.magic >= 2:
                 if batch.partition_leader_epoch > epochs.latest_epoch:
                     epochs.assign(batch.partition_leader_epoch, batch.base_offset)
                 for aborted in apply_batch(state, batch):
-                    segment.transaction_index.append(aborted)
+                    segment.transaction_index.note(aborted)
             valid_bytes = position + batch.size_bytes
     except (CorruptRecordError, InvalidRecordError) as error:
         reason = str(error)
@@ -91,7 +90,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
         file.sync()
         segment.size_bytes = valid_bytes
     segment.set_max_timestamp(largest)
-    segment.close()
+    segment.close_or_hold_back()
     return SegmentScan(next_offset, cut_bytes, has_gaps)
 
 

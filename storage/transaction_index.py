@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from .files import Files
+from .files import Files, is_passing
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
@@ -32,6 +32,7 @@ class TransactionIndex:
         self.path = path
         self._exists = exists
         self._entries: tuple[AbortedTransaction, ...] | None = None if exists else ()
+        self._written = 0  # how many of the entries in memory are in the file
 
     @property
     def exists(self) -> bool:
@@ -42,19 +43,52 @@ class TransactionIndex:
         entries = self._entries
         if entries is None:
             entries = self._entries = self._read()
+            self._written = len(entries)
         return entries
 
+    @property
+    def is_held_back(self) -> bool:
+        """Some of it is only in memory: there was no room."""
+        return self._entries is not None and self._written < len(self._entries)
+
     def append(self, transaction: AbortedTransaction) -> None:
+        """Write it. On an OSError it is not in the index."""
+        entries = self._with(transaction)
+        self._write(entries)
+        self._entries = entries
+        self._exists = True
+
+    def note(self, transaction: AbortedTransaction) -> None:
+        """`append`, of what is in the log already: without room it is in memory until `write_pending` finds some."""
+        self._entries = self._with(transaction)
+        self._exists = True
+        try:
+            self.write_pending()
+        except OSError as error:
+            if not is_passing(error):
+                raise
+
+    def write_pending(self) -> None:
+        """Write the entries that are only in memory; on an OSError they stay so."""
+        entries = self._entries
+        if entries is not None and self._written < len(entries):
+            self._write(entries)
+
+    def _with(self, transaction: AbortedTransaction) -> tuple[AbortedTransaction, ...]:
         entries = self.entries()
         if entries and entries[-1].last_offset >= transaction.last_offset:
             raise ValueError(f"{self.path}: {transaction} does not follow {entries[-1]}")
+        return (*entries, transaction)
+
+    def _write(self, entries: tuple[AbortedTransaction, ...]) -> None:
+        """Have the file hold all of `entries`."""
+        data = b"".join(_ENTRY.pack(_VERSION, *entry) for entry in entries[self._written :])
         file = self._files.open(self.path, create=True)
         try:
-            file.write_at(len(entries) * _ENTRY.size, _ENTRY.pack(_VERSION, *transaction))
+            file.write_at(self._written * _ENTRY.size, data)
         finally:
             file.close()
-        self._exists = True
-        self._entries = (*entries, transaction)
+        self._written = len(entries)
 
     def begins_at(self, offset: int) -> bool:
         """Whether all that is in it, and so the file itself, may be new since the log ended at `offset`."""
@@ -76,7 +110,9 @@ class TransactionIndex:
         kept = tuple(entry for entry in self.entries() if entry.last_offset < offset)
         if len(kept) < len(self.entries()):
             if kept:
-                self._files.truncate(self.path, len(kept) * _ENTRY.size)
+                if self._written:
+                    self._written = min(self._written, len(kept))
+                    self._files.truncate(self.path, self._written * _ENTRY.size)
                 self._entries = kept
             else:
                 self.reset()
@@ -87,6 +123,7 @@ class TransactionIndex:
             self._files.delete(self.path)
         self._exists = False
         self._entries = ()
+        self._written = 0
 
     def sync(self) -> None:
         if self._exists:

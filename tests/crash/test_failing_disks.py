@@ -179,6 +179,46 @@ def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(tmp_path: Pat
     print(f"{count} operations, the disk full from each on in its turn")
 
 
+@pytest.mark.parametrize(
+    "lost", [(), (".index", ".timeindex", "leader-epoch-checkpoint")], ids=["killed", "and damaged"]
+)
+def test_a_start_on_a_full_disk_serves_and_goes_on_when_there_is_room(lost: tuple[str, ...], tmp_path: Path) -> None:
+    number, hits = 0, 1
+    while hits:  # from each operation of the start on, until it has so many no more
+        root = tmp_path / str(number)
+        root.mkdir()
+        with recorded_history(str(root)) as history:
+            busy = BusyStore(root, history)
+            start(busy)
+            work(busy)
+            busy.crash()
+            for path in [path for path in root.rglob("*") if path.name.endswith(lost)] if lost else []:
+                path.unlink()
+            history.fault = fault = FullDisk(number)
+            try:
+                busy.open()
+                hits = fault.hits
+                check_all_are_served(busy)
+                for tp in (ONE, OTHER):
+                    busy.append(tp, 1, epoch=3)
+                assert fault.hits
+                check_all_are_served(busy)
+                fault.is_lifted = True
+                refused = len(busy.refused)
+                work(busy)
+                assert len(busy.refused) == refused, busy.refused[-1]
+                check_all_are_served(busy)
+                history.fault = None
+                busy.crash()
+                check_after_restart(root, busy)
+            except Exception as failure:
+                failure.add_note(f"from operation {number} of the start on, see {root}")
+                raise
+        number += 1
+    assert number > 2
+    print(f"{number} operations, the disk full from each on in its turn")
+
+
 def check_all_are_served(busy: BusyStore) -> None:
     assert busy.store is not None
     assert busy.store.directories.offline_paths() == []

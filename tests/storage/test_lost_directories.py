@@ -67,8 +67,7 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
-def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline(fault: int, tmp_path: Path) -> None:
+def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
     log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
     log.append(LeaderAppend(batch_of("value"), 0, NOW_MS))
@@ -76,6 +75,6 @@ def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline
     (tmp_path / "a" / str(TP) / "leader-epoch-checkpoint").unlink()  # it is written anew
     files = FaultyFiles()
     files.suffixes = ("leader-epoch-checkpoint.tmp",)
-    files.fault = fault
-    with pytest.raises(LogDirectoriesError, match=errno.errorcode[fault]):
+    files.fault = errno.EIO
+    with pytest.raises(LogDirectoriesError, match="EIO"):
         LogStore.open(Config.load(f"log.dirs={tmp_path / 'a'}\n"), files, InlinePool(), lambda: NOW_MS)
