@@ -110,6 +110,7 @@ class StateChanges:
         self._listeners: list[LeadershipListener] = []
         self._checkpointed: dict[TopicPartition, int] = {}
         self._wanting_space: dict[TopicPartition, PartitionState] = {}
+        self._epochs_unwritten: dict[TopicPartition, HostedPartition] = {}
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
@@ -127,8 +128,9 @@ class StateChanges:
     ) -> dict[TopicPartition, ErrorCode]:
         """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
 
-        What the disk has no room for is LEADER_NOT_AVAILABLE, not the KAFKA_STORAGE_ERROR by which a controller takes a
-        replica for lost: it is tried again, see `retry_for_space`.
+        A log for which the disk has no room is LEADER_NOT_AVAILABLE, not the KAFKA_STORAGE_ERROR by which a controller
+        takes a replica for lost: it is tried again, see `retry_for_space`. Where there is a log, and no room to write
+        down where the leader epoch begins, the partition is led, and only appends are refused until it is written.
 
         Raises ControllerMovedError when the order is of an older controller than one that spoke before.
         """
@@ -138,9 +140,23 @@ class StateChanges:
 
     async def retry_for_space(self) -> None:
         """Take the roles that were given while the disk was full, as far as there is room now."""
-        if self._wanting_space:
+        if self._wanting_space or self._epochs_unwritten:
             async with self._one_at_a_time:
                 await self._take_roles(list(self._wanting_space.values()))
+                for hosted in list(self._epochs_unwritten.values()):
+                    await self._write_epochs(hosted)
+
+    async def _write_epochs(self, hosted: HostedPartition) -> None:
+        """Write down the leader epochs for which there was no room: then appends are taken."""
+        topic_partition = hosted.topic_partition
+        if self._partitions.get(topic_partition) is hosted:
+            try:
+                await hosted.run(lambda log: log.write_epochs())
+            except NoSpaceError:
+                return
+            except KafkaError as error:
+                logger.warning("%s: its leader epochs are not written: %s", topic_partition, error)
+        self._epochs_unwritten.pop(topic_partition, None)
 
     async def _take_roles(self, states: Sequence[PartitionState]) -> dict[TopicPartition, ErrorCode]:
         codes = await asyncio.gather(*(self._take_role(state) for state in states))
@@ -243,9 +259,13 @@ class StateChanges:
 
         def begin(log: Log) -> int:
             # Successive elections may leave followers with epochs later than any record here: noting the start of
-            # ours, even without a record, lets them find out where to cut.
+            # ours, even without a record, lets them find out where to cut. On a full disk it is noted in memory: the
+            # log takes no record before it is written, so that a crash loses nothing by which replicas could differ.
             log.fence(leader_epoch)
-            log.assign_epoch_start(leader_epoch)
+            try:
+                log.assign_epoch_start(leader_epoch)
+            except NoSpaceError as error:
+                logger.error("%s: leading, but no appends are taken yet: %s", hosted.topic_partition, error)
             return log.log_end_offset
 
         self._unfollow(hosted.topic_partition)
@@ -253,6 +273,8 @@ class StateChanges:
         partition = hosted.partition
         if self._partitions.get(hosted.topic_partition) is not hosted:
             raise KafkaStorageError("its log directory failed meanwhile")
+        if not hosted.log.are_epochs_written:
+            self._epochs_unwritten[hosted.topic_partition] = hosted
         partition.become_leader(state, epoch_start_offset, self._partitions.monotonic_ms())
         logger.debug(
             "%s: leader under epoch %d from offset %d, partition epoch %d, HW %d, ISR %s",

@@ -561,10 +561,24 @@ class Log:
     # --- epochs, names, end -------------------------------------------------------------------------------------
 
     def assign_epoch_start(self, leader_epoch: int) -> None:
-        """Note that `leader_epoch` begins at the log's end: done by who becomes leader."""
+        """Note that `leader_epoch` begins at the log's end: done by who becomes leader.
+
+        It is noted also when NoSpaceError is raised; the file is then written before the next append, or by
+        `write_epochs`.
+        """
         self.files.check_online()
         changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
         self._epochs_changed(changed or not self.files.are_epochs_written)
+
+    @property
+    def are_epochs_written(self) -> bool:
+        """Whether the file says what is known; no append is taken until it does."""
+        return self.files.are_epochs_written
+
+    def write_epochs(self) -> None:
+        """Write them unless that is done. Raises KafkaStorageError, NoSpaceError when there still is no room."""
+        self.files.check_online()
+        self._epochs_changed(not self.files.are_epochs_written)
 
     def _epochs_changed(self, changed: bool) -> None:
         if changed:

@@ -18,6 +18,7 @@ from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import WorkerPool
 from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
 from support.storage_faults import FaultyFiles
+from support.storage_logs import records_from
 
 OTHER = TopicPartition("other", 1)
 
@@ -363,17 +364,43 @@ async def test_what_a_full_disk_kept_from_leading_leads_once_there_is_room(
     replicas.close()
 
 
-async def test_the_epoch_that_a_full_disk_kept_from_being_noted_is_noted_later(tmp_path: Path) -> None:
+async def test_a_leader_whose_epoch_a_full_disk_keeps_from_being_written_serves_and_takes_no_appends(
+    tmp_path: Path,
+) -> None:
+    files = FaultyFiles()
+    replicas = Replicas(tmp_path, files=files)
+    heard = Heard(replicas)
+    await replicas.order()
+    replicas.append()
+    files.fault, files.operations, files.suffixes = errno.ENOSPC, ("write",), ("checkpoint.tmp",)
+    assert await replicas.order(leader_epoch=1) is ErrorCode.NONE
+    assert heard.elected[-1] == Leadership(TP, 1)
+    hosted, checkpoint = replicas.hosted(), tmp_path / "orders-0" / "leader-epoch-checkpoint"
+    assert hosted.partition.is_leader
+    assert records_from(hosted.log) == [(0, b"value")]
+    assert hosted.log.end_offset_for_epoch(1) == (1, 1)
+    for _ in range(2):
+        assert replicas.append()[0].error is ErrorCode.KAFKA_STORAGE_ERROR
+        await replicas.changes.retry_for_space()
+    assert (hosted.log.log_end_offset, checkpoint.read_text()) == (1, "0\n1\n0 0\n")
+    files.fault = None
+    await replicas.changes.retry_for_space()
+    assert checkpoint.read_text() == "0\n2\n0 0\n1 1\n"
+    assert replicas.append()[0].error is ErrorCode.NONE
+    assert replicas.logs.directories.offline_paths() == []
+    replicas.close()
+
+
+async def test_the_first_append_that_finds_room_writes_the_epoch_it_needs(tmp_path: Path) -> None:
     files = FaultyFiles()
     replicas = Replicas(tmp_path, files=files)
     await replicas.order()
-    replicas.append()
     files.fault, files.operations = errno.ENOSPC, ("write",)
-    assert await replicas.order(leader_epoch=1) is ErrorCode.LEADER_NOT_AVAILABLE
+    assert await replicas.order(leader_epoch=1) is ErrorCode.NONE
     files.fault = None
-    await replicas.changes.retry_for_space()
-    assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n1 1\n"
     assert replicas.append()[0].error is ErrorCode.NONE
+    assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n1\n1 0\n"
+    await replicas.changes.retry_for_space()
     replicas.close()
 
 
