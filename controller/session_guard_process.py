@@ -61,9 +61,23 @@ def _connection(host: str, port: int, order: dict[str, Any]) -> "socket.socket":
     if order["tls"] is None:
         return connection
     sys.path[:] = order["import_path"]
+    _find_package()
     from pybroker.controller.zookeeper_tls import TlsSettings  # the broker's, for it is the same connection
 
     return TlsSettings(**order["tls"]).context().wrap_socket(connection, server_hostname=host)
+
+
+def _find_package() -> None:
+    """Make this very package importable: where it is installed for its developers, the path alone does not lead to it,
+    and what does is part of the set-up that this process leaves out."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    spec = spec_from_file_location(
+        "pybroker", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
+    )
+    assert spec is not None
+    sys.modules["pybroker"] = module_from_spec(spec)
 
 
 def close_session(connection: "socket.socket", session_id: int, password: bytes) -> None:
