@@ -99,12 +99,17 @@ def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
 
 
 def _time_fault(segment: Segment) -> str | None:
-    """No batch up to the last time index entry's offset may have a greater timestamp."""
+    """The last time index entry is of the batch that holds its offset, and no batch before has a greater timestamp.
+
+    It may be what a crash left of an entry.
+    """
     if len(segment.time_index):
         last = segment.time_index.last()
         for span in segment.spans(segment.offset_index.lookup(last.offset).position, segment.size_bytes):
-            if span.last_offset > last.offset:
-                break
             if span.max_timestamp > last.timestamp:
                 return f"timestamp {span.max_timestamp} at offset {span.last_offset}, the time index has less"
+            if span.last_offset >= last.offset:
+                if span.max_timestamp < last.timestamp:
+                    return f"timestamp {last.timestamp} in the time index, {span.max_timestamp} at offset {last.offset}"
+                break
     return None
