@@ -7,7 +7,7 @@ v0 whether a value is the default · v1 its source, and synonyms on request (KIP
 request (KIP-569) · v4 flexible.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...config.config_entries import (
     ConfigEntry,
@@ -33,6 +33,7 @@ from ..altered_config import ResourceType, broker_id_of
 from ..dynamic_config import DynamicConfig
 from ..loggers import LoggerLevels
 from .context import RequestContext
+from .repeats import is_repetitive
 
 __all__ = ["DescribeConfigs"]
 
@@ -68,7 +69,7 @@ class DescribeConfigs:
         return DescribeConfigsResponse(
             results=[
                 await self._describe(context.api_version, request, *resource, wanted)
-                for resource, wanted in _wanted(request.resources).items()
+                for resource, wanted in _wanted(request.resources)
             ]
         )
 
@@ -110,17 +111,20 @@ class DescribeConfigs:
             raise InvalidRequestError(f"Settings of broker {name} were asked of broker {self._broker_id}.")
 
 
-def _wanted(resources: Iterable[DescribeConfigsResource]) -> Mapping[tuple[int, str], Collection[str]]:
-    """The settings asked for (none: all) by type and name of the resource, which is answered once, however often it is
-    named: a broker's settings take a thousand times the bytes of its name."""
-    wanted: dict[tuple[int, str], set[str]] = {}
-    wholly: set[tuple[int, str]] = set()
-    for resource in resources:
-        key = (resource.resource_type, resource.resource_name)
-        wanted.setdefault(key, set()).update(resource.configuration_keys or ())
-        if not resource.configuration_keys:
-            wholly.add(key)
-    return {key: () if key in wholly else names for key, names in wanted.items()}
+Resource = tuple[int, str]
+
+
+def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Resource, Collection[str]]]:
+    """Type and name of each resource, and the settings asked for (none: all). One that is named very often comes once:
+    a broker's settings take a thousand times the bytes of its name."""
+    named = [((each.resource_type, each.resource_name), frozenset(each.configuration_keys or ())) for each in resources]
+    if not is_repetitive(resource for resource, _ in named):
+        return named
+    wanted: dict[Resource, frozenset[str]] = {}
+    for resource, keys in named:
+        before = wanted.get(resource)
+        wanted[resource] = keys if before is None else before | keys if before and keys else frozenset()
+    return wanted.items()
 
 
 def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult:

@@ -13,6 +13,7 @@ from ...protocol.messages.describe_groups import (
 from ..coordinator.group.administration import Administration
 from ..coordinator.group.results import GroupSummary
 from .context import RequestContext
+from .repeats import is_repetitive
 
 __all__ = ["DescribeGroups"]
 
@@ -28,11 +29,12 @@ class DescribeGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """Always at once; a group that does not exist is Dead, not an error. One named several times is told once."""
+        """Always at once; a group that does not exist is Dead, not an error."""
+        names = dict.fromkeys(request.groups) if is_repetitive(request.groups) else request.groups
         return DescribeGroupsResponse(
             groups=[
                 _described(group_id, self._administration.describe(group_id), request.include_authorized_operations)
-                for group_id in dict.fromkeys(request.groups)
+                for group_id in names
             ]
         )
 

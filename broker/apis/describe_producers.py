@@ -1,7 +1,7 @@
 """DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from ...controller.topic_names import check_topic_name
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
@@ -10,6 +10,7 @@ from ...protocol.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
 from ...replication.partition_set import PartitionSet
@@ -17,6 +18,7 @@ from ...storage.log import Log
 from ...storage.topic_partition import TopicPartition
 from ..metadata_cache import MetadataCache
 from .context import RequestContext
+from .repeats import is_repetitive
 
 __all__ = ["DescribeProducers"]
 
@@ -29,11 +31,8 @@ class DescribeProducers:
         self._cache = cache
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-        wanted: dict[str, dict[int, None]] = {}  # a partition named several times is told once
-        for topic in request.topics:
-            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
         return DescribeProducersResponse(
-            topics=list(await asyncio.gather(*(self._topic(name, indexes) for name, indexes in wanted.items())))
+            topics=list(await asyncio.gather(*(self._topic(*each) for each in _wanted(request.topics))))
         )
 
     async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
@@ -72,3 +71,13 @@ def _producers_of(log: Log) -> list[ProducerState]:
         )
         for entry in log.producer_state.producers.values()
     ]
+
+
+def _wanted(topics: Sequence[TopicRequest]) -> Iterable[tuple[str, Collection[int]]]:
+    """The partitions asked for by topic; one that is named very often comes once."""
+    if not is_repetitive((topic.name, index) for topic in topics for index in topic.partition_indexes):
+        return [(topic.name, topic.partition_indexes) for topic in topics]
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return [(name, tuple(indexes)) for name, indexes in wanted.items()]

@@ -43,6 +43,7 @@ from ...replication.offset_lookup import (
 from ...replication.partition_set import PartitionSet
 from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
+from .repeats import MOST_REPEATS
 
 __all__ = ["ListOffsets"]
 
@@ -65,7 +66,6 @@ class ListOffsets:
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
-        listed: set[tuple[str, int]] = set()  # in version 0, where each answer may be as long as the list of segments
         response = ListOffsetsResponse()
         lookups: list[Awaitable[None]] = []
         for topic in request.topics:
@@ -75,10 +75,8 @@ class ListOffsets:
                 answer = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
                 answers.append(answer)
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
-                is_repeated = asked[topic_partition] > 1
-                if is_repeated and context.api_version == 0 and topic_partition not in listed:
-                    listed.add(topic_partition)
-                    is_repeated = False
+                # In version 0 each answer may be as long as the list of segments.
+                is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MOST_REPEATS)
                 lookup = self._look_up(context, request, topic_partition, partition, answer, is_repeated)
                 if lookup is not None:
                     lookups.append(lookup)

@@ -5,7 +5,7 @@ whole · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 onl
 v8 many groups (KIP-709) · v9 the new protocol's member epochs (KIP-848; classic groups notice nothing).
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.offset_fetch import (
@@ -26,6 +26,7 @@ from ..coordinator.group.offsets import NO_LEADER_EPOCH
 from ..coordinator.group.results import OffsetFetchResult
 from .context import RequestContext
 from .legacy_offsets import LegacyOffsets, TopicExists
+from .repeats import is_repetitive
 
 __all__ = ["OffsetFetch"]
 
@@ -55,7 +56,7 @@ class OffsetFetch:
         return OffsetFetchResponse(
             groups=[
                 self._fetch_group(group_id, partitions, request.require_stable)
-                for group_id, partitions in _by_group(request.groups).items()
+                for group_id, partitions in _by_group(request.groups)
             ]
         )
 
@@ -102,17 +103,19 @@ def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
 
 
-def _by_group(groups: Iterable[OffsetFetchRequestGroup]) -> dict[str, list[TopicPartition] | None]:
-    """What is asked of each group, however often it is named: an answer is to grow with groups, not with names."""
+def _by_group(groups: Sequence[OffsetFetchRequestGroup]) -> Iterable[tuple[str, list[TopicPartition] | None]]:
+    """What is asked of each group (None: all it has). One that is named very often comes once."""
+    named = [(group.group_id, _partitions(group.topics)) for group in groups]
+    if not is_repetitive(group_id for group_id, _ in named):
+        return named
     wanted: dict[str, list[TopicPartition] | None] = {}
-    for group in groups:
-        partitions = _partitions(group.topics)
-        before = wanted.setdefault(group.group_id, [])
+    for group_id, partitions in named:
+        before = wanted.setdefault(group_id, [])
         if before is None or partitions is None:
-            wanted[group.group_id] = None
+            wanted[group_id] = None
         else:
             before += partitions
-    return wanted
+    return wanted.items()
 
 
 def _by_topic(results: Results) -> dict[str, list[tuple[int, OffsetFetchResult]]]:

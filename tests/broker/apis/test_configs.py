@@ -9,6 +9,7 @@ from pybroker.broker.altered_config import AlteredConfig
 from pybroker.broker.apis.alter_configs import AlterConfigs
 from pybroker.broker.apis.describe_configs import DescribeConfigs
 from pybroker.broker.apis.incremental_alter_configs import IncrementalAlterConfigs
+from pybroker.broker.apis.repeats import MOST_REPEATS
 from pybroker.broker.dynamic_config import DynamicConfig
 from pybroker.broker.loggers import LoggerLevels
 from pybroker.config.config import Config
@@ -109,7 +110,7 @@ async def test_values_come_with_what_the_version_can_say_of_them(handlers: Handl
     assert (documented, entries["retention.ms"].config_type) == ((True, 5) if version > 2 else (False, 0))
 
 
-async def test_a_resource_named_several_times_is_described_once(handlers: Handlers) -> None:
+async def test_a_resource_named_very_often_is_described_once(handlers: Handlers) -> None:
     async def ask(*wanted: tuple[Resource, list[str] | None]) -> list[tuple[str, set[str]]]:
         resources = [
             DescribeConfigsResource(resource_type=resource.type, resource_name=resource.name, configuration_keys=names)
@@ -119,9 +120,11 @@ async def test_a_resource_named_several_times_is_described_once(handlers: Handle
         return [(result.resource_name, {entry.name for entry in result.configs}) for result in response.results]
 
     one, other = ["message.max.bytes"], ["broker.rack"]
-    assert await ask((THIS_BROKER, one), (THIS_BROKER, other)) == [("1", {*one, *other})]
+    assert await ask((THIS_BROKER, one), (THIS_BROKER, other)) == [("1", {*one}), ("1", {*other})]
+    often = [(THIS_BROKER, one)] * MOST_REPEATS
+    assert await ask(*often, (THIS_BROKER, other)) == [("1", {*one, *other})]
     assert await ask((THIS_BROKER, one), (THE_TOPIC, ["retention.ms"])) == [("1", {*one}), ("t", {"retention.ms"})]
-    ((_, every),) = await ask((THIS_BROKER, one), (THIS_BROKER, None), (THIS_BROKER, one))
+    ((_, every),) = await ask(*often, (THIS_BROKER, None), (THIS_BROKER, one))
     assert len(every) > 100
 
 

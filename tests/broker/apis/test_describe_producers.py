@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.apis.describe_producers import DescribeProducers
+from pybroker.broker.apis.repeats import MOST_REPEATS
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
@@ -100,8 +101,11 @@ async def test_producers_may_come_while_they_are_described(tmp_path: Path) -> No
     pool.close()
 
 
-async def test_a_partition_named_several_times_is_told_once(replicas: Replicas) -> None:
-    topics = [TopicRequest(name=TOPIC, partition_indexes=[0, 0]), TopicRequest(name=TOPIC, partition_indexes=[0, 1])]
+async def test_a_partition_named_very_often_is_told_once(replicas: Replicas) -> None:
+    topics = [
+        TopicRequest(name=TOPIC, partition_indexes=[0] * MOST_REPEATS),
+        TopicRequest(name=TOPIC, partition_indexes=[0, 1]),
+    ]
     handler = DescribeProducers(replicas.partitions, cache())
     (topic,) = (await call(handler, 0, DescribeProducersRequest(topics=topics))).topics
     assert [partition.partition_index for partition in topic.partitions] == [0, 1]
