@@ -8,25 +8,22 @@ ends are the same program.
 
 from __future__ import annotations
 
-import json
 import logging
 import pickle
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ..protocol.errors import KafkaError, RequestTimedOutError
+from .child_program import command_of, end_process
 
 __all__ = ["MAX_WAITING", "Apart", "describe_error", "rebuild_error", "run_apart"]
 
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 2
-_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
-_MODULE = f"{__package__}.apart_process"
 
 ResultT = TypeVar("ResultT")
 
@@ -90,7 +87,7 @@ class Apart:
 
     def _started(self) -> subprocess.Popen[bytes]:
         self.process = process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(module=_MODULE), json.dumps(sys.path)],
+            command_of("apart_process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in a terminal is for the broker, which ends this with itself
@@ -107,12 +104,7 @@ class Apart:
     def _end(self) -> None:
         process, self.process = self.process, None
         if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):  # what was not written yet has no reader any more
-                        pipe.close()
+            end_process(process)
 
 
 _APART = Apart()  # memory is the machine's, and so is the turn

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
+from .child_program import command_of, end_process
 from .compaction_job import CompactionDone, CompactionFailed, CompactionJob, CompactionReport, report_from_json
 
 logger = logging.getLogger(__name__)
@@ -19,8 +17,6 @@ CHILD_ENDED = -1
 """The errno of a CompactionFailed that comes from nobody but from the end of the process."""
 
 ReportCallback = Callable[[CompactionReport], None]
-
-_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
 
 
 class CompactionWorker(Protocol):
@@ -91,9 +87,8 @@ class CleanerChild:
     def _started(self) -> subprocess.Popen[str]:
         process = self._process
         if process is None:
-            module = f"{__package__}.cleaner_process"
             process = self._process = subprocess.Popen(
-                [sys.executable, "-c", _START.format(module=module), json.dumps(sys.path)],
+                command_of("cleaner_process"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -106,12 +101,7 @@ class CleanerChild:
     def _close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):  # what was not written yet has no reader any more
-                        pipe.close()
+            end_process(process)
 
 
 def _is_more_to_come(report: CompactionReport) -> bool:

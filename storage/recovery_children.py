@@ -5,21 +5,17 @@ What a child does not get done is left for the broker to recover itself.
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
+from .child_program import command_of
 from .recovery_job import RecoveryJob, RecoveryReport
 from .recovery_progress import RecoveryProgress
 
 logger = logging.getLogger(__name__)
-
-_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
-_MODULE = f"{__package__}.recovery_process"
 
 
 def shares(jobs: Sequence[RecoveryJob], count: int) -> list[list[RecoveryJob]]:
@@ -63,7 +59,7 @@ def _follow(
 ) -> None:
     """Start a child, hand it its jobs, and pass on what it says until it ends, or is ended at its next word."""
     try:
-        command = [sys.executable, "-c", _START.format(module=_MODULE), json.dumps(sys.path)]
+        command = command_of("recovery_process")
         # A session of its own: Ctrl-C in a terminal is for the broker, which ends this with itself.
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True

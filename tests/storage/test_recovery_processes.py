@@ -4,6 +4,7 @@ import logging
 import os
 import random
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,8 @@ def test_what_children_do_not_get_done_is_recovered_inline(
     expected = known(inline)
     inline.release()
     monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
-    monkeypatch.setattr(recovery_children, "_START", "import sys; sys.stdin.readline()")
+    ends_early = [sys.executable, "-c", "import sys; sys.stdin.readline()"]
+    monkeypatch.setattr(recovery_children, "command_of", lambda module: ends_early)
     store = open_store(crashed)
     assert known(store) == expected
     store.release()
