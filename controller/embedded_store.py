@@ -23,7 +23,6 @@ from .embedded_database import EmbeddedDatabase
 from .metadata_store import (
     ANY_VERSION,
     Create,
-    CreateResult,
     Delete,
     MetadataStore,
     MetadataStoreError,
@@ -32,12 +31,14 @@ from .metadata_store import (
     SessionEvent,
     SessionExpiredError,
     SetData,
-    SetDataResult,
     Stat,
     StoreClosedError,
     StoreWriteError,
     Watch,
     check_path,
+    created_path,
+    new_stat,
+    tell,
 )
 from .watches import TriggeredWatch, WatchTable
 from .znode_tree import Applied, RowChange, ZnodeTree
@@ -108,20 +109,10 @@ class EmbeddedStore(MetadataStore):
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":
-        def path_of(results: list[OperationResult]) -> str:
-            (result,) = results
-            assert isinstance(result, CreateResult)
-            return result.path
-
-        return self._write([Create(path, data, ephemeral, sequential)], path_of)
+        return self._write([Create(path, data, ephemeral, sequential)], created_path)
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
-        def stat_of(results: list[OperationResult]) -> Stat:
-            (result,) = results
-            assert isinstance(result, SetDataResult)
-            return result.stat
-
-        return self._write([SetData(path, data, version)], stat_of)
+        return self._write([SetData(path, data, version)], new_stat)
 
     def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
         return self._write([Delete(path, version)], lambda _: None)
@@ -260,13 +251,7 @@ class EmbeddedStore(MetadataStore):
 
     def _deliver(self, triggered: list[TriggeredWatch]) -> None:
         for entry in triggered:
-            try:
-                entry.watch(entry.event)
-            except Exception as error:
-                # A watch only posts an event. One that raises is a bug, and must not cost others their results.
-                self._loop.call_exception_handler(
-                    {"message": f"watch on {entry.event.path} raised", "exception": error}
-                )
+            tell(self._loop, entry.watch, entry.event)
 
     def _take_back(self, error: MetadataStoreError) -> None:
         """The commit failed: undo what memory is ahead of the disk, newest first, and tell its owners."""

@@ -14,7 +14,7 @@ What a caller may rely on:
 """
 
 import abc
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -53,7 +53,10 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "check_path",
+    "created_path",
+    "new_stat",
     "parent_of",
+    "tell",
 ]
 
 ANY_VERSION = -1
@@ -288,6 +291,28 @@ class MetadataStore(abc.ABC):
         """End as a crash of the process does: what waits is never answered, nobody is told, ephemeral nodes stay for as
         long as the session is thought to live. Blocks for a moment."""
         raise NotImplementedError
+
+
+def created_path(results: list[OperationResult]) -> str:
+    """Of a write that is one Create."""
+    (result,) = results
+    assert isinstance(result, CreateResult)
+    return result.path
+
+
+def new_stat(results: list[OperationResult]) -> Stat:
+    """Of a write that is one SetData."""
+    (result,) = results
+    assert isinstance(result, SetDataResult)
+    return result.stat
+
+
+def tell(loop: AbstractEventLoop, watch: Watch, event: WatchEvent) -> None:
+    """A watch only posts an event. One that raises is a bug, and must not cost others their results."""
+    try:
+        watch(event)
+    except Exception as error:
+        loop.call_exception_handler({"message": f"watch on {event.path} raised", "exception": error})
 
 
 def parent_of(path: str) -> str:

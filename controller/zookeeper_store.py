@@ -44,6 +44,7 @@ from .metadata_store import (
     Watch,
     WatchEvent,
     check_path,
+    tell,
 )
 from .session_guard import SessionGuard
 from .session_watches import SessionWatches
@@ -502,11 +503,7 @@ class ZooKeeperStore(MetadataStore):
 
     def _deliver(self, event: WatchEvent) -> None:
         for watch in self._watches.take(event):
-            try:
-                watch(event)
-            except Exception as error:
-                # A watch only posts an event. One that raises is a bug, and must not cost others their results.
-                self._loop.call_exception_handler({"message": f"watch on {event.path} raised", "exception": error})
+            tell(self._loop, watch, event)
 
     def _arming_again(self) -> list[_Request]:
         requests = []

@@ -13,7 +13,6 @@ from pybroker.controller.metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
     Create,
-    CreateResult,
     Delete,
     EventType,
     MetadataStore,
@@ -23,12 +22,14 @@ from pybroker.controller.metadata_store import (
     SessionEvent,
     SessionExpiredError,
     SetData,
-    SetDataResult,
     Stat,
     StoreClosedError,
     Watch,
     WatchEvent,
     check_path,
+    created_path,
+    new_stat,
+    tell,
 )
 from simulation.model_connection import ClientConnection, Perform, WatchedPaths
 
@@ -97,20 +98,10 @@ class ModelStore(MetadataStore):
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":
-        def path_of(results: list[OperationResult]) -> str:
-            (result,) = results
-            assert isinstance(result, CreateResult)
-            return result.path
-
-        return self._write([Create(path, data, ephemeral, sequential)], path_of)
+        return self._write([Create(path, data, ephemeral, sequential)], created_path)
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
-        def stat_of(results: list[OperationResult]) -> Stat:
-            (result,) = results
-            assert isinstance(result, SetDataResult)
-            return result.stat
-
-        return self._write([SetData(path, data, version)], stat_of)
+        return self._write([SetData(path, data, version)], new_stat)
 
     def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
         return self._write([Delete(path, version)], lambda _: None)
@@ -239,11 +230,7 @@ class ModelStore(MetadataStore):
         if event.type in (EventType.CHILDREN_CHANGED, EventType.DELETED):
             told |= self._children.pop(event.path, {})
         for watch in told:
-            try:
-                watch(event)
-            except Exception as error:
-                # A watch only posts an event. One that raises is a bug, and must not cost others their results.
-                self._loop.call_exception_handler({"message": f"watch on {event.path} raised", "exception": error})
+            tell(self._loop, watch, event)
 
     def _forget_watches(self) -> None:
         for table in (self._data, self._missing, self._children):
