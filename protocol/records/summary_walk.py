@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ..errors import InvalidRecordError
-from .varint import read_unsigned
+from .varint import read_size, read_unsigned
 
 _INT64_MAX: Final = (1 << 63) - 1
 _NEAR: Final = 1 << 61
@@ -143,25 +143,17 @@ def summarize_records(
 
 def _skip_headers(data: bytes, position: int, record_end: int) -> int:
     """Returns where they end."""
-    count, position = _read_size(data, position)
+    count, position = read_size(data, position)
     if count < 0 or count * 2 > record_end - position:
         raise InvalidRecordError(f"Record has an impossible number of headers, {count}")
     for _ in range(count):
-        size, position = _read_size(data, position)
+        size, position = read_size(data, position)
         if size < 0 or size > record_end - position:
             raise InvalidRecordError(f"Header name of {size} bytes in a record that has {record_end - position} left")
         position += size
-        size, position = _read_size(data, position)
+        size, position = read_size(data, position)
         if size < -1 or size > record_end - position:
             raise InvalidRecordError(f"Header value of {size} bytes in a record that has {record_end - position} left")
         if size > 0:
             position += size
     return position
-
-
-def _read_size(data: bytes, position: int) -> tuple[int, int]:
-    raw = data[position]
-    if raw < 0x80:
-        return (raw >> 1) ^ -(raw & 1), position + 1
-    raw, position = read_unsigned(data, position, 32)
-    return (raw >> 1) ^ -(raw & 1), position

@@ -27,6 +27,14 @@ def read_varlong(data: bytes, position: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), position
 
 
+def read_size(data: bytes, position: int) -> tuple[int, int]:
+    """`read_varint` for what is nearly always a single byte. IndexError when there is not even that."""
+    raw = data[position]
+    if raw < 0x80:
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    return read_varint(data, position)
+
+
 def read_unsigned(data: bytes, position: int, bits: int) -> tuple[int, int]:
     """Returns (bits as they stand, zigzag not undone, end position). Raises InvalidRecordError as the others do."""
     raw = 0

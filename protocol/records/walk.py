@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import InvalidRecordError
-from .varint import read_unsigned
+from .varint import read_size, read_unsigned
 
 Headers = tuple[tuple[str, bytes | None], ...]
 """Names and values. A name that is no UTF-8 keeps its bytes as surrogates, so that it is written back as it came."""
@@ -156,18 +156,18 @@ def walk_records(
 
 def _read_headers(data: bytes, position: int, record_end: int) -> tuple[Headers, int]:
     """Returns (headers, end position)."""
-    count, position = _read_size(data, position)
+    count, position = read_size(data, position)
     # A header has two bytes at least: nothing is allocated for a count that cannot be.
     if count < 0 or count * 2 > record_end - position:
         raise InvalidRecordError(f"Record has an impossible number of headers, {count}")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
-        size, position = _read_size(data, position)
+        size, position = read_size(data, position)
         if size < 0 or size > record_end - position:
             raise InvalidRecordError(f"Header name of {size} bytes in a record that has {record_end - position} left")
         name = data[position : position + size].decode("utf-8", "surrogateescape")
         position += size
-        size, position = _read_size(data, position)
+        size, position = read_size(data, position)
         if size < -1 or size > record_end - position:
             raise InvalidRecordError(f"Header value of {size} bytes in a record that has {record_end - position} left")
         if size < 0:
@@ -176,11 +176,3 @@ def _read_headers(data: bytes, position: int, record_end: int) -> tuple[Headers,
             headers.append((name, data[position : position + size]))
             position += size
     return tuple(headers), position
-
-
-def _read_size(data: bytes, position: int) -> tuple[int, int]:
-    raw = data[position]
-    if raw < 0x80:
-        return (raw >> 1) ^ -(raw & 1), position + 1
-    raw, position = read_unsigned(data, position, 32)
-    return (raw >> 1) ^ -(raw & 1), position
