@@ -4,24 +4,12 @@ v1 can ask for long ones only (KIP-994).
 """
 
 from ...protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ..coordinator.transaction_states import TRANSACTION_STATES
 from .context import RequestContext
 
 __all__ = ["list_transactions"]
 
-_STATES = frozenset(
-    {
-        "Empty",
-        "Ongoing",
-        "PrepareCommit",
-        "PrepareAbort",
-        "CompleteCommit",
-        "CompleteAbort",
-        "Dead",
-        "PrepareEpochFence",
-    }
-)
-
 
 def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in _STATES]
+    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in TRANSACTION_STATES]
     return ListTransactionsResponse(unknown_state_filters=unknown)

@@ -14,6 +14,7 @@ from ...protocol.messages import consumer_offsets, consumer_protocol
 from ...protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ...protocol.records.record import Record
 from ...storage.topic_partition import TopicPartition
+from ..coordinator.transaction_states import TRANSACTION_STATES
 
 __all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]
 
@@ -21,16 +22,6 @@ Json = Any
 
 _VERSION = struct.Struct(">h")
 _DELETED = "<DELETE>"
-_TRANSACTION_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
 
 # By the version of the key, which says what a record is about.
 _OFFSETS_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
@@ -118,7 +109,7 @@ def decode_transaction_record(record: Record) -> DecodedRecord:
 
 def _transaction_text(transaction: TransactionLogValue) -> str:
     status = transaction.transaction_status
-    if not 0 <= status < len(_TRANSACTION_STATES):
+    if not 0 <= status < len(TRANSACTION_STATES):
         raise DecodeError(f"transaction status {status} is unknown")
     partitions = [
         str(TopicPartition(entry.topic, partition))
@@ -127,7 +118,7 @@ def _transaction_text(transaction: TransactionLogValue) -> str:
     ]
     return (
         f"producerId:{transaction.producer_id},producerEpoch:{transaction.producer_epoch},"
-        f"state={_TRANSACTION_STATES[status]},partitions=[{','.join(partitions)}],"
+        f"state={TRANSACTION_STATES[status]},partitions=[{','.join(partitions)}],"
         f"txnLastUpdateTimestamp={transaction.transaction_last_update_timestamp_ms},"
         f"txnTimeoutMs={transaction.transaction_timeout_ms}"
     )
