@@ -21,6 +21,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
 from support.broker_process import BrokerProcess
 from support.kafka_tools import TOOLS, run_tool
+from support.librdkafka_reader import messages_to_end
 from support.wire_client import WireClient
 
 LOGDIRS = Path(__file__).parent.parent / "reference" / "logdirs"
@@ -134,16 +135,7 @@ def by_librdkafka(servers: str, topic: str, isolation: str) -> Found:
         }
     )
     consumer.assign([ConfluentPartition(topic, 0, 0)])
-    found: Found = []
-    while True:
-        message = consumer.poll()
-        if message is None:
-            continue
-        if message.error():  # the end
-            break
-        offset = message.offset()
-        assert offset is not None
-        found.append((offset, message.value()))
+    found: Found = [(offset, message.value()) for offset, message in messages_to_end(consumer)]
     consumer.close()
     return found
 

@@ -25,6 +25,7 @@ from support.broker_process import BrokerProcess
 from support.foreign_clients import PROGRAMS, java_from_source
 from support.java import java_command
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.librdkafka_reader import messages_to_end
 from support.patience import await_that
 
 TOPIC = "transactions"
@@ -76,16 +77,7 @@ def read(servers: str, isolation: str) -> tuple[int, list[Record]]:
     )
     partition = TopicPartition(TOPIC, 0, 0)
     consumer.assign([partition])
-    found: list[Record] = []
-    while True:
-        message = consumer.poll()
-        if message is None:
-            continue
-        if message.error():  # the end
-            break
-        offset = message.offset()
-        assert offset is not None
-        found.append((offset, message.key(), message.value()))
+    found: list[Record] = [(offset, message.key(), message.value()) for offset, message in messages_to_end(consumer)]
     end = consumer.get_watermark_offsets(partition)[1]
     consumer.close()
     return end, found

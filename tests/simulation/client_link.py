@@ -5,26 +5,16 @@ from collections import deque
 from struct import Struct
 from typing import Any
 
-from pybroker.protocol.apis import API_SPECS, ApiSpec
-from pybroker.protocol.codec import Message, decode, encode
-from pybroker.protocol.messages.headers import RequestHeader
+from pybroker.protocol.codec import Message
+from support.wire_frames import answer_in, request_frame
 
 __all__ = ["ClientLink", "UnansweredError"]
 
 _SIZE = Struct(">i")
 
-_specs: dict[type[Message], ApiSpec] = {}
-
 
 class UnansweredError(Exception):
     """The broker was not reached, or gave no answer: nobody knows what it did."""
-
-
-def _spec_of(request: Message) -> ApiSpec:
-    kind = type(request)
-    if kind not in _specs:
-        _specs[kind] = next(spec for spec in API_SPECS.values() if spec.request_type() is kind)
-    return _specs[kind]
 
 
 class ClientLink:
@@ -48,8 +38,7 @@ class ClientLink:
         except TimeoutError:
             self.close()
             raise UnansweredError("no answer in time") from None
-        spec = _spec_of(request)
-        return decode(spec.response_type(), frame, version, offset=5 if spec.response_header_version(version) else 4)
+        return answer_in(frame, request, version)
 
     async def tell(self, request: Message, version: int, timeout_s: float) -> None:
         """Send what has no answer. Raises UnansweredError when there is no connection."""
@@ -84,16 +73,8 @@ class ClientLink:
             self._connecting = None
 
     def _frame(self, request: Message, version: int) -> bytes:
-        spec = _spec_of(request)
         self._correlation_id += 1
-        header = RequestHeader(
-            request_api_key=int(spec.key),
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id=self._client_id,
-        )
-        frame = encode(header, spec.request_header_version(version)) + encode(request, version)
-        return _SIZE.pack(len(frame)) + frame
+        return request_frame(request, version, self._correlation_id, self._client_id)
 
 
 class _Answers(asyncio.Protocol):

@@ -7,13 +7,13 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pybroker.protocol.apis import API_SPECS
 from pybroker.protocol.codec import Message, encode
 from pybroker.protocol.messages.headers import RequestHeader
 
 from .broker_process import BrokerProcess
 from .good_client import GoodClient
 from .process_state import descriptor_count, forget_peak, peak_mib, socket_count
+from .wire_frames import spec_of
 
 __all__ = ["Arena", "arena", "frame_of", "framed", "header_of"]
 
@@ -29,7 +29,7 @@ def framed(content: bytes) -> bytes:
 
 
 def header_of(request_type: type[Message], version: int, *, correlation_id: int = 1, client_id: str = "rogue") -> bytes:
-    spec = next(spec for spec in API_SPECS.values() if spec.request_type() is request_type)
+    spec = spec_of(request_type)
     header = RequestHeader(
         request_api_key=int(spec.key),
         request_api_version=version,

@@ -7,17 +7,35 @@ from pybroker.protocol.apis import API_SPECS, ApiSpec
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.messages.headers import RequestHeader
 
-__all__ = ["WireFrames"]
+__all__ = ["WireFrames", "answer_in", "request_frame", "spec_of"]
 
 
 _spec_of_type: dict[type[Message], ApiSpec] = {}
 
 
-def _spec_of(request: Message) -> ApiSpec:
-    kind = type(request)
-    if kind not in _spec_of_type:
-        _spec_of_type[kind] = next(spec for spec in API_SPECS.values() if spec.request_type() is kind)
-    return _spec_of_type[kind]
+def spec_of(request_type: type[Message]) -> ApiSpec:
+    if request_type not in _spec_of_type:
+        _spec_of_type[request_type] = next(spec for spec in API_SPECS.values() if spec.request_type() is request_type)
+    return _spec_of_type[request_type]
+
+
+def request_frame(request: Message, version: int, correlation_id: int, client_id: str) -> bytes:
+    """A request as it goes over the wire, its size in front."""
+    spec = spec_of(type(request))
+    header = RequestHeader(
+        request_api_key=int(spec.key),
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    frame = encode(header, spec.request_header_version(version)) + encode(request, version)
+    return struct.pack(">i", len(frame)) + frame
+
+
+def answer_in(frame: bytes, request: Message, version: int) -> Any:
+    """What the broker said to that request; ``frame`` is without its size."""
+    spec = spec_of(type(request))
+    return decode(spec.response_type(), frame, version, offset=5 if spec.response_header_version(version) else 4)
 
 
 class WireFrames:
@@ -28,19 +46,10 @@ class WireFrames:
 
     def request(self, request: Message, version: int) -> bytes:
         """The next frame to send, with its size."""
-        spec = _spec_of(request)
         self._correlation_id += 1
-        header = RequestHeader(
-            request_api_key=int(spec.key),
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id="wire",
-        )
-        frame = encode(header, spec.request_header_version(version)) + encode(request, version)
-        return struct.pack(">i", len(frame)) + frame
+        return request_frame(request, version, self._correlation_id, "wire")
 
     def answer(self, request: Message, version: int, frame: bytes) -> Any:
         """What the broker said to that request; ``frame`` is without its size."""
-        spec = _spec_of(request)
         assert struct.unpack_from(">i", frame)[0] == self._correlation_id
-        return decode(spec.response_type(), frame, version, offset=5 if spec.response_header_version(version) else 4)
+        return answer_in(frame, request, version)
