@@ -34,6 +34,7 @@ from support.storage_pools import HeldRunner
 TP = TopicPartition("topic", 0)
 TOPIC_ID = uuid.UUID(int=5)
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+APPENDS_A_MOVE = 2000
 
 
 class Disks:
@@ -675,11 +676,12 @@ async def test_appends_on_the_loop_and_a_move_in_the_background_lose_nothing(tmp
     results: list[LogAppendInfo | Exception] = []
     homes = {str(tmp_path / "a"), str(tmp_path / "b")}
     expected = 0
-    for _ in range(4):
+    for move in range(1, 5):
         (other,) = homes - {store.directory_of(TP)}
         store.moves.begin(TP, other)
         while store.directory_of(TP) != other:
-            if len(results) == expected:
+            # Bounded: each segment rolled is one to sync, and a slow disk would have thousands before it.
+            if len(results) == expected < move * APPENDS_A_MOVE:
                 for _ in range(20):
                     strand.append(LeaderAppend(batch_of(str(expected) * 100), 0, NOW_MS), results.append)
                     expected += 1
