@@ -5,10 +5,11 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from benchmarks import hostile
-from benchmarks.contestants import CONTESTANTS, Contestant, cpu_seconds, resident_mib
+from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
 from benchmarks.record_walks import WALKS
 from benchmarks.report import OTHER_WORK, Figures, report
@@ -65,6 +66,20 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
             stop()
 
 
+def measured(workloads: Sequence[Workload], scenarios: Sequence[Scenario], rounds: int, scale: float) -> Figures:
+    figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    with compiled_too() if workloads else nullcontext(CONTESTANTS) as contestants:
+        for number in range(rounds):
+            turn = 1 if number % 2 == 0 else -1
+            progress(f"round {number + 1}: {contestants[::turn][0].name} first")
+            if workloads:
+                for contestant in contestants[::turn]:
+                    run_workloads(contestant, workloads, scale, figures)
+            for scenario in scenarios:
+                run_scenario(scenario, CONTESTANTS[::turn], scale, figures)
+    return figures
+
+
 def run_scenario(scenario: Scenario, in_turn: Sequence[Contestant], scale: float, figures: Figures) -> None:
     progress(f"  {scenario.name}")
     found = scenario.run(in_turn, scale)
@@ -106,16 +121,7 @@ def main(arguments: list[str]) -> int:
         if options.only in ("", HOSTILE):
             print(f"{HOSTILE}: only when named just so")
         return 0
-    figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for number in range(options.rounds):
-        in_turn = CONTESTANTS if number % 2 == 0 else CONTESTANTS[::-1]
-        progress(f"round {number + 1}: {in_turn[0].name} first")
-        if workloads:
-            for contestant in in_turn:
-                run_workloads(contestant, workloads, options.scale, figures)
-        for scenario in scenarios:
-            run_scenario(scenario, in_turn, options.scale, figures)
-    print(report(figures, targets))
+    print(report(measured(workloads, scenarios, options.rounds, options.scale), targets))
     return 0
 
 

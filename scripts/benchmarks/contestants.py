@@ -1,16 +1,20 @@
-"""The two brokers of a comparison: started the same way, measured from outside through /proc."""
+"""The brokers of a comparison: started the same way, measured from outside through /proc."""
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from support.broker_process import BrokerProcess
+from support.compiled_package import build_compiled, missing_for_compiling
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 
-__all__ = ["CONTESTANTS", "Contestant", "Running", "cpu_seconds", "kafka_as_shipped", "resident_mib"]
+__all__ = ["CONTESTANTS", "Contestant", "Running", "compiled_too", "cpu_seconds", "kafka_as_shipped", "resident_mib"]
 
 _KAFKA_JVM = (
     *("-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
@@ -64,6 +68,25 @@ def start_kafka(directory: Path) -> tuple[Running, Callable[[], object]]:
 
 
 CONTESTANTS = (Contestant("pybroker", start_pybroker), Contestant("kafka", start_kafka))
+
+
+@contextmanager
+def compiled_too() -> Iterator[tuple[Contestant, ...]]:
+    """The contestants, and between them pybroker with its walks compiled (setup.py), where there is a compiler."""
+    if missing := missing_for_compiling():
+        print(f"  without the compiled build: {missing}", file=sys.stderr)
+        yield CONTESTANTS
+        return
+    with TemporaryDirectory(prefix="bench-") as directory:
+        package = build_compiled(Path(directory))
+
+        def start(directory: Path) -> tuple[Running, Callable[[], object]]:
+            command = ("env", f"PYTHONPATH={package}", sys.executable, "-m", "pybroker")
+            broker = BrokerProcess(directory / "pybroker", command=command).start()
+            return broker, broker.stop
+
+        pybroker, kafka = CONTESTANTS
+        yield pybroker, Contestant("compiled", start), kafka
 
 
 def cpu_seconds(pid: int) -> float:
