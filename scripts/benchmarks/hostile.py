@@ -20,6 +20,7 @@ import struct
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from typing import Any
 
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.records.compression import Codec
 from support.arena import frame_of, framed, header_of
@@ -89,6 +91,42 @@ def random_bodies(port: int, done: Operations) -> None:
     while True:
         throw(port, framed(head + b"\xff\xff" + dice.randbytes(100)))
         done.value += 1
+
+
+def half_frames_and_silence(port: int, done: Operations) -> None:
+    """An operation is a connection that has sent half of its request; a thousand stay open, the oldest goes."""
+    request = frame_of(MetadataRequest(topics=[]), 12)
+    silent: deque[socket.socket] = deque(maxlen=1000)
+    while True:
+        with contextlib.suppress(ConnectionError):
+            peer = connect(port)
+            peer.sendall(request[: len(request) // 2])
+            if len(silent) == silent.maxlen:
+                silent.popleft().close()
+            silent.append(peer)
+        done.value += 1
+
+
+def a_stranger_that_plays_controller(port: int, done: Operations) -> None:
+    orders = LeaderAndIsrRequest(controller_id=7, controller_epoch=2**31 - 1, broker_epoch=2**31 - 1)
+    request = frame_of(orders, 7)
+    while True:
+        throw(port, request)
+        done.value += 1
+
+
+def a_stranger_that_plays_replica(port: int, done: Operations) -> None:
+    """Fetches as a follower does that says it has everything, which would move a high watermark."""
+    partition = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1_000_000)
+    wanted = [FetchTopic(topic="attacked", partitions=[partition])]
+    request = frame_of(
+        FetchRequest(replica_id=7, max_wait_ms=0, max_bytes=1_000_000, session_epoch=-1, topics=wanted), 12
+    )
+    with connect(port) as peer:
+        while True:
+            peer.sendall(request)
+            peer.recv(65_536)
+            done.value += 1
 
 
 def single_bytes(port: int, done: Operations) -> None:
@@ -182,6 +220,9 @@ ATTACKS: tuple[Attack, ...] = (
     huge_sizes,
     random_bytes,
     random_bodies,
+    half_frames_and_silence,
+    a_stranger_that_plays_controller,
+    a_stranger_that_plays_replica,
     single_bytes,
     batches_with_wrong_checksums,
     requests_of_many_elements,
