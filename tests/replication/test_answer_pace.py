@@ -4,7 +4,7 @@ import pytest
 from pybroker.replication.answer_pace import AnswerPace
 
 
-@pytest.mark.parametrize(("count", "pause_ms"), [(0, 0), (1, 0), (3, 0), (4, 2.8), (5, 3.5), (8, 5), (1000, 5)])
+@pytest.mark.parametrize(("count", "pause_ms"), [(0, 0), (1, 0), (3, 0), (4, 3), (5, 3.75), (8, 5), (1000, 5)])
 def test_the_pause_grows_with_the_answers_and_has_a_bound(count: int, pause_ms: float) -> None:
     assert AnswerPace(max_pause_ms=5).pause_s(count) == pytest.approx(pause_ms / 1000)
 
