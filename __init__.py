@@ -7,9 +7,10 @@ under whatever name the checkout's folder has.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .broker.cluster.cluster import Cluster
     from .broker.embedded import Broker
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from .broker.embedded import Broker
 
         return Broker
+    if name == "Cluster":
+        from .broker.cluster.cluster import Cluster
+
+        return Cluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,17 +11,17 @@ import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import Awaitable, Generator, Mapping
-from pathlib import Path, PurePath
+from collections.abc import Awaitable, Generator
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..config.config import Config
-from ..config.config_error import ConfigError
-from ..config.notices import notices, why_ignored
+from ..config.notices import notices
 from ..storage.files import Files, allowed_log_files
 from .address import local_address
 from .environment import Environment
+from .given_settings import GivenSettings, config_of
 from .loop_thread import LoopOverError, LoopThread
 from .network.settings import Endpoint
 from .server import BrokerServer
@@ -45,9 +45,9 @@ class Broker:
     After ``stop`` or ``kill`` it may be started again, with its data and on its port.
     """
 
-    def __init__(self, config: Config | Mapping[str, str | float | PurePath] | None = None) -> None:
+    def __init__(self, config: Config | GivenSettings | None = None) -> None:
         if not isinstance(config, Config):
-            config = _config_of({} if config is None else config)
+            config = config_of({} if config is None else config, "Broker")
         for line in notices(config):
             logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else config.with_overrides({"listeners": _ANY_FREE_PORT})
@@ -297,22 +297,6 @@ class _Settled:
     def __await__(self) -> Generator[Any, None, None]:
         if self._broker is not None:
             yield from self._broker._settle().__await__()
-
-
-def _config_of(settings: Mapping[str, str | float | PurePath]) -> Config:
-    if not isinstance(settings, Mapping):
-        raise TypeError(
-            f"Broker takes a Config or a mapping of settings, not {settings!r}; a file is read by Config.load(Path(…))"
-        )
-    texts = {}
-    for name, value in settings.items():
-        if not isinstance(value, str | int | float | PurePath):  # str() of anything else is somebody's folder soon
-            raise ConfigError(f"{name} (given to Broker): {value!r} is no text, number or path")
-        texts[name] = str(value)
-    config = Config.load("", texts, place="given to Broker")
-    if config.unknown:
-        raise ConfigError("; ".join(f"{name} (given to Broker): {why_ignored(name)}" for name in config.unknown))
-    return config
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

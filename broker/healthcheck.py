@@ -21,7 +21,7 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from .address import Address, AddressError, local_address
 from .command_parser import BAD_INPUT, CommandError, CommandParser
 
-__all__ = ["UnhealthyError", "ask_broker", "healthcheck"]
+__all__ = ["UnhealthyError", "ask_broker", "healthcheck", "metadata_of"]
 
 _CLIENT_ID = "pybroker-healthcheck"
 _DEFAULT_TIMEOUT_S = 5.0
@@ -87,17 +87,19 @@ def listening_address(config: Config) -> Address:
 
 def ask_broker(address: Address, timeout_s: float) -> str:
     """Ask the broker; what it says of itself, in words. Raises UnhealthyError."""
+    return _describe(metadata_of(address, timeout_s))
+
+
+def metadata_of(address: Address, timeout_s: float) -> MetadataResponse:
+    """What it says of its cluster, without topics. Raises UnhealthyError."""
     deadline = time.monotonic() + timeout_s
     try:
         with _Conversation(address, deadline) as conversation:
             versions = conversation.ask(
                 ApiKey.API_VERSIONS, ApiVersionsRequest(), ApiVersionsResponse, _FIRST_API_VERSIONS
             )
-            metadata = conversation.ask(
-                ApiKey.METADATA,
-                MetadataRequest(topics=[]),
-                MetadataResponse,
-                _metadata_version(versions),
+            return conversation.ask(
+                ApiKey.METADATA, MetadataRequest(topics=[]), MetadataResponse, _metadata_version(versions)
             )
     except TimeoutError:
         raise UnhealthyError(f"does not answer within {timeout_s:g} s") from None
@@ -105,7 +107,6 @@ def ask_broker(address: Address, timeout_s: float) -> str:
         raise UnhealthyError(f"cannot be reached: {error.strerror or error}") from error
     except (DecodeError, EOFError) as error:
         raise UnhealthyError("does not answer as a Kafka broker does") from error
-    return _describe(metadata)
 
 
 def _metadata_version(versions: ApiVersionsResponse) -> int:

@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+import psutil
+
 __all__ = [
     "cpu_seconds",
     "descriptor_count",
     "forget_peak",
+    "has_ended",
     "open_descriptors",
     "peak_mib",
     "resident_mib",
@@ -18,6 +21,14 @@ __all__ = [
 ]
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def has_ended(pid: int) -> bool:
+    """Also when whoever should take note of it has not done so."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def descriptor_count(pid: int) -> int:

@@ -13,11 +13,12 @@ __all__ = ["WireClient"]
 
 
 class WireClient:
-    """A connection to ``bootstrap_servers`` (``host:port``)."""
+    """A connection to ``bootstrap_servers`` (``host:port``). ``patience_s``: TimeoutError, when it says nothing for so
+    long; without, it is waited for."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, patience_s: float | None = None) -> None:
         host, _, port = bootstrap_servers.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
+        self._socket = socket.create_connection((host, int(port)), patience_s)
         self._file = self._socket.makefile("rb")
         self._frames = WireFrames()
         self._asked: deque[tuple[Message, int]] = deque()

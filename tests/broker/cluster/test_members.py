@@ -1,0 +1,104 @@
+"""The processes of a cluster, here a broker without ZooKeeper: how they start, end, and are found dead."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from pybroker.broker.cluster.members import BrokerMember
+from pybroker.broker.cluster.ports import free_ports
+from pybroker.broker.start_error import StartError
+from support.patience import await_that
+from support.process_state import has_ended
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[BrokerMember]:
+    settings = {"listeners": f"PLAINTEXT://127.0.0.1:{free_ports(1)[0]}", "log.dirs": str(tmp_path / "data")}
+    member = BrokerMember(1, tmp_path / "broker-1", settings)
+    yield member
+    member.kill()
+
+
+def test_a_broker_is_started_stopped_and_started_again(member: BrokerMember) -> None:
+    for _ in range(2):
+        member.begin()
+        member.wait_until_ready()
+        assert member.is_running
+        member.stop()
+        assert not member.is_running
+    assert member.log_file.read_text().count("stopped") == 2
+
+
+def test_a_paused_broker_is_stopped_and_killed_all_the_same(member: BrokerMember) -> None:
+    member.begin()
+    member.wait_until_ready()
+    assert member.pid is not None
+    process = psutil.Process(member.pid)
+    member.pause()
+    await_that(lambda: process.status() == psutil.STATUS_STOPPED, "it is stopped")
+    member.resume()
+    await_that(lambda: process.status() != psutil.STATUS_STOPPED, "it goes on")
+    member.pause()
+    member.stop()
+    assert "stopped" in member.log_file.read_text()
+    member.begin()
+    member.wait_until_ready()
+    member.pause()
+    member.kill()
+    assert not member.is_running
+    for ended in (member.kill, member.stop, member.resume):
+        ended()
+    with pytest.raises(RuntimeError, match="broker 1 does not run"):
+        member.pause()
+
+
+def test_what_a_broker_said_that_does_not_start_is_told(member: BrokerMember) -> None:
+    member.settings["num.io.threads"] = "many"
+    member.begin()
+    with pytest.raises(StartError, match="broker 1 has ended before it was ready") as told:
+        member.wait_until_ready()
+    assert "num.io.threads=many" in str(told.value)
+    member.settings["num.io.threads"] = "2"
+    member.begin()
+    member.wait_until_ready()
+    with pytest.raises(RuntimeError, match="runs already"):
+        member.begin()
+
+
+def test_a_setting_reaches_the_broker_as_it_was_given(member: BrokerMember) -> None:
+    member.settings["log.dirs"] = str(member.directory / "back\\slash")
+    member.begin()
+    member.wait_until_ready()
+    assert (member.directory / "back\\slash" / "meta.properties").exists()
+
+
+def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
+    program = "\n".join(
+        [
+            "import os, signal, sys",
+            "from pathlib import Path",
+            "from pybroker.broker.cluster.members import BrokerMember",
+            "settings = {'listeners': 'PLAINTEXT://127.0.0.1:0', 'log.dirs': sys.argv[1] + '/data'}",
+            "member = BrokerMember(1, Path(sys.argv[1]), settings)",
+            "member.begin()",
+            "member.wait_until_ready()",
+            "print(member.pid, flush=True)",
+            "os.kill(os.getpid(), signal.SIGKILL)",
+        ]
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=dict(os.environ))
+    assert done.returncode == -signal.SIGKILL
+    pid = int(done.stdout)
+    await_that(partial(has_ended, pid), "the broker has ended")
+
+
+def test_ports_are_different() -> None:
+    ports = free_ports(50)
+    assert len(set(ports)) == 50

@@ -1,0 +1,140 @@
+"""The wires between the members of a cluster: who calls is recognized, a cut holds everything back, nothing is lost."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+
+import pytest
+from pybroker.broker.cluster.wires import Wires
+
+FETCHER, CONTROLLER = b"broker-1-fetcher-0", b"3"
+
+
+class Echo:
+    """A server that sends back what it gets, in upper case, and remembers it; it hangs up after ``bye``."""
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.port = 0
+        self.ended = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not self.received.endswith(b"bye") and (data := await reader.read(65536)):
+            self.received += data
+            writer.write(data.upper())
+        writer.close()
+        self.ended.set()
+
+
+@pytest.fixture
+async def echo() -> AsyncIterator[Echo]:
+    echo = Echo()
+    server = await asyncio.start_server(echo.serve, "127.0.0.1", 0)
+    echo.port = server.sockets[0].getsockname()[1]
+    yield echo
+    server.close()
+
+
+@pytest.fixture
+async def wires() -> AsyncIterator[Wires]:
+    wires = Wires()
+    yield wires
+    await wires.close()
+
+
+def request_of(client_id: bytes) -> bytes:
+    body = struct.pack(">hhih", 18, 3, 7, len(client_id)) + client_id
+    return struct.pack(">i", len(body)) + body
+
+
+async def turns() -> None:
+    """As many as anything needs that is on its way between sockets of this loop."""
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("client_id", [FETCHER, CONTROLLER])
+async def test_a_request_arrives_whole_and_is_answered(echo: Echo, wires: Wires, client_id: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+    sent = request_of(client_id) + b" more"
+    for byte in sent:
+        writer.write(bytes([byte]))
+        await asyncio.sleep(0)
+    assert await reader.readexactly(len(sent)) == sent.upper()
+    writer.close()
+
+
+async def test_what_is_sent_over_a_wire_that_is_cut_arrives_when_it_is_healed(echo: Echo, wires: Wires) -> None:
+    port = await wires.to_broker(2, echo.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    sent = request_of(FETCHER)
+    writer.write(sent)
+    await reader.readexactly(len(sent))
+    await wires.cut(2, 1)
+    later_reader, later = await asyncio.open_connection("127.0.0.1", port)
+    later.write(request_of(CONTROLLER.replace(b"3", b"1")))
+    writer.write(b"lost?")
+    other_reader, other = await asyncio.open_connection("127.0.0.1", port)
+    other.write(request_of(CONTROLLER))
+    await other_reader.readexactly(len(request_of(CONTROLLER)))
+    await turns()
+    assert b"lost?" not in echo.received
+    assert echo.received.count(b"broker-1") == 1
+    await wires.heal(1, 2)
+    assert await reader.readexactly(5) == b"LOST?"
+    assert len(await later_reader.readexactly(15)) == 15
+    for each in (writer, later, other):
+        each.close()
+
+
+async def test_an_answer_is_held_back_too(echo: Echo, wires: Wires) -> None:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", await wires.from_broker(1, "zookeeper", "127.0.0.1", echo.port)
+    )
+    await wires.cut(1, "zookeeper")
+    writer.write(b"hello")
+    answer = asyncio.ensure_future(reader.read(5))
+    await turns()
+    assert not answer.done()
+    await wires.heal_all()
+    assert await answer == b"HELLO"
+    writer.close()
+
+
+async def test_what_a_broker_said_before_it_hung_up_arrives(echo: Echo, wires: Wires) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+    sent = request_of(FETCHER) + b"bye"
+    writer.write(sent)
+    assert await reader.read() == sent.upper()
+    writer.close()
+
+
+async def test_that_the_caller_hung_up_is_known_when_the_wire_is_whole(echo: Echo, wires: Wires) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+    writer.write(request_of(FETCHER))
+    await reader.readexactly(len(request_of(FETCHER)))
+    await wires.cut(1, 2)
+    writer.close()
+    await turns()
+    assert not echo.ended.is_set()
+    await wires.heal(1, 2)
+    await echo.ended.wait()
+
+
+async def test_who_is_no_broker_is_hung_up_on(echo: Echo, wires: Wires) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+    writer.write(request_of(b"rdkafka"))
+    assert await reader.read() == b""
+    assert echo.received == b""
+    writer.close()
+
+
+async def test_a_broker_that_does_not_run_is_not_reached(wires: Wires) -> None:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, port))
+    writer.write(request_of(FETCHER))
+    assert await reader.read() == b""
+    writer.close()

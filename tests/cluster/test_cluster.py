@@ -1,0 +1,193 @@
+"""The library's clusters: processes that are killed, paused and cut off, and that go when the program goes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from pybroker import Cluster
+from pybroker.broker.address import Address
+from pybroker.broker.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.healthcheck import metadata_of
+from pybroker.broker.start_error import StartError
+from pybroker.config.config_error import ConfigError
+from support.cluster_view import ClusterView
+from support.java import java_executable, kafka_libs
+from support.kept_records import read_all
+from support.patience import await_that
+from support.process_state import has_ended
+
+
+def produce(servers: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "message.timeout.ms": 0})
+    for value in values:
+        producer.produce("events", value, partition=0)
+    producer.flush()
+
+
+def brokers_known_to(cluster: BlockingCluster, broker: int) -> set[int]:
+    address = Address.parse(cluster.bootstrap_server(broker))
+    return {each.node_id for each in metadata_of(address, 60.0).brokers}
+
+
+def test_a_cluster_survives_the_death_of_a_leader_and_gets_it_back(tree: str) -> None:
+    with Cluster(3, {"num.partitions": 1}, zookeeper=tree) as cluster:
+        produce(cluster.bootstrap_servers, b"one")
+        view = ClusterView(cluster)
+        leader = view.leader("events", 0)
+        cluster.kill(leader)
+        assert not cluster.is_running(leader)
+        assert cluster.pid(leader) is None
+        produce(cluster.bootstrap_servers, b"two")
+        cluster.start(leader)
+        view.await_health()
+        assert [value for _, value in read_all(cluster.bootstrap_servers, "events", 0)] == [b"one", b"two"]
+        directory = cluster.data_directory(1)
+    assert not directory.exists()
+    with pytest.raises(RuntimeError, match="was not started"):
+        print(cluster.bootstrap_servers)
+
+
+def test_a_paused_broker_and_one_that_is_cut_off_are_missed_and_come_back(tree: str) -> None:
+    with Cluster(2, {"zookeeper.session.timeout.ms": 2000}, zookeeper=tree) as cluster:
+        cluster.pause(2)
+        assert cluster.is_running(2)
+        await_that(lambda: brokers_known_to(cluster, 1) == {1}, "broker 2 is missed")
+        cluster.resume(2)
+        await_that(lambda: brokers_known_to(cluster, 1) == {1, 2}, "broker 2 is back")
+        cluster.cut(1, "zookeeper")
+        await_that(lambda: brokers_known_to(cluster, 2) == {2}, "broker 1 is missed")
+        cluster.heal(1, "zookeeper")
+        await_that(lambda: brokers_known_to(cluster, 2) == {1, 2}, "broker 1 is back")
+
+
+def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: str) -> None:
+    settings = {"num.partitions": 1, "min.insync.replicas": 1, "replica.lag.time.max.ms": 1000}
+    with Cluster(3, settings, zookeeper=tree) as cluster:
+        produce(cluster.bootstrap_servers, b"one")
+        view = ClusterView(cluster)
+        view.await_health()
+        leader, controller = view.leader("events", 0), view.controller()
+        follower = next(broker for broker in cluster.broker_ids if broker not in (leader, controller))
+        cluster.cut(leader, follower)
+        produce(cluster.bootstrap_servers, b"two")
+        assert follower not in view.isr("events", 0)
+        cluster.heal(follower, leader)
+        view.await_health()
+
+
+async def test_a_cluster_on_an_event_loop(tree: str) -> None:
+    async with Cluster(1, zookeeper=tree) as cluster:
+        await asyncio.to_thread(produce, cluster.bootstrap_servers, b"one")
+        await cluster.kill(1)
+        await cluster.start(1)
+        await asyncio.to_thread(produce, cluster.bootstrap_servers, b"two")
+        pid = cluster.pid(1)
+        assert pid is not None
+    assert has_ended(pid)
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing_behind(tree: str, tmp_path: Path) -> None:
+    cluster = Cluster(1, directory=tmp_path, zookeeper=tree)
+    starting = asyncio.ensure_future(cluster.__aenter__())
+    begun = (tmp_path / "broker-1" / "output.log").exists
+    await asyncio.to_thread(await_that, begun, "the broker has been started")
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    here = str(tmp_path)
+    assert not [each for each in psutil.Process().children(recursive=True) if here in " ".join(each.cmdline())]
+
+
+def test_data_in_a_given_directory_serve_the_next_cluster(tmp_path: Path) -> None:
+    java, libs = java_executable(), kafka_libs()
+    if java is None or libs is None:
+        pytest.skip("no Java, or none of Apache Kafka's jars")
+    for values in ([b"one"], [b"two"]):
+        with Cluster(2, {"num.partitions": 1}, directory=tmp_path, zookeeper_jars=libs) as cluster:
+            produce(cluster.bootstrap_servers, *values)
+            ClusterView(cluster).await_health()
+    for broker in (1, 2):
+        assert (tmp_path / f"broker-{broker}" / "data" / ".kafka_cleanshutdown").exists()
+        log = tmp_path / f"broker-{broker}" / "data" / "events-0" / "00000000000000000000.log"
+        assert b"one" in log.read_bytes() and b"two" in log.read_bytes()  # noqa: PT018
+
+
+def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    if java_executable() is None or kafka_libs() is None:
+        pytest.skip("no Java, or none of Apache Kafka's jars")
+    program = "\n".join(
+        [
+            "import os, signal, sys",
+            "from pybroker import Cluster",
+            "with Cluster(1, zookeeper_jars=sys.argv[1]) as cluster:",
+            "    print(cluster.pid(1), cluster.pid('zookeeper'), flush=True)",
+            "    os.kill(os.getpid(), signal.SIGKILL)",
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(kafka_libs())],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == -signal.SIGKILL
+    for pid in map(int, done.stdout.split()):
+        await_that(partial(has_ended, pid), "the member has ended")
+
+
+def test_what_is_wrong_with_a_cluster_is_said_in_one_line(tmp_path: Path, tree: str) -> None:
+    with pytest.raises(ConfigError, match=r"^num\.partition \(given to Cluster\): there is no such setting"):
+        Cluster(1, {"num.partition": 1})
+    with pytest.raises(ConfigError, match=r"^listeners \(given to Cluster\): the cluster chooses it itself$"):
+        Cluster(1, {"listeners": "PLAINTEXT://:9092"})
+    with pytest.raises(ValueError, match="at least one broker"):
+        Cluster(0)
+    with pytest.raises(StartError, match="there is no jar of ZooKeeper in it"), Cluster(1, zookeeper_jars=tmp_path):
+        raise AssertionError
+    with (
+        pytest.raises(StartError, match=r"broker 1 has ended before it was ready"),
+        Cluster(1, {"log.dirs": "/proc/{id}/nowhere"}, zookeeper=tree),
+    ):
+        raise AssertionError
+    with Cluster(1, zookeeper=tree) as cluster:
+        with pytest.raises(ValueError, match="the cluster has no broker 2 now"):
+            cluster.kill(2)
+        with pytest.raises(ValueError, match="has not started a ZooKeeper"):
+            cluster.kill("zookeeper")
+        with pytest.raises(ValueError, match="no wire from 1 to itself"):
+            cluster.cut(1, 1)
+        with pytest.raises(RuntimeError, match="runs already"):
+            cluster.start(1)
+
+
+def test_a_cluster_in_a_terminal_does_what_is_typed_and_ctrl_c_ends_it(tmp_path: Path, tree: str) -> None:
+    command = [sys.executable, "-m", "pybroker.broker.cluster.command", "2", "--zookeeper", tree]
+    command += ["--directory", str(tmp_path), "--override", "num.partitions=2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        first = [process.stdout.readline() for _ in range(5)]
+        assert first[0].startswith("bootstrap servers: 127.0.0.1:")
+        assert first[1] == f"zookeeper: {tree}\n"
+        assert "broker 2: 127.0.0.1:" in first[3]
+        for typed, answer in (
+            ("kill 1", "done"),
+            ("start 1", "done"),
+            ("cut 1 2", "done"),
+            ("kill 3", "the cluster has no broker 3 now"),
+            ("jump", first[4].strip()),
+        ):
+            process.stdin.write(typed + "\n")
+            assert process.stdout.readline().strip() == answer
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"
+        assert process.wait() == 0
+    assert (tmp_path / "broker-2" / "data" / ".kafka_cleanshutdown").exists()
