@@ -29,7 +29,7 @@ from ..storage.invariant import invariant
 from ..storage.topic_partition import TopicPartition
 from .isolation import Isolation
 from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
-from .partition_state import PartitionState
+from .partition_state import NO_LEADER, PartitionState
 from .remote_replica import RemoteReplica
 
 __all__ = ["NO_LEADER_EPOCH", "Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"]
@@ -132,6 +132,17 @@ class Partition:
     @property
     def is_leader(self) -> bool:
         return self.leader is not None
+
+    @property
+    def leader_id(self) -> int:
+        """Who leads in `leader_epoch`; −1: nobody, or this broker was not told."""
+        match self.role:
+            case Leader():
+                return self.local_broker_id
+            case Follower(leader_id):
+                return leader_id
+            case None:
+                return NO_LEADER
 
     def _set_role(self, role: Leader | Follower | None) -> None:
         self.role = role

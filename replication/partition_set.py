@@ -122,6 +122,13 @@ class PartitionSet:
         hosted = self._hosted.get(topic_partition)
         return hosted is not None and hosted.partition.leader is not None
 
+    def leader_of(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
+        """Leader id (−1: none) and leader epoch, as this broker was ordered; None: it has no role in the partition."""
+        hosted = self._hosted.get(topic_partition)
+        if hosted is None or hosted.partition.role is None:
+            return None
+        return hosted.partition.leader_id, hosted.partition.leader_epoch
+
     def leaders(self) -> Iterable[HostedPartition]:
         """The online partitions that this broker leads."""
         return (hosted for hosted in self._hosted.values() if hosted.partition.leader is not None)

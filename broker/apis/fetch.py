@@ -42,7 +42,7 @@ from ...storage.topic_partition import TopicPartition
 from ...storage.unpacking import BigBatchError, unpack_records
 from .context import EncodedAnswer, RequestContext
 from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
-from .leader_hints import LeaderHints, endpoints_of
+from .leader_hints import LeaderHints, current_leader, endpoints_of
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
 
@@ -229,7 +229,9 @@ class Fetch:
     def _hint_leader(self, fetch: PartitionFetch, data: PartitionData, hinted: list[int]) -> None:
         if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
             return
-        leader = self._hints.leader_of(*fetch.topic_partition) if fetch.topic_partition is not None else None
+        if fetch.topic_partition is None:
+            return
+        leader = current_leader(self._partitions, self._hints, fetch.topic_partition)
         if leader is not None:
             data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
             hinted.append(leader[0])

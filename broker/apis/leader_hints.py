@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-__all__ = ["BrokerEndpoint", "LeaderHints", "endpoints_of"]
+from ...replication.partition_set import PartitionSet
+from ...storage.topic_partition import TopicPartition
+
+__all__ = ["BrokerEndpoint", "LeaderHints", "current_leader", "endpoints_of"]
 
 
 class BrokerEndpoint(NamedTuple):
@@ -23,6 +26,14 @@ class LeaderHints(Protocol):
         ...
 
     def endpoint_of(self, node_id: int, listener_name: str) -> BrokerEndpoint | None: ...
+
+
+def current_leader(
+    partitions: PartitionSet, hints: LeaderHints, topic_partition: TopicPartition
+) -> tuple[int, int] | None:
+    """Who leads, as `LeaderHints.leader_of` tells it. A broker that was ordered to follow knows that before it hears
+    what everyone is told: so does the client then, that it has turned away."""
+    return partitions.leader_of(topic_partition) or hints.leader_of(*topic_partition)
 
 
 def endpoints_of(hints: LeaderHints, node_ids: Iterable[int], listener_name: str) -> list[BrokerEndpoint]:

@@ -39,7 +39,7 @@ from ...replication.append import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...storage.topic_partition import TopicPartition
 from .context import CloseConnectionError, RequestContext
-from .leader_hints import LeaderHints, endpoints_of
+from .leader_hints import LeaderHints, current_leader, endpoints_of
 
 __all__ = ["Produce"]
 
@@ -108,7 +108,7 @@ class Produce:
 
     def hint_leader(self, name: str, slot: PartitionProduceResponse, answer: "_Answer") -> None:
         """Say who leads instead of us, as far as we know."""
-        leader = self._hints.leader_of(name, slot.index)
+        leader = current_leader(self._partitions, self._hints, TopicPartition(name, slot.index))
         if leader is not None:
             slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
             answer.hinted.append(leader[0])

@@ -31,6 +31,7 @@ from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.fetch import FetchParams, FetchResult
 from pybroker.replication.fetch_session import FIRST_PATIENCE_MS, FetchSessions
+from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
@@ -668,6 +669,23 @@ async def test_from_v16_on_the_leader_is_named(consumer: Consumer, version: int)
     leader = (data.current_leader.leader_id, data.current_leader.leader_epoch)
     nodes = [(node.node_id, node.host, node.port) for node in response.node_endpoints]
     assert (leader, nodes) == (((-1, -1), []) if version < 16 else ((2, 3), [(2, "two.example", 9093)]))
+
+
+async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(consumer: Consumer) -> None:
+    """What everyone is told may come later than the order."""
+    consumer.hints.leaders[TP] = (1, 0)
+    await consumer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
+    data = consumer.answer(0, version=16, leader_epoch=2).responses[0].partitions[0]
+    assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 3)
+
+
+async def test_the_leader_that_everyone_knows_of_is_named_where_this_broker_has_no_role(consumer: Consumer) -> None:
+    consumer.hints.leaders[TP] = (2, 3)
+    consumer.replicas.known.add(TP)
+    await consumer.replicas.changes.stop_replicas([ReplicaStop(TP, 3, delete=False)], 1)
+    data = consumer.answer(0, version=16).responses[0].partitions[0]
+    assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -337,6 +337,16 @@ async def test_from_v10_on_the_leader_is_named(producer: Producer, version: int)
         assert (leader, nodes) == ((2, 3), [(2, "two.example", 9093, "rack-b")])
 
 
+async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(producer: Producer) -> None:
+    """What everyone is told may come later than the order."""
+    producer.hints.leaders[TP] = (1, 0)
+    await producer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
+    answer = producer.send(batch_of(b"a"), version=10)
+    assert isinstance(answer, ProduceResponse)
+    leader = only(answer).current_leader
+    assert (leader.leader_id, leader.leader_epoch) == (2, 3)
+
+
 # -- acks ------------------------------------------------------------------------------------------------------------
 
 
