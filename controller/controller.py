@@ -22,6 +22,7 @@ from ..protocol.errors import (
     BrokerNotAvailableError,
     KafkaError,
     NotControllerError,
+    RequestTimedOutError,
     StaleBrokerEpochError,
     UnknownServerError,
 )
@@ -181,7 +182,8 @@ class Controller:
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         """Move leaderships away from a broker about to stop; gives the partitions it still leads that another could.
-        NotControllerError; StaleBrokerEpochError and BrokerNotAvailableError as Kafka's."""
+        NotControllerError; StaleBrokerEpochError and BrokerNotAvailableError as Kafka's; RequestTimedOutError, at
+        once, while the metadata store is away: nothing can be elected."""
 
         async def shut_down() -> list[TopicPartition]:
             self._expect_active()
@@ -191,6 +193,8 @@ class Controller:
                 raise StaleBrokerEpochError(f"broker epoch {broker_epoch} of broker {broker_id} is over")
             return await self._term.brokers.controlled_shutdown(broker_id)
 
+        if self.is_active and not self._can_write:
+            raise RequestTimedOutError("The metadata store is away, no leader can be elected now.")
         return await self.call("controlled shutdown", shut_down)
 
     async def elect_leaders(

@@ -31,7 +31,7 @@ from .asked_of_controller import ProducerIdsOfController, TopicsOfController
 from .broker_link import Address, BrokerLink
 from .controller_link import ControllerLink, LocalHandler
 from .isr_changes import IsrChanges
-from .leaving import hand_over_leaderships
+from .leaving import Successors, hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
@@ -121,6 +121,7 @@ class ClusterLinks:
             self.controller,
             ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch()),
             self._versions.controlled_shutdown,
+            Successors(self._cache, self._broker_id),
             max_retries=config.int("controlled.shutdown.max.retries"),
             backoff_ms=config.int("controlled.shutdown.retry.backoff.ms"),
         )

@@ -96,7 +96,8 @@ class ControllerLink:
         """The controller's answer, when it is reached at the first try. ConnectionError, TimeoutError."""
         if self._is_closed:
             raise ConnectionError("the link to the controller is closed")
-        return await self._try(request, version, self._timeout_ms)
+        async with asyncio.timeout(self._timeout_ms / 1000):  # this broker may be asked, which has no time-out
+            return await self._try(request, version, self._timeout_ms)
 
     def kill(self) -> None:
         self._is_closed = True

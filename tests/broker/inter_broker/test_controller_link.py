@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 from pybroker.broker.inter_broker.broker_link import Address
 from pybroker.broker.inter_broker.controller_link import ControllerLink, IsControllerError
-from pybroker.broker.inter_broker.leaving import hand_over_leaderships
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode, NotControllerError, StaleBrokerEpochError
-from pybroker.protocol.messages.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    RemainingPartition,
-)
+from pybroker.protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from pybroker.protocol.messages.create_topics import CreateTopicsRequest
 
 REQUEST = ControlledShutdownRequest(broker_id=1, broker_epoch=7)
@@ -24,7 +19,7 @@ REQUEST = ControlledShutdownRequest(broker_id=1, broker_epoch=7)
 class Cluster:
     """Brokers 1 (this one), 2 and 3: what each answers, and whom broker 1 believes to be controller."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_ms: int = 3_600_000) -> None:
         self.controller_id = -1
         self.answers: dict[int, list[Message | Exception]] = {1: [], 2: [], 3: []}
         self.asked: list[int] = []
@@ -38,7 +33,7 @@ class Cluster:
             address_of=lambda broker_id: (str(broker_id), 0),
             link_to=lambda address: _Link(self, address),
             local={ApiKey.CONTROLLED_SHUTDOWN: lambda request, version: self.say(1)},
-            timeout_ms=3_600_000,
+            timeout_ms=timeout_ms,
         )
 
     async def say(self, broker_id: int) -> Message:
@@ -73,9 +68,8 @@ async def cluster() -> Cluster:
     return Cluster()
 
 
-def answer(error: ErrorCode = ErrorCode.NONE, *remaining: int) -> ControlledShutdownResponse:
-    partitions = [RemainingPartition(topic_name="orders", partition_index=index) for index in remaining]
-    return ControlledShutdownResponse(error_code=error, remaining_partitions=partitions)
+def answer(error: ErrorCode = ErrorCode.NONE) -> ControlledShutdownResponse:
+    return ControlledShutdownResponse(error_code=error)
 
 
 async def test_a_request_finds_the_controller_wherever_it_goes(cluster: Cluster) -> None:
@@ -113,10 +107,15 @@ async def test_who_has_no_controller_to_ask_can_give_up(cluster: Cluster) -> Non
         await cluster.link.ask(REQUEST, 3)
 
 
-async def test_leaderships_are_handed_over_in_as_many_tries_as_are_allowed(cluster: Cluster) -> None:
-    cluster.controller_id = 2
-    cluster.answers[2] = [answer(ErrorCode.NONE, 0, 1, 2, 3), ConnectionError("gone"), answer()]
-    assert await hand_over_leaderships(cluster.link, REQUEST, 3, max_retries=2, backoff_ms=0)
-    cluster.answers[2] = [answer(ErrorCode.STALE_BROKER_EPOCH), answer(ErrorCode.NONE, 0)]
-    assert not await hand_over_leaderships(cluster.link, REQUEST, 3, max_retries=1, backoff_ms=0)
-    assert cluster.asked == [2] * 5
+async def test_who_asks_itself_once_does_not_wait_for_ever(cluster: Cluster) -> None:
+    """As a controller may that waits for ZooKeeper."""
+    cluster = Cluster(timeout_ms=1)
+    cluster.is_active = True
+
+    async def say_nothing(broker_id: int) -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    cluster.say = say_nothing  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        await cluster.link.ask_once(REQUEST, 3)

@@ -1,0 +1,127 @@
+"""A broker that is about to stop: how often it asks the controller to have others lead, and when that is no use."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+from pybroker.broker.inter_broker.leaving import Successors, hand_over_leaderships
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+
+REQUEST = ControlledShutdownRequest(broker_id=1, broker_epoch=7)
+LONGER_THAN_ANY_TEST_MS = 3_600_000
+TURNS = 20
+
+
+def answer(*remaining: int, error: ErrorCode = ErrorCode.NONE) -> ControlledShutdownResponse:
+    partitions = [RemainingPartition(topic_name="orders", partition_index=index) for index in remaining]
+    return ControlledShutdownResponse(error_code=error, remaining_partitions=partitions)
+
+
+class Leaving:
+    """Broker 1, about to stop. Partition n of topic orders is on the brokers ``replicas[n]``."""
+
+    def __init__(self, replicas: Iterable[list[int]] = ([1, 2], [1, 3])) -> None:
+        self.answers: list[Message | Exception] = []
+        self.asked = 0
+        self._replicas = list(replicas)
+        self._cache = MetadataCache()
+        self._successors = Successors(self._cache, 1)
+        self.tell([1, 2, 3])
+
+    def tell(self, brokers: Iterable[int], controller_id: int = 2) -> None:
+        """Which brokers are up, and who is controller."""
+        partitions = [
+            UpdateMetadataPartitionState(partition_index=index, leader=1, replicas=replicas)
+            for index, replicas in enumerate(self._replicas)
+        ]
+        update = UpdateMetadataRequest(
+            controller_id=controller_id,
+            live_brokers=[UpdateMetadataBroker(id=broker_id) for broker_id in brokers],
+            topic_states=[UpdateMetadataTopicState(topic_name="orders", partition_states=partitions)],
+        )
+        self._cache.update(update)
+
+    async def ask_once(self, _request: Message, _version: int) -> Message:
+        self.asked += 1
+        said = self.answers.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    async def leave(self, tries: int = 3, backoff_ms: int = 0) -> bool:
+        return await hand_over_leaderships(self, REQUEST, 3, self._successors, max_retries=tries, backoff_ms=backoff_ms)
+
+    async def is_waiting(self) -> None:
+        """Until it has been answered and waits for the next try: it has the loop for as long as it wants it."""
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def leaving() -> Leaving:
+    return Leaving()
+
+
+async def test_the_controller_is_asked_until_nothing_is_led_here_any_more(leaving: Leaving) -> None:
+    leaving.answers = [answer(0, 1), ConnectionError("gone"), answer()]
+    assert await leaving.leave(tries=3)
+    assert leaving.asked == 3
+
+
+async def test_there_are_as_many_tries_as_are_allowed(leaving: Leaving) -> None:
+    leaving.answers = [answer(error=ErrorCode.STALE_BROKER_EPOCH), TimeoutError(), answer(0)]
+    assert not await leaving.leave(tries=3)
+    assert leaving.asked == 3
+    assert not await leaving.leave(tries=0)
+    assert leaving.asked == 3
+
+
+async def test_the_last_broker_waits_for_nobody(leaving: Leaving) -> None:
+    leaving.tell([1])
+    for said in (
+        answer(0, 1),
+        ConnectionError("who is controller is not known"),
+        answer(error=ErrorCode.NOT_CONTROLLER),
+    ):
+        leaving.answers = [said]
+        assert not await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)
+
+
+async def test_nobody_is_waited_for_who_has_no_replica(leaving: Leaving) -> None:
+    leaving.tell([1, 3])
+    leaving.answers = [answer(0)]
+    assert not await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)
+
+
+async def test_who_waits_for_a_replica_to_come_up_stops_when_its_broker_goes_too(leaving: Leaving) -> None:
+    leaving.answers = [answer(0, 1)]
+    left = asyncio.create_task(leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS))
+    await leaving.is_waiting()
+    leaving.tell([1, 3])
+    await leaving.is_waiting()
+    assert not left.done()
+    leaving.tell([1])
+    assert not await left
+    assert leaving.asked == 1
+
+
+async def test_another_controller_is_asked_at_once(leaving: Leaving) -> None:
+    leaving.answers = [ConnectionError("gone")]
+    left = asyncio.create_task(leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS))
+    await leaving.is_waiting()
+    leaving.answers = [answer()]
+    leaving.tell([1, 3], controller_id=3)
+    assert await left

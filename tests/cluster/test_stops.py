@@ -1,0 +1,64 @@
+"""Brokers that are stopped: one after the other, all at once, and while ZooKeeper is away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.topic_partition import TopicPartition
+from support.broker_cluster import BrokerCluster, until
+
+TP = TopicPartition("orders", 0)
+LONGER_THAN_ANY_TEST_MS = "3600000"
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
+    """Whoever waits for another try of a controlled shutdown does so for longer than the test lasts."""
+    cluster = BrokerCluster(tmp_path, {"controlled.shutdown.retry.backoff.ms": LONGER_THAN_ANY_TEST_MS})
+    yield cluster
+    await cluster.close()
+
+
+async def start_in_sync(cluster: BrokerCluster) -> None:
+    await cluster.start(1, 2, 3)
+    await cluster.create_topic("orders", [1, 2, 3], [2, 3, 1], [3, 1, 2])
+    for partition in range(3):
+        each = TopicPartition("orders", partition)
+        await until(lambda each=each: cluster.isr_of(each) == {1, 2, 3}, "all are in sync")  # type: ignore[misc]
+        leader = cluster.leader_of(each)
+        assert leader is not None
+        assert await cluster.produce(leader, each, b"a") == (ErrorCode.NONE, 0)
+
+
+@pytest.mark.parametrize("order", [[1, 2, 3], [3, 2, 1]], ids=["controller first", "controller last"])
+async def test_brokers_stop_one_after_the_other_and_the_last_waits_for_nobody(
+    cluster: BrokerCluster, order: list[int]
+) -> None:
+    await start_in_sync(cluster)
+    for broker_id in order:
+        await cluster.stop(broker_id)
+    await cluster.start(order[-1])
+    await until(lambda: cluster.leader_of(TP) == order[-1], "who was last leads")
+    assert cluster.offsets(order[-1], TP)[1] == 1
+
+
+async def test_brokers_that_are_stopped_at_once_do_not_wait_for_each_other(cluster: BrokerCluster) -> None:
+    await start_in_sync(cluster)
+    await asyncio.gather(*[cluster.stop(broker_id) for broker_id in (1, 2, 3)])
+
+
+async def test_controller_stops_while_zookeeper_is_away(tmp_path: Path) -> None:
+    """Nothing can be elected; others may lead when it is back."""
+    cluster = BrokerCluster(tmp_path, {"controller.socket.timeout.ms": LONGER_THAN_ANY_TEST_MS})
+    await start_in_sync(cluster)
+    assert cluster.controller_id == 1
+    controller = cluster[1]._metadata.controller
+    cluster.zookeeper.cut("broker 1")
+    await until(lambda: not controller._can_write, "it has noticed")
+    await cluster.stop(1)
+    cluster.zookeeper.heal("broker 1")
+    cluster.expire(1)
+    await until(lambda: cluster.leader_of(TP) in (2, 3), "another leads")
+    await cluster.close()
