@@ -75,6 +75,8 @@ class IsrChanges:
         self._version = version
         self._waiting: dict[TopicPartition, Proposal] = {}
         self._task: asyncio.Task[None] | None = None
+        self._refused: int = ErrorCode.NONE
+        """How the last request was answered as a whole: who is not registered asks often, and says so once."""
 
     def propose(self, partition: Partition, change: PendingIsr) -> None:
         """Send ``change``, which ``partition`` has noted as pending. A former one that has not been sent is void."""
@@ -121,9 +123,12 @@ class IsrChanges:
         request = self._request(proposals, version)
         response: AlterPartitionResponse = await self._controller.ask(request, version)
         if response.error_code:
-            logger.warning("ISR changes are refused: %s", _name(response.error_code))
+            level = logging.DEBUG if response.error_code == self._refused else logging.WARNING
+            logger.log(level, "ISR changes are refused: %s", _name(response.error_code))
+            self._refused = response.error_code
             self._wait_again(proposals)
             return False
+        self._refused = ErrorCode.NONE
         answers = self._answers(response, proposals, version)
         unsettled = {
             topic_partition: proposal
