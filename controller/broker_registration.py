@@ -84,7 +84,8 @@ class BrokerRegistration:
         """Create the node; gives the broker epoch.
 
         When the node exists, its session may just be ending: it is waited for, up to ``wait_ms`` (the session time-out
-        and a margin), unless it is an earlier session of this process: then it is removed. Raises BrokerIdTakenError.
+        and a margin), unless it is an earlier session of this process: then it is removed. Raises BrokerIdTakenError;
+        SessionExpiredError: this very session is over.
         """
         store = self._tree.store
         self._own_sessions.append(store.session_id)
@@ -147,12 +148,28 @@ class BrokerRegistration:
             except MetadataStoreError:
                 logger.info("the node of an earlier session of this broker went by itself")
             return
+        owner = await self._owner(info.broker_id)
+        wait_s = max(deadline - loop.time(), 0)
+        if wait_s:
+            logger.warning(
+                "broker id %d is taken by a broker at %s: if that has died, its session 0x%x ends within %.0f s",
+                info.broker_id,
+                owner,
+                stat.ephemeral_owner,
+                wait_s,
+            )
         try:
-            async with asyncio.timeout_at(max(deadline, loop.time())):
+            async with asyncio.timeout(wait_s):
                 await gone.wait()
         except TimeoutError:
-            other = await self._tree.broker(info.broker_id)
-            where = ", ".join(map(str, other[0].endpoints)) if other else "unknown address"
+            left = await store.exists(info.path)  # the watch may be lost with this broker's own session
+            if left is None or left.ephemeral_owner != stat.ephemeral_owner:
+                return
             raise BrokerIdTakenError(
-                f"broker id {info.broker_id} is taken by a live broker at {where}: give this one another broker.id"
+                f"broker id {info.broker_id} is taken by a live broker at {owner}: give this one another broker.id"
             ) from None
+
+    async def _owner(self, broker_id: int) -> str:
+        """The addresses of the broker that is registered."""
+        other = await self._tree.broker(broker_id)
+        return ", ".join(map(str, other[0].endpoints)) if other else "an unknown address"

@@ -48,6 +48,10 @@ class LastingStore(MetadataStore):
     def session_id(self) -> int:
         return self._session.session_id
 
+    @property
+    def session_timeout_ms(self) -> int:
+        return self._session.session_timeout_ms
+
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":

@@ -27,11 +27,11 @@ from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
 from .znodes import BrokerInfo, Endpoint
 
-__all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity"]
+__all__ = ["BrokerIdentity", "MetadataPlane", "patience_ms", "resolve_identity"]
 
 logger = logging.getLogger(__name__)
 
-_REGISTRATION_MARGIN_MS = 2_000
+_MOST_MARGIN_MS = 5_000
 _RETRY_SECONDS = 1.0
 
 
@@ -112,6 +112,8 @@ class MetadataPlane:
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
         self.broker_epoch = -1
         self._can_write = True
+        self._has_session = asyncio.Event()
+        self._has_session.set()
         self._endpoints: Sequence[Endpoint] = ()
         self._rejoining: asyncio.Task[None] | None = None
         self._clock_ms = clock_ms
@@ -124,12 +126,23 @@ class MetadataPlane:
         election. Returns the broker epoch, when all that brokers had to be told at the controller's start is done:
         with the embedded store, when this broker leads what it leads. BrokerIdTakenError."""
         self._endpoints = endpoints
-        await self._register()
+        await self._register_first()
         await self.controller.start()
         return self.broker_epoch
 
+    async def _register_first(self) -> None:
+        """In the session after, if this one expires meanwhile: a start may take long, and sessions may be short."""
+        while True:
+            try:
+                await self._register()
+            except SessionExpiredError as error:
+                logger.warning("broker %d registers in the next session: %s", self.identity.broker_id, error)
+                await self._has_session.wait()
+            else:
+                return
+
     async def _register(self) -> None:
-        wait_ms = self.config.int("zookeeper.session.timeout.ms") + _REGISTRATION_MARGIN_MS
+        wait_ms = patience_ms(max(self.config.int("zookeeper.session.timeout.ms"), self.store.session_timeout_ms))
         self.broker_epoch = await self.registration.register(self._info(self._endpoints), wait_ms)
         self._on_registered(self.broker_epoch)
 
@@ -171,9 +184,16 @@ class MetadataPlane:
 
     def _on_session_event(self, event: SessionEvent) -> None:
         self._can_write = event in (SessionEvent.CONNECTED, SessionEvent.RENEWED)
-        if event is SessionEvent.EXPIRED and self.config.uses_embedded_store:
-            self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
-        elif event is SessionEvent.RENEWED and self.broker_epoch >= 0:
+        if event is SessionEvent.EXPIRED:
+            self._has_session.clear()
+            if self.config.uses_embedded_store:
+                self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
+        elif event is SessionEvent.RENEWED:
+            self._has_session.set()
+            self._rejoin_soon()
+
+    def _rejoin_soon(self) -> None:
+        if self.broker_epoch >= 0:  # else the start registers
             if self._rejoining is not None:
                 self._rejoining.cancel()  # it was at it in a session that is over, too
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin(), name="rejoin-cluster")
@@ -199,6 +219,12 @@ class MetadataPlane:
         context = self.controller.context
         brokers = (context.broker(broker_id) for broker_id in context.live_ids)
         return [BrokerRack(info.broker_id, info.rack) for info in brokers if info is not None]
+
+
+def patience_ms(session_timeout_ms: int) -> int:
+    """How long another session's node is waited for: ZooKeeper ends a session up to one of its ticks later than it
+    should, and no session is granted that is shorter than two of them."""
+    return session_timeout_ms + min(session_timeout_ms // 2 + 1_000, _MOST_MARGIN_MS)
 
 
 def _leader_balance(config: Config) -> LeaderBalance | None:

@@ -247,6 +247,11 @@ class MetadataStore(abc.ABC):
     def session_id(self) -> int:
         """Names this session as `Stat.ephemeral_owner` does; no two sessions on a tree share one."""
 
+    @property
+    def session_timeout_ms(self) -> int:
+        """For how long the session outlasts its last sign of life; 0: not at all."""
+        return 0
+
     @abc.abstractmethod
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False

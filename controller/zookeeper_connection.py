@@ -10,6 +10,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.serialization import Connect
 from kazoo.retry import KazooRetry
 
 from .zookeeper_settings import ZooKeeperSettings
@@ -29,6 +30,8 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         super().__init__()
         self._on_mistrust = on_mistrust
         self.last_failure = "no attempt ended yet"
+        self.session_timeout_ms = settings.session_timeout_ms
+        """As the server granted it, once it has."""
         # Of several servers one that does not answer must leave time for the others while the session lives.
         self._timeout_s = settings.session_timeout_ms / 1000 / len(settings.servers.split(","))
         self._tls = settings.tls.context() if settings.tls is not None else None
@@ -92,7 +95,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClient:
     """A client that connects, once started, until it is stopped."""
-    return KazooClient(
+    client = KazooClient(
         hosts=settings.servers,
         timeout=settings.session_timeout_ms / 1000,
         handler=handler,
@@ -102,3 +105,19 @@ def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClien
         ),
         logger=_kazoo_logger,
     )
+    _note_session_timeouts(client, handler)
+    return client
+
+
+def _note_session_timeouts(client: KazooClient, handler: KazooHandler) -> None:
+    """kazoo keeps to itself how long the server grants a session."""
+    connection = client._connection
+    invoke = connection._invoke
+
+    def noted(timeout: float, request: Any, xid: int | None = None) -> Any:
+        answer = invoke(timeout, request, xid)
+        if isinstance(request, Connect) and answer[0].time_out > 0:
+            handler.session_timeout_ms = answer[0].time_out
+        return answer
+
+    connection._invoke = noted

@@ -142,6 +142,11 @@ class ZooKeeperStore(MetadataStore):
     def session_id(self) -> int:
         return self._session_id
 
+    @property
+    def session_timeout_ms(self) -> int:
+        """The server may have made it longer, or shorter, than what was asked for."""
+        return self._handler.session_timeout_ms
+
     # -- operations
 
     def create(
@@ -262,14 +267,14 @@ class ZooKeeperStore(MetadataStore):
         self._asked.clear()
         self._listeners.clear()
         self._watches.clear()
-        self._let_go().join(_KILL_GRACE_S)
-
-    def _let_go(self) -> threading.Thread:
-        """Leave the session without a goodbye: its guard, if it has one, ends it as at the end of the process."""
-        self._handler.sever()
         guard = self._take_guard()
         if guard is not None:
-            guard.let_go()
+            guard.let_go()  # ends the session as at the end of the process
+        self._leave(guard).join(_KILL_GRACE_S)
+
+    def _leave(self, guard: SessionGuard | None) -> threading.Thread:
+        """Let go of the session without a goodbye; ``guard`` knows what to do."""
+        self._handler.sever()
 
         def end() -> None:
             self._stop_client()
@@ -285,7 +290,7 @@ class ZooKeeperStore(MetadataStore):
         if not settings.is_guarded:
             return
         try:
-            self._guard = SessionGuard(self._client.hosts, self.credentials, settings.session_timeout_ms, settings.tls)
+            self._guard = SessionGuard(self._client.hosts, self.credentials, self.session_timeout_ms, settings.tls)
         except OSError as error:
             logger.warning("no process guards the session; if this broker dies, it must time out: %s", error)
 
@@ -485,9 +490,10 @@ class ZooKeeperStore(MetadataStore):
         self._watches.clear()
         self._fail_all(self._end)
         self._tell(SessionEvent.EXPIRED)
-        if self._guard is not None:
-            self._guard.stop()
-        self._let_go()
+        guard = self._take_guard()
+        if guard is not None:
+            guard.stop()
+        self._leave(guard)
 
     def _tell(self, event: SessionEvent) -> None:
         for listener in list(self._listeners):

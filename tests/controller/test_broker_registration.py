@@ -14,6 +14,7 @@ from pybroker.controller.broker_registration import (
 )
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_plane import patience_ms
 from pybroker.controller.metadata_store import Create
 from pybroker.controller.znodes import BrokerInfo, Endpoint
 
@@ -61,6 +62,23 @@ async def test_node_whose_session_ends_is_waited_for(tree: ClusterTree) -> None:
     await tree.store.delete(OTHER.path)
     await registering
     assert (await tree.brokers())[4][0] == INFO
+
+
+async def test_node_that_stays_is_told_of_before_it_is_waited_for(
+    tree: ClusterTree, caplog: pytest.LogCaptureFixture
+) -> None:
+    await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
+    with pytest.raises(BrokerIdTakenError):
+        await BrokerRegistration(tree).register(INFO, wait_ms=1)
+    assert "broker id 4 is taken by a broker at PLAINTEXT://other.example:9092: if that has died" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("session_timeout_ms", "tick_ms"), [(18_000, 3_000), (6_000, 3_000), (4_000, 2_000), (1_000, 500)]
+)
+def test_session_that_ends_late_is_waited_for(session_timeout_ms: int, tick_ms: int) -> None:
+    """ZooKeeper ends sessions at its ticks; the shortest that it grants are of two."""
+    assert patience_ms(session_timeout_ms) > session_timeout_ms + tick_ms
 
 
 async def test_ids_are_given_from_1001_on_and_once(tree: ClusterTree) -> None:

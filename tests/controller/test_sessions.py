@@ -177,6 +177,28 @@ async def test_registration_of_which_the_answer_was_lost_is_found_again(cluster:
     assert fired["lost connection: request lost"] > 0
 
 
+async def test_broker_whose_session_expires_before_it_is_registered_starts_in_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A start takes long where much is to be recovered, and sessions may be short."""
+    cluster = ControlCluster()
+    register = BrokerRegistration.register
+    sessions: list[int] = []
+
+    async def expired_once(registration: BrokerRegistration, info: BrokerInfo, wait_ms: int) -> int:
+        sessions.append(registration._tree.store.session_id)
+        if len(sessions) == 1:
+            cluster.zookeeper.expire(sessions[0])
+        return await register(registration, info, wait_ms)
+
+    monkeypatch.setattr(BrokerRegistration, "register", expired_once)
+    plane = await cluster.start_broker(1)
+    assert len(set(sessions)) == len(sessions) == 2
+    assert cluster.registrations[1] == [plane.broker_epoch]
+    await cluster.until(lambda: plane.controller.is_active, "it is controller")
+    await cluster.stop()
+
+
 async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

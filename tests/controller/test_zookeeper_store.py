@@ -210,6 +210,16 @@ async def test_no_change_is_missed_over_many_reconnections(
 # -- the end of a session
 
 
+@pytest.mark.parametrize(("asked_ms", "granted_ms"), [(100, 1_000), (5_000, 5_000), (60_000, 10_000)])
+async def test_session_lasts_for_as_long_as_the_server_grants_it(
+    zookeeper: ZooKeeperProcess, root: str, asked_ms: int, granted_ms: int
+) -> None:
+    """From two of its ticks to twenty."""
+    store = await ZooKeeperStore.open(ZooKeeperSettings(zookeeper.connect, root, asked_ms, 30_000))
+    assert store.session_timeout_ms == granted_ms
+    await store.close()
+
+
 async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     events = Events(store)

@@ -86,6 +86,10 @@ class ModelStore(MetadataStore):
         return self._session_id
 
     @property
+    def session_timeout_ms(self) -> int:
+        return int(self.session_timeout_s * 1000)
+
+    @property
     def is_connected(self) -> bool:
         return self._is_connected
 
