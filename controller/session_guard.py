@@ -7,6 +7,7 @@ along; then the session's time-out decides, as in Kafka.
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from .session_guard_process import STOP
+from .session_guard_process import END, STOP
 from .zookeeper_tls import TlsSettings
 
 __all__ = ["SessionGuard"]
@@ -53,7 +54,7 @@ class SessionGuard:
             cwd="/",
             start_new_session=True,
         )
-        self._tell(json.dumps(order).encode() + b"\n")
+        self._tell(f"{os.getpid()}\n{json.dumps(order)}\n".encode())
 
     @property
     def pid(self) -> int:
@@ -61,11 +62,14 @@ class SessionGuard:
 
     def stop(self) -> None:
         """The session ended otherwise: the guard ends and does nothing."""
-        self._tell(STOP)
-        self.let_go()
+        self._say_last(STOP)
 
     def let_go(self) -> None:
         """As the end of this process does: the guard ends the session."""
+        self._say_last(END)
+
+    def _say_last(self, word: bytes) -> None:
+        self._tell(word)
         assert self._process.stdin is not None
         with suppress(OSError):  # what was not written is not wanted any more
             self._process.stdin.close()

@@ -1,12 +1,17 @@
 """A process that ends the session of a broker that died, so that nobody has to wait for the session's time-out.
 
 It runs beside the broker as a script of its own, with nothing but the standard library, to be small, and waits at the
-end of a pipe of which the broker holds the other: first comes a line that says whose session it is, and either a line
-``stop``, when the session ended otherwise, or the end of the pipe. The latter means that the broker's process is gone,
-for nobody else holds that end. Then, and only then, the session is taken up and closed in ZooKeeper.
+end of a pipe of which the broker holds the other. First comes a line with the broker's process id and one that says
+whose session it is; then either ``stop``, when the session ended otherwise, or ``end``, or nothing more, because the
+broker's process is gone. Only after one of the last two the session is taken up and closed in ZooKeeper.
+
+That the process is gone is not told by the pipe alone. A fork of the broker's process keeps it open, and who closes
+all files of a process closes it, too; so the process itself is watched where the system lets us (Linux). A process
+that is stopped lives.
 """
 
 import os
+import select
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -15,25 +20,66 @@ if TYPE_CHECKING:
     import socket
 
 STOP = b"stop\n"
+END = b"end\n"
 
 _CONNECT_TIMEOUT_S = 1.0
 _PAUSE_S = 0.2
 _PATIENCE_S = 60.0
 """For a ZooKeeper that is away, when the session would last for longer."""
 _CLOSE_SESSION = -11
+_ORDER_LINES = 2
 
 
 def main() -> None:
     # A terminal, or who stops a service, sends signals to all of its processes: the broker is the one that decides.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    order = _await_end(sys.stdin.fileno())
+    if order is not None:
+        _broker_died(order)
+
+
+def _await_end(pipe: int) -> bytes | None:
+    """The order, when the session is to be ended; None when it is not."""
     told = b""
-    while piece := os.read(sys.stdin.fileno(), 65536):
+    process: int | None = None
+    watched = [pipe]
+    wait_s: float | None = None
+    while watched:
+        ready, _, _ = select.select(watched, [], [], wait_s)
+        if pipe not in ready:
+            break  # the process has ended, and left nothing in the pipe
+        piece = os.read(pipe, 65536)
         told += piece
         if told.endswith(STOP):
-            return
-    if told.endswith(b"\n"):
-        _broker_died(told)
+            return None
+        if told.endswith(END):
+            break
+        if not piece:
+            watched.remove(pipe)  # where nothing else can be watched, that must do
+        if process is None and b"\n" in told:
+            try:
+                process = _process_fd(int(told.partition(b"\n")[0]))
+                watched.append(process)
+            except ProcessLookupError:
+                wait_s = 0
+            except OSError:
+                continue
+    return _order(told)
+
+
+def _process_fd(process_id: int) -> int:
+    """A descriptor that is readable when the process has ended. ProcessLookupError: it has; OSError: there is none to
+    be had."""
+    if not hasattr(os, "pidfd_open"):
+        raise OSError("the system has none")
+    return os.pidfd_open(process_id)
+
+
+def _order(told: bytes) -> bytes | None:
+    """None: the broker died while it wrote it."""
+    lines = told.splitlines(keepends=True)
+    return lines[1] if len(lines) >= _ORDER_LINES and lines[1].endswith(b"\n") else None
 
 
 def _broker_died(told: bytes) -> None:

@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 
 import psutil
 import pytest
@@ -19,7 +20,10 @@ from pybroker.controller.metadata_store import WatchEvent
 from pybroker.controller.session_guard import SessionGuard
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.storage.apart import run_apart
+from pybroker.storage.cleaner_child import CleanerChild
 from support.kafka_process import ZooKeeperProcess
+from support.patience import await_that
 
 ROOTS = count()
 LONGER_THAN_ANY_TEST_MS = 3_600_000
@@ -43,31 +47,49 @@ def settings_of(servers: str, root: str, *, is_guarded: bool = True) -> ZooKeepe
 
 
 class Owner:
-    """A process that has a session and a node in it, /here."""
+    """A process that has a session and a node in it, /here. ``then``: Python that it runs when it has."""
 
-    def __init__(self, servers: str, root: str) -> None:
+    def __init__(
+        self, servers: str, root: str, then: str = "", session_timeout_ms: int = LONGER_THAN_ANY_TEST_MS
+    ) -> None:
         code = f"""
-import asyncio
+import asyncio, os, signal, sys
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
 async def main():
     store = await ZooKeeperStore.open(
-        ZooKeeperSettings({servers!r}, {root!r}, {LONGER_THAN_ANY_TEST_MS}, 30_000, is_guarded=True)
+        ZooKeeperSettings({servers!r}, {root!r}, {session_timeout_ms}, 30_000, is_guarded=True)
     )
     await store.create("/here", ephemeral=True)
     print(store._guard.pid, flush=True)
+    {then or "pass"}
+    print("done", flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())
 """
-        self.process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.guard = psutil.Process(int(self.said()))
+
+    def said(self) -> str:
+        """The next line of its output."""
         assert self.process.stdout is not None
-        self.guard = psutil.Process(int(self.process.stdout.readline()))
+        return self.process.stdout.readline().strip()
+
+    def go_on(self) -> None:
+        """A line of input for ``then``; returns when that is done."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        assert self.said() == "done"
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
         with suppress(psutil.NoSuchProcess):
             self.guard.wait()
 
@@ -92,12 +114,87 @@ def owner(zookeeper: ZooKeeperProcess, root: str) -> Iterator[Owner]:
 async def test_session_of_a_process_that_is_killed_ends_with_it(
     zookeeper: ZooKeeperProcess, root: str, owner: Owner
 ) -> None:
+    await is_gone_when(owner.kill, zookeeper, root)
+
+
+async def test_session_ends_with_the_process_though_a_fork_of_it_goes_on(
+    zookeeper: ZooKeeperProcess, root: str
+) -> None:
+    """The fork has the pipe, too, that would tell the guard of the end."""
+    fork = "if not (fork := os.fork()): signal.pause()\n    print(fork, flush=True)"
+    owner = Owner(zookeeper.connect, root, fork)
+    forked = int(owner.said())
+    try:
+        await is_gone_when(owner.kill, zookeeper, root)
+    finally:
+        os.kill(forked, signal.SIGKILL)
+
+
+async def is_gone_when(act: Callable[[], None], zookeeper: ZooKeeperProcess, root: str) -> None:
+    """/here is there until then, and goes."""
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
     assert await store.exists("/here", gone.set_result) is not None
-    await asyncio.to_thread(owner.kill)
+    await asyncio.to_thread(act)
     await gone
     await store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
+async def test_end_of_the_pipe_is_not_the_end_of_the_process(zookeeper: ZooKeeperProcess, root: str) -> None:
+    """As when someone closes all files of the process."""
+    close = "await asyncio.to_thread(sys.stdin.readline); os.close(store._guard._process.stdin.fileno())"
+    owner = Owner(zookeeper.connect, root, close)
+    await asyncio.to_thread(await_that, lambda: is_asleep(owner.guard), "the guard has its order")
+    before = owner.guard.num_ctx_switches().voluntary
+    owner.go_on()
+    noticed = lambda: owner.guard.num_ctx_switches().voluntary > before and is_asleep(owner.guard)  # noqa: E731
+    await asyncio.to_thread(await_that, noticed, "the guard has seen the end of the pipe")
+    assert owner.guard.is_running()
+    await is_gone_when(owner.kill, zookeeper, root)
+
+
+def is_asleep(process: psutil.Process) -> bool:
+    return bool(process.status() == psutil.STATUS_SLEEPING)
+
+
+async def test_without_its_guard_a_session_times_out(zookeeper: ZooKeeperProcess, root: str) -> None:
+    """As when the machine is lost."""
+    owner = Owner(zookeeper.connect, root, session_timeout_ms=1_000)
+    owner.guard.kill()
+    await asyncio.to_thread(await_that, lambda: owner.guard.status() == psutil.STATUS_ZOMBIE, "the guard is gone")
+    await asyncio.to_thread(owner.kill)
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
+    gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
+    if await store.exists("/here", gone.set_result) is not None:  # on a slow machine it may have timed out before
+        await gone
+    await store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at open files as Linux shows them")
+async def test_other_children_of_the_broker_do_not_hold_its_end_of_the_pipe(
+    zookeeper: ZooKeeperProcess, root: str
+) -> None:
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    assert store._guard is not None
+    assert store._guard._process.stdin is not None
+    pipe = os.readlink(f"/proc/self/fd/{store._guard._process.stdin.fileno()}")
+    cleaner = CleanerChild()
+    assert run_apart(len, b"abc") == 3
+    children = [cleaner._started().pid, *(child.pid for child in psutil.Process().children())]
+    assert len(set(children)) >= 4, "the guard, ZooKeeper, who compacts, who works apart"
+    holders = [pid for pid in {*children, os.getpid()} if pipe in open_files(pid)]
+    assert sorted(holders) == sorted([os.getpid(), store._guard.pid])  # the guard has the other end of it
+    cleaner.stop()
+    await store.close()
+
+
+def open_files(process_id: int) -> list[str]:
+    found = []
+    for file in Path(f"/proc/{process_id}/fd").iterdir():
+        with suppress(FileNotFoundError):  # what was open to list them
+            found.append(os.readlink(file))
+    return found
 
 
 async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperProcess, root: str, owner: Owner) -> None:
