@@ -24,7 +24,7 @@ from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.storage.topic_partition import TopicPartition
 from simulation.model_zookeeper import ModelStore, ModelZooKeeper
 from support.async_wire_client import AsyncWireClient
-from support.replicas import batch_of
+from support.replicas import batch_of, offsets_and_values
 
 __all__ = ["BrokerCluster", "until"]
 
@@ -138,13 +138,13 @@ class BrokerCluster:
         assert answer.topics[0].error_code == ErrorCode.NONE, answer
 
     async def produce(
-        self, broker_id: int, partition: TopicPartition, *values: bytes, acks: int = -1
+        self, broker_id: int, partition: TopicPartition, *values: bytes, acks: int = -1, timeout_ms: int = 30_000
     ) -> tuple[ErrorCode, int]:
         """(error, base offset)."""
         data = PartitionProduceData(index=partition.partition, records=batch_of(*values))
         request = ProduceRequest(
             acks=acks,
-            timeout_ms=30_000,
+            timeout_ms=timeout_ms,
             topic_data=[TopicProduceData(name=partition.topic, partition_data=[data])],
         )
         answer = await self.ask(broker_id, request, 9)
@@ -186,6 +186,11 @@ class BrokerCluster:
             return set()
         leader = self.hosted(leader_id, partition).partition.leader
         return set() if leader is None else set(leader.isr.members)
+
+    async def values(self, broker_id: int, partition: TopicPartition) -> list[bytes | None]:
+        """All that is in its log."""
+        batches = self.servers[broker_id]._partitions.read_all(partition)
+        return [value for _, value in offsets_and_values(b"".join([bytes(each) async for each in batches]))]
 
     def offsets(self, broker_id: int, partition: TopicPartition) -> tuple[int, int]:
         """HW and LEO; -1 where the broker has not got it yet."""
