@@ -59,6 +59,12 @@ class _Command:
     run: Callable[[Sequence[str]], int]
 
 
+def _container(arguments: Sequence[str]) -> int:
+    from .container.container_command import container_command
+
+    return container_command(arguments)
+
+
 def _healthcheck(arguments: Sequence[str]) -> int:
     from .healthcheck import healthcheck
 
@@ -73,6 +79,7 @@ def _log(arguments: Sequence[str]) -> int:
 
 # Each imports what it needs when it is run.
 _COMMANDS: Mapping[str, _Command] = {
+    "container": _Command("run a broker in a container, with settings from KAFKA_* variables", _container),
     "healthcheck": _Command("say whether a broker answers, by the exit code and in one line", _healthcheck),
     "log": _Command("look into log directories: print what is there, check it, sum it up", _log),
 }
@@ -110,11 +117,11 @@ def _main(arguments: argparse.Namespace, run: Run | None) -> int:
     give_big_blocks_back()
     for line in notices(config):
         logger.warning("%s", line)
-    return (run or _import_broker())(config)
+    return (run or import_broker())(config)
 
 
-def _import_broker() -> Run:
-    """The whole broker, which --print-config and bad input do not need."""
+def import_broker() -> Callable[..., int]:
+    """What runs the whole broker (``broker.process.run``), which --print-config and bad input do not need."""
     # Nothing of what the imports make is garbage. To look for some in it, now and later, is a fifth of the start.
     gc.disable()
     from .process import run

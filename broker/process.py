@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import signal
+from collections.abc import Callable
 from functools import partial
 
 from ..config.config import Config
@@ -18,20 +19,21 @@ __all__ = ["run"]
 logger = logging.getLogger(__name__)
 
 
-def run(config: Config) -> int:
+def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
     """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
 
-    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone.
+    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone. ``announce``: a
+    further line about the started broker with this id.
     """
     import uvloop
 
     raise_descriptor_limit()
     logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve_until_told(config))
+        return runner.run(serve_until_told(config, announce))
 
 
-async def serve_until_told(config: Config) -> int:
+async def serve_until_told(config: Config, announce: Callable[[int], str] | None = None) -> int:
     signals = StopSignals(asyncio.get_running_loop())
     broker = BrokerServer(config)
     broker.failed.add_done_callback(lambda _failed: signals.told.set())
@@ -43,6 +45,8 @@ async def serve_until_told(config: Config) -> int:
     gc.freeze()
     signals.ready()
     logger.info("%s", ready_line(broker.endpoints))
+    if announce is not None:
+        logger.info("%s", announce(broker.broker_id))
     await signals.told.wait()
     await broker.stop()
     logger.info("stopped")

@@ -155,6 +155,11 @@ class BrokerServer:
         self._life.kill()
 
     @property
+    def broker_id(self) -> int:
+        """Once started."""
+        return self._metadata.identity.broker_id
+
+    @property
     def is_running(self) -> bool:
         return self._life.is_running
 

@@ -1,0 +1,113 @@
+"""``pybroker container`` as a program: from variables and a mounted file to a broker, as PID 1 and not."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+from pybroker.broker.container.container_command import in_kafkas_words, log_level
+from support.container_process import ContainerProcess
+from support.patience import await_that
+from support.process_namespace import in_process_namespace
+
+PYTHON = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+WAITED_FOR = {
+    "Python, with ZooKeeper": r".*\[KafkaServer id=\d+\] started.*",
+    "Python, with_kraft": r".*Kafka Server started.*",
+    "Java, cp-kafka with ZooKeeper": r".*\[KafkaServer id=\d+\] started.*",
+    "Java and Go, KRaft": r".*Transitioning from RECOVERY to RUNNING.*",
+}
+"""The patterns by which testcontainers knows that a container's broker is up."""
+
+
+@pytest.mark.parametrize("pattern", WAITED_FOR.values(), ids=WAITED_FOR)
+def test_testcontainers_would_know_a_started_broker(pattern: str) -> None:
+    assert re.fullmatch(pattern, f"2026-01-02 03:04:05,678 INFO a: {in_kafkas_words(1001)}")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("", "INFO"), ("WARN", "warning"), ("warn", "warning"), ("TRACE", "debug"), ("OFF", "error"), ("ERROR", "ERROR")],
+)
+def test_root_log_level_is_log4js(theirs: str, ours: str) -> None:
+    assert log_level({"KAFKA_LOG4J_ROOT_LOGLEVEL": theirs}) == ours
+    assert log_level({}) == "INFO"
+
+
+def container(
+    directory: Path, environment: dict[str, str], *arguments: str, prefix: Sequence[str] = ()
+) -> ContainerProcess:
+    mounted, config, data = (str(directory / name) for name in ("mounted.properties", "server.properties", "data"))
+    paths = ["--mounted", mounted, "--config", config, "--data", data]
+    command = [*prefix, sys.executable, "-m", "pybroker", "container", *paths, *arguments]
+    return ContainerProcess(command, None, {**PYTHON, "KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", **environment})
+
+
+def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path: Path) -> None:
+    (tmp_path / "mounted.properties").write_text("broker.id=1\nnum.partitions=2\nlog.retention.hours=3\n")
+    environment = {"KAFKA_BROKER_ID": "4", "KAFKA_NUM_PARTITIONS": "5", "KAFKA_NO_SUCH___SETTING": "6"}
+    with container(tmp_path, environment, "KAFKA_BROKER_ID=7") as broker:
+        assert broker.says(r"\[KafkaServer id=7\] started")
+        assert "no.such-setting (server.properties line 7) is ignored" in broker.output
+    assert broker.exit_code == 0
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+    final = (tmp_path / "server.properties").read_text()
+    assert final.startswith("broker.id=1\nnum.partitions=2\nlog.retention.hours=3\n\nbroker.id=7\n")
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "words"),
+    [
+        (
+            {"KAFKA_NUM_PARTITIONS": "many"},
+            [],
+            "num.partitions=many (server.properties line 3)",
+        ),
+        ({"KAFKA_PROCESS_ROLES": "broker"}, [], "pybroker has no KRaft mode"),
+        ({"KAFKA_SSL_KEYSTORE_FILENAME": "k"}, [], "ssl.keystore.filename"),
+        ({}, ["KAFKA_NUM_PARTITIONS"], "KAFKA_NUM_PARTITIONS: must be NAME=VALUE"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [False, True], ids=["some process", "first process"])
+def test_what_is_wrong_is_one_line(
+    tmp_path: Path, environment: dict[str, str], arguments: list[str], words: str, is_first: bool
+) -> None:
+    prefix = in_process_namespace() if is_first else []
+    broker = container(tmp_path, environment, *arguments, prefix=prefix)
+    broker.begin()
+    assert broker.wait() == 2
+    (line,) = broker.output.splitlines()
+    assert line.startswith("pybroker: ")
+    assert words in line
+
+
+def processes_in(namespace: ContainerProcess) -> list[psutil.Process]:
+    """The first one, then the broker."""
+    return psutil.Process(namespace.pid).children(recursive=True)
+
+
+def test_first_process_of_a_container_passes_a_stop_on(tmp_path: Path) -> None:
+    with container(tmp_path, {}, prefix=in_process_namespace()) as namespace:
+        assert namespace.says(r"\[KafkaServer id=")
+        first, broker = processes_in(namespace)
+        first.send_signal(signal.SIGHUP)
+        assert namespace.says("server.properties")
+        assert broker.is_running()
+        first.send_signal(signal.SIGTERM)
+        assert namespace.wait() == 0
+    assert namespace.output.rstrip().endswith("stopped")
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+
+
+def test_container_ends_with_its_broker(tmp_path: Path) -> None:
+    with container(tmp_path, {}, prefix=in_process_namespace()) as namespace:
+        assert namespace.says(r"\[KafkaServer id=")
+        _, broker = processes_in(namespace)
+        broker.kill()
+        assert namespace.wait() == 128 + signal.SIGKILL
+    await_that(lambda: not broker.is_running(), "the broker is gone")

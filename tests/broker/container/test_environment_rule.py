@@ -1,0 +1,96 @@
+"""Settings from ``KAFKA_*`` variables: the rule of Apache Kafka's image, and its own code beside it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from pybroker.broker.container.environment_rule import (
+    NOT_SETTINGS,
+    server_properties,
+    setting_name,
+    with_derived_listeners,
+)
+from pybroker.config.table import BROKER_SETTINGS
+from support.java import java_command
+
+NAMES = [
+    ("KAFKA_BROKER_ID", "broker.id"),
+    ("KAFKA_A_B", "a.b"),
+    ("KAFKA_A__B", "a_b"),
+    ("KAFKA_A___B", "a-b"),
+    ("KAFKA_A____B", "a-.b"),
+    ("KAFKA_A_____B", "a-_b"),
+    ("KAFKA_A______B", "a--b"),
+    ("KAFKA_VALID___PROPERTY__ALL_CASES", "valid-property_all.cases"),
+    ("KAFKA_Listener_Name_internal_SASL", "listener.name.internal.sasl"),
+    ("KAFKA_LISTENER_NAME_TC___0_MAX_CONNECTIONS", "listener.name.tc-0.max.connections"),
+    ("KAFKA_KEPT.DOTS", "kept.dots"),
+    ("KAFKA_A._B", "a_b"),
+    ("KAFKA_", ""),
+    ("KAFKA__", "."),
+    ("KAFKA_OF_KAFKA_BROKER", "of.broker"),
+    ("KAFKA_LOG4J_OPTION", "log4j.option"),
+    ("KAFKA_JMX_PORT", "jmx.port"),
+    ("KAFKA_LOG_DIRS", "log.dirs"),
+]
+NONE = ["PATH", "kafka_broker_id", "KAFKABROKER", "MY_KAFKA_BROKER_ID", "CLUSTER_ID", *sorted(NOT_SETTINGS)]
+
+
+@pytest.mark.parametrize(("variable", "name"), NAMES)
+def test_name_of_a_setting(variable: str, name: str) -> None:
+    assert setting_name(variable) == name
+
+
+@pytest.mark.parametrize("variable", NONE)
+def test_a_variable_that_is_no_setting(variable: str) -> None:
+    assert setting_name(variable) is None
+    assert server_properties({variable: "value"}) == ""
+
+
+def test_few_settings_have_no_variable() -> None:
+    variables = {
+        name: "KAFKA_" + name.replace("-", "___").replace("_", "__").replace(".", "_").upper()
+        for name in BROKER_SETTINGS
+    }
+    others = [name for name, variable in variables.items() if setting_name(variable) != name]
+    assert others == [name for name in BROKER_SETTINGS if name.startswith("kafka.") or not name.islower()]
+
+
+def test_lines_stand_behind_what_was_mounted() -> None:
+    environment = {"KAFKA_B": "2", "HOME": "/", "KAFKA_A": "", "KAFKA_OPTS": "-Xmx1g"}
+    assert server_properties(environment) == "\na=\nb=2"
+
+
+@pytest.mark.parametrize(
+    ("advertised", "listeners"),
+    [
+        ("PLAINTEXT://broker:9092", "PLAINTEXT://0.0.0.0:9092"),
+        ("A://one:1,B://two:2", "A://0.0.0.0:1,B://0.0.0.0:2"),
+        ("A://:1", "A://0.0.0.0:1"),
+        ("no listener", "no listener"),
+    ],
+)
+def test_listeners_follow_what_is_advertised(advertised: str, listeners: str) -> None:
+    given = {"KAFKA_ADVERTISED_LISTENERS": advertised, "KAFKA_LISTENERS": ""}
+    assert with_derived_listeners(given) == {**given, "KAFKA_LISTENERS": listeners}
+
+
+def test_listeners_that_are_given_stay() -> None:
+    given = {"KAFKA_ADVERTISED_LISTENERS": "A://one:1", "KAFKA_LISTENERS": "A://:2"}
+    assert with_derived_listeners(given) == given
+    assert with_derived_listeners({"KAFKA_LISTENERS": "A://:2"}) == {"KAFKA_LISTENERS": "A://:2"}
+
+
+def test_kafkas_image_makes_the_same_lines() -> None:
+    environment = {variable: f"value {number}" for number, (variable, _) in enumerate(NAMES)}
+    environment |= dict.fromkeys(NONE, "none") | {"KAFKA_EMPTY": "", "KAFKA_TEXT": "a=b\\tc ü"}
+    program = Path(__file__).with_name("ImageSettings.java")
+    done = subprocess.run(
+        java_command(str(program)),
+        input=json.dumps(environment),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert sorted(done.stdout.splitlines()) == sorted(server_properties(environment).splitlines()[1:])

@@ -1,0 +1,194 @@
+"""compose.yaml, as far as it can be checked without a container engine: a cluster from what it says, in its order."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pybroker.broker.container.server_file import final_properties
+from pybroker.broker.healthcheck import listening_address
+from pybroker.config.config import Config
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.compose_file import ComposeFileError, parse, read
+from support.container_process import ContainerProcess
+from support.kafka_process import ZooKeeperProcess, free_port
+from support.patience import await_answer
+from support.wire_client import WireClient
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "compose.yaml"
+BROKERS = ["broker-1", "broker-2", "broker-3"]
+DATA = "/var/lib/kafka/data"
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    found = read(FILE)["services"]
+    assert isinstance(found, dict)
+    return found
+
+
+def config_of(service: dict[str, Any]) -> Config:
+    """What the image's program would start the service's broker with."""
+    return Config.load(final_properties(None, service["environment"], DATA))
+
+
+def test_parser_knows_what_it_does_not_understand() -> None:
+    assert parse('e: 2\na: &x\n  b: "1"\nc:\n  <<: *x\n  d: ["e"]\nf:\n  - g\n') == {
+        "e": 2,
+        "a": {"b": "1"},
+        "c": {"b": "1", "d": ["e"]},
+        "f": ["g"],
+    }
+    for wrong in ("a: 1.5", "a: true", "a: b: c", "a:\n  - b\n  c: d", "a: b\na: c", "a: {b: c}", "a: 'b'", "a: |"):
+        with pytest.raises(ComposeFileError):
+            parse(wrong)
+
+
+@pytest.mark.skipif(
+    shutil.which("docker") is None
+    or subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0,
+    reason="no docker compose",
+)
+def test_compose_itself_takes_the_file(services: dict[str, Any]) -> None:
+    command = ["docker", "compose", "--file", str(FILE), "config", "--format", "json"]
+    resolved = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert list(resolved["services"]) == sorted(services)
+    for name in BROKERS:
+        assert resolved["services"][name]["environment"] == services[name]["environment"]
+
+
+def test_services_are_a_zookeeper_and_three_brokers(services: dict[str, Any]) -> None:
+    assert list(services) == ["zookeeper", *BROKERS]
+    assert services["zookeeper"]["image"].startswith("zookeeper:")
+    assert all(services[name]["build"] == "." for name in BROKERS)
+
+
+def test_each_waits_for_the_one_before_to_be_healthy(services: dict[str, Any]) -> None:
+    for before, name in zip(["zookeeper", *BROKERS], BROKERS, strict=False):
+        assert services[name]["depends_on"] == {before: {"condition": "service_healthy"}}
+    assert services["zookeeper"]["healthcheck"]["test"][0] == "CMD-SHELL"
+    assert re.search("^HEALTHCHECK ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+
+
+def test_settings_of_each_broker_are_accepted_and_its_own(services: dict[str, Any]) -> None:
+    configs = {name: config_of(services[name]) for name in BROKERS}
+    assert [config.int("broker.id") for config in configs.values()] == [1, 2, 3]
+    for name, config in configs.items():
+        assert not config.unknown
+        assert config.string("zookeeper.connect") == "zookeeper:2181"
+        assert listening_address(config).port in {listener.port for listener in config.listeners()}
+        advertised = {listener.name: listener for listener in config.advertised_listeners() or ()}
+        assert services[name]["hostname"] == name == advertised[config.inter_broker_listener_name].host
+
+
+def test_clients_of_the_machine_reach_each_broker(services: dict[str, Any]) -> None:
+    published = []
+    for name in BROKERS:
+        config = config_of(services[name])
+        (mapping,) = services[name]["ports"]
+        address, outside, inside = mapping.rsplit(":", 2)
+        listeners = {listener.name: listener for listener in config.listeners()}
+        advertised = {listener.name: listener for listener in config.advertised_listeners() or ()}
+        (external,) = set(listeners) - {config.inter_broker_listener_name}
+        assert address == "127.0.0.1"
+        assert (listeners[external].host, listeners[external].port) == (None, int(inside))
+        assert (advertised[external].host, advertised[external].port) == ("localhost", int(outside))
+        published.append(outside)
+    assert len(set(published)) == 3
+
+
+def test_data_outlives_the_containers(services: dict[str, Any]) -> None:
+    volumes = read(FILE)["volumes"]
+    mounted = [volume for service in services.values() for volume in service["volumes"]]
+    names = [volume.partition(":")[0] for volume in mounted]
+    assert sorted(names) == sorted(volumes)
+    for name in BROKERS:
+        assert services[name]["volumes"] == [f"{name}:{config_of(services[name]).log_dirs[0]}"]
+
+
+# -- the cluster that the file describes, on addresses of this machine
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
+    """As the image of ZooKeeper has it, it answers nothing but what is allowed by default."""
+    process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper"), {"4lw.commands.whitelist": "srvr"}).start()
+    yield process
+    process.kill()
+
+
+def test_zookeeper_tells_its_health_check_what_it_looks_for(
+    services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path
+) -> None:
+    """With the machine's own ``nc``, if it has one; else with one that sends and reads as it does."""
+    stand_in = tmp_path / "nc"
+    stand_in.write_text(
+        f"#!{sys.executable}\nimport socket, sys\n"
+        "with socket.create_connection((sys.argv[-2], int(sys.argv[-1]))) as connection:\n"
+        "    connection.sendall(sys.stdin.buffer.read())\n"
+        "    while piece := connection.recv(4096):\n"
+        "        sys.stdout.buffer.write(piece)\n"
+    )
+    stand_in.chmod(0o755)
+    _, check = services["zookeeper"]["healthcheck"]["test"]
+    here = check.replace("localhost 2181", f"127.0.0.1 {zookeeper.port}")
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:{tmp_path}"}
+    await_answer(  # on a busy machine it may give up, as it may in a container
+        lambda: subprocess.run(["sh", "-c", here], env=environment, check=False).returncode,
+        lambda code: code == 0,
+        "the check succeeds",
+    )
+    nobody = check.replace("localhost 2181", f"127.0.0.1 {free_port()}")
+    done = subprocess.run(["sh", "-c", nobody], env=environment, capture_output=True, check=False)
+    assert done.returncode != 0
+
+
+def test_cluster_starts_healthy_in_order(services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path) -> None:
+    addresses = {"zookeeper:2181": zookeeper.connect}
+    here = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    outside = []
+    with ExitStack() as stack:
+        for name in BROKERS:
+            internal, external = free_port(), free_port()
+            addresses |= {f"{name}:19092": f"127.0.0.1:{internal}", "://:19092": f"://127.0.0.1:{internal}"}
+            addresses |= {"://:9092": f"://127.0.0.1:{external}"}
+            addresses |= {f"localhost:{port}": f"127.0.0.1:{external}" for port in (9092, 9093, 9094)}
+            environment = {
+                variable: _moved(value, addresses) for variable, value in services[name]["environment"].items()
+            }
+            config = str(tmp_path / name / "server.properties")
+            paths = ["--mounted", str(tmp_path / "none"), "--config", config, "--data", str(tmp_path / name / "data")]
+            pybroker = [sys.executable, "-m", "pybroker"]
+            broker = ContainerProcess([*pybroker, "container", *paths], None, {**here, **environment})
+            stack.enter_context(broker)
+            check = partial(broker.health, [*pybroker, "healthcheck", "--config", config])
+            await_answer(check, lambda code: code == 0, f"{name} is healthy")
+            outside.append(f"127.0.0.1:{external}")
+
+        with WireClient(outside[0]) as client:
+            await_answer(
+                lambda: sorted(each.node_id for each in client.ask(MetadataRequest(topics=[]), 12).brokers),
+                lambda known: known == [1, 2, 3],
+                "all brokers are known",
+            )
+        failed: list[object] = []
+        producer = Producer({"bootstrap.servers": ",".join(outside), "acks": "all"})
+        producer.produce("made-by-asking", b"value", on_delivery=lambda error, _: failed.append(error))
+        producer.flush()
+        assert failed == [None]
+
+
+def _moved(value: str, addresses: dict[str, str]) -> str:
+    for compose, here in addresses.items():
+        value = value.replace(compose, here)
+    return value

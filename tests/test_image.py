@@ -1,0 +1,135 @@
+"""The image, without a container engine: its steps run here, its program starts, its health check and its stop work."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from support.container_process import ContainerProcess
+from support.patience import await_answer
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+def instructions(name: str) -> list[str]:
+    text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE))
+    return re.findall(rf"^{name}\s+(.*)$", text, flags=re.MULTILINE)
+
+
+def copy_context(target: Path) -> Path:
+    """What .dockerignore lets an engine see."""
+    let_through = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for name in let_through:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, target / name)
+    return target
+
+
+def take_steps(directory: Path, **environment: str) -> Path:
+    """The Dockerfile's RUN lines, below a folder in place of /."""
+    source, root = copy_context(directory / "src"), directory / "root"
+    for step in instructions("RUN"):
+        program, *arguments = step.split()
+        assert Path(program).name == "image-build"
+        command = [str(source / "scripts/image-build"), *arguments, str(root)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable, **environment})
+    return root
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of the image. What pip would fetch is what this test's own environment has."""
+    here = sysconfig.get_path("purelib")
+    directory = tmp_path_factory.mktemp("image")
+    return take_steps(directory, PIP_NO_DEPS="1", PIP_NO_BUILD_ISOLATION="0", PYTHONPATH=here)
+
+
+@pytest.fixture
+def broker(image: Path) -> ContainerProcess:
+    return ContainerProcess(
+        json.loads(instructions("CMD")[-1]),
+        image,
+        {"PYTHONPATH": sysconfig.get_path("purelib"), "KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0"},
+    )
+
+
+def test_container_does_not_run_as_root() -> None:
+    (user,) = instructions("USER")
+    assert re.fullmatch(r"[1-9][0-9]*:0", user)
+
+
+def test_whatever_is_copied_from_the_checkout_is_there() -> None:
+    copied = [line.split()[0] for line in instructions("COPY") if not line.startswith("--from")]
+    assert copied == [".", "scripts/image-build"]
+    assert "!scripts/image-build" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+def test_image_holds_the_package_and_no_installer(image: Path) -> None:
+    shown = subprocess.run(
+        [image / "opt/pybroker/bin/pybroker", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": sysconfig.get_path("purelib")},
+    )
+    assert shown.stdout.startswith("pybroker ")
+    assert not (image / "opt/pybroker/bin/pip").exists()
+    (packages,) = (image / "opt/pybroker/lib").glob("python3.*/site-packages")
+    modules = {path.relative_to(packages / "pybroker") for path in (packages / "pybroker").rglob("*.py")}
+    rooms = ("broker", "config", "controller", "protocol", "replication", "storage")
+    assert modules == {path.relative_to(ROOT) for room in rooms for path in (ROOT / room).rglob("*.py")} | {
+        Path("__init__.py"),
+        Path("__main__.py"),
+    }
+
+
+def test_any_user_of_the_group_may_write_where_the_broker_does(image: Path) -> None:
+    for directory in ("etc/pybroker", "var/lib/kafka/data"):
+        mode = (image / directory).stat().st_mode
+        assert mode >> 3 & 7 == mode >> 6 & 7 == 7
+
+
+def test_broker_starts_is_healthy_and_stops(image: Path, broker: ContainerProcess) -> None:
+    volume = json.loads(instructions("VOLUME")[0])[0]
+    with broker:
+        assert broker.says(r"\[KafkaServer id=\d+\] started")
+        assert (image / volume.lstrip("/") / "meta.properties").exists()
+    assert broker.exit_code == 0
+    assert (image / volume.lstrip("/") / ".kafka_cleanshutdown").exists()
+
+
+def test_health_check_asks_the_broker(image: Path, broker: ContainerProcess) -> None:
+    (check,) = instructions("HEALTHCHECK")
+    options, _, command = check.partition(" CMD ")
+    assert {option.split("=")[0] for option in options.split()} == {
+        "--interval",
+        "--timeout",
+        "--start-period",
+        "--retries",
+    }
+    assert broker.health(json.loads(command)) != 0
+    broker.environment["KAFKA_LISTENERS"] = f"PLAINTEXT://127.0.0.1:{broker.free_port()}"
+    with broker:
+        await_answer(lambda: broker.health(json.loads(command)), lambda code: code == 0, "the broker is healthy")
+        os.kill(broker.pid, signal.SIGKILL)
+        broker.wait()
+        assert broker.health(json.loads(command)) == 1
+
+
+@pytest.mark.long
+def test_steps_work_with_what_pip_fetches(tmp_path: Path) -> None:
+    root = take_steps(tmp_path)
+    settings = {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0"}
+    with ContainerProcess(json.loads(instructions("CMD")[-1]), root, settings) as broker:
+        assert broker.says("pybroker is ready")
+    assert broker.exit_code == 0
