@@ -77,11 +77,18 @@ def _log(arguments: Sequence[str]) -> int:
     return log_command(arguments)
 
 
+def _metadata(arguments: Sequence[str]) -> int:
+    from .console.metadata_command import metadata_command
+
+    return metadata_command(arguments)
+
+
 # Each imports what it needs when it is run.
 _COMMANDS: Mapping[str, _Command] = {
     "container": _Command("run a broker in a container, with settings from KAFKA_* variables", _container),
     "healthcheck": _Command("say whether a broker answers, by the exit code and in one line", _healthcheck),
     "log": _Command("look into log directories: print what is there, check it, sum it up", _log),
+    "metadata": _Command("move a cluster's metadata between the embedded store and ZooKeeper", _metadata),
 }
 
 

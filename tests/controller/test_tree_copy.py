@@ -1,0 +1,131 @@
+"""The tree of one store in another: what lasts is there, what belonged to live brokers is not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from pybroker.controller import znodes
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_store import MetadataStore, NodeExistsError
+from pybroker.controller.tree_copy import CopiedNode, read_tree, roots_present, write_tree
+from simulation.model_zookeeper import ModelZooKeeper
+
+LASTING = {
+    "/brokers": b"",
+    "/brokers/ids": b"",
+    "/brokers/seqid": b"",
+    "/brokers/topics": b"",
+    "/brokers/topics/orders": b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","partitions":{"0":[1]}}',
+    "/brokers/topics/orders/partitions": b"",
+    "/brokers/topics/orders/partitions/0": b"",
+    "/brokers/topics/orders/partitions/0/state": b"state",
+    "/cluster": b"",
+    "/cluster/id": b'{"version":"1","id":"of-the-cluster"}',
+    "/config": b"",
+    "/config/changes": b"",
+    "/config/topics": b"",
+    "/config/topics/orders": b"settings",
+    "/controller_epoch": b"7",
+    "/feature": b"features",
+}
+
+
+async def fill(store: MetadataStore) -> None:
+    """What lasts, what does not, what is of others."""
+    for path, data in LASTING.items():
+        await store.create(path, data)
+    for _ in range(3):
+        await store.set("/brokers/seqid", b"")
+        await store.set("/brokers/topics/orders/partitions/0/state", b"state")
+    await store.set("/feature", LASTING["/feature"])
+    await store.create("/brokers/ids/1", b"up", ephemeral=True)
+    await store.create("/controller", b"up", ephemeral=True)
+    await store.create("/config/changes/config_change_", b"changed", sequential=True)
+    await store.create("/hbase", b"another's")
+    await store.create("/hbase/below", b"another's")
+
+
+@pytest.fixture
+async def embedded(tmp_path: Path) -> AsyncIterator[MetadataStore]:
+    store = await EmbeddedStore.open(tmp_path / "store.db", lambda: 0)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def zookeeper() -> AsyncIterator[MetadataStore]:
+    store = await ModelZooKeeper(asyncio.get_running_loop(), Random(1), lambda: 0).open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture(params=["out of the embedded store", "into the embedded store"])
+def stores(
+    request: pytest.FixtureRequest, embedded: MetadataStore, zookeeper: MetadataStore
+) -> tuple[MetadataStore, MetadataStore]:
+    """From where, to where."""
+    return (embedded, zookeeper) if request.param.startswith("out") else (zookeeper, embedded)
+
+
+async def test_what_lasts_is_copied_and_no_more(stores: tuple[MetadataStore, MetadataStore]) -> None:
+    source, target = stores
+    await fill(source)
+    tree = await read_tree(source)
+    assert {node.path: node.data for node in tree.nodes} == LASTING
+    assert sorted(tree.left_out) == ["/brokers/ids/1", "/config/changes/config_change_0000000000", "/controller"]
+    await write_tree(target, tree.nodes, at_once=isinstance(target, EmbeddedStore))
+    copied = await read_tree(target)
+    assert {node.path: node.data for node in copied.nodes} == LASTING
+    assert copied.left_out == ()
+    assert await target.exists("/hbase") is None
+    assert copied.cluster_id == "of-the-cluster"
+    assert [(topic.topic, str(topic.topic_id)) for topic in copied.topics()] == [
+        ("orders", "00000000-0000-0000-0000-000000000001")
+    ]
+
+
+async def test_versions_that_count_for_themselves_are_kept(stores: tuple[MetadataStore, MetadataStore]) -> None:
+    source, target = stores
+    await fill(source)
+    await write_tree(target, (await read_tree(source)).nodes, at_once=isinstance(target, EmbeddedStore))
+    versions = {node.path: node.version for node in (await read_tree(target)).nodes if node.version}
+    assert versions == {"/brokers/seqid": 3, "/feature": 1}
+
+
+async def test_notifications_are_numbered_from_the_beginning_again(
+    stores: tuple[MetadataStore, MetadataStore],
+) -> None:
+    source, target = stores
+    await fill(source)
+    await write_tree(target, (await read_tree(source)).nodes, at_once=isinstance(target, EmbeddedStore))
+    first = await target.create("/config/changes/config_change_", sequential=True)
+    assert znodes.config_change_number(first.rpartition("/")[2]) == 0
+
+
+async def test_to_look_for_a_tree_creates_nothing(zookeeper: MetadataStore) -> None:
+    assert await roots_present(zookeeper, "/no/such") == []
+    assert await zookeeper.exists("/no") is None
+    await zookeeper.create("/hbase")
+    assert await roots_present(zookeeper) == []
+    await zookeeper.create("/controller_epoch")
+    assert await roots_present(zookeeper) == ["/controller_epoch"]
+
+
+async def test_a_copy_that_fails_leaves_nothing(zookeeper: MetadataStore) -> None:
+    """After several steps: the target was empty, but somebody else has begun to write there."""
+    nodes = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
+    await zookeeper.create("/admin")
+    with pytest.raises(NodeExistsError):
+        await write_tree(zookeeper, [*nodes, CopiedNode("/admin", b"", 0)], at_once=False)
+    assert await zookeeper.children("/") == ["admin"]
+
+
+async def test_big_nodes_go_in_several_steps(zookeeper: MetadataStore) -> None:
+    nodes = [CopiedNode(f"/{number}", bytes(100_000), 0) for number in range(10)]
+    await write_tree(zookeeper, nodes, at_once=False)
+    stats = [await zookeeper.exists(node.path) for node in nodes]
+    steps = [stat.czxid for stat in stats if stat is not None]
+    assert len(steps) == 10
+    assert max(steps.count(step) for step in steps) * 100_000 <= 256 << 10
