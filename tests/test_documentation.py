@@ -1,5 +1,6 @@
 """The examples in the documentation do what they say: each ```python block runs as it stands there."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from pybroker import Broker
+from pybroker.config.table import BROKER_SETTINGS
 from support.java import java_executable, kafka_libs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,3 +74,24 @@ def test_the_first_example_of_the_readme_reads_what_it_wrote(capsys: pytest.Capt
     assert _DEFAULT_ADDRESS in first.code
     test_readme(first)
     assert len(capsys.readouterr().out.splitlines()) == 100
+
+
+def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
+    rows = re.findall(r"^\| `([a-z.]+)` \| `(\S+)` \| .* \| `(\S+)` \|$", page("kafka-as-told"), re.MULTILINE)
+    assert len(rows) >= 8
+    reference = json.loads((ROOT / "tests/reference/settings.json").read_text())
+    kafkas = {setting["name"]: setting["default"] for setting in reference["broker"]}
+    for name, told, default in rows:
+        assert told != default
+        assert kafkas[name] == BROKER_SETTINGS[name].default_text(embedded_store=False) == default
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("source", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(source: str) -> None:
+    place = (ROOT / source).parent
+    for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", (ROOT / source).read_text()):
+        assert not target or (place / target).exists(), f"{source}: {target}"
