@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from ..config.config import Config
 from ..controller.auto_creation import AutoTopicCreation
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ..replication.partition_set import PartitionSet
@@ -16,36 +17,40 @@ __all__ = ["CoordinatorPlaces", "OffsetsTopic"]
 
 _NO_LEADER = -1
 _CREATION_TIMEOUT_MS = 10_000
+_ALL_IN_SYNC = -1
+_LEADER_ALONE = 1
 
 
 class OffsetsTopic:
-    """The coordinator's `OffsetsLog`. ``configured_count`` partitions are made when the topic is."""
+    """The coordinator's `OffsetsLog`."""
 
     def __init__(
-        self,
-        partitions: PartitionSet,
-        cache: MetadataCache,
-        clock_ms: Callable[[], int],
-        *,
-        configured_count: int,
-        commit_timeout_ms: int,
+        self, partitions: PartitionSet, cache: MetadataCache, clock_ms: Callable[[], int], config: Config
     ) -> None:
         self._partitions = partitions
         self._cache = cache
         self._clock_ms = clock_ms
-        self._configured_count = configured_count
-        self._commit_timeout_ms = commit_timeout_ms
+        self._configured_count = config.int("offsets.topic.num.partitions")
+        acks = config.int("offsets.commit.required.acks")
+        self._required_acks = acks if acks in (0, _LEADER_ALONE) else _ALL_IN_SYNC
+        self._timeout_ms = config.int("offsets.commit.timeout.ms")
+        self._load_bytes = config.int("offsets.load.buffer.size")
 
     @property
     def partition_count(self) -> int:
         return self._cache.partition_count(CONSUMER_OFFSETS_TOPIC) or self._configured_count
 
-    def append(self, partition: int, records: bytes) -> Awaitable[int]:
-        topic_partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partition)
-        return self._partitions.append_internal(topic_partition, records, self._clock_ms(), self._commit_timeout_ms)
+    def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> Awaitable[int]:
+        return self._partitions.append_internal(
+            TopicPartition(CONSUMER_OFFSETS_TOPIC, partition),
+            records,
+            self._clock_ms(),
+            self._timeout_ms,
+            self._required_acks if awaits_replicas else _LEADER_ALONE,
+        )
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:
-        return self._partitions.read_all(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
+        return self._partitions.read_all(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition), self._load_bytes)
 
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))

@@ -43,7 +43,7 @@ from ..replication.offload import Offload
 from ..replication.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.schedule import ReplicationSchedule
-from ..replication.state_changes import Leadership, StateChanges
+from ..replication.state_changes import EPOCH_DURING_DELETE, Leadership, StateChanges
 from ..storage.files import DirectoryLockedError
 from ..storage.log import Log
 from ..storage.log_directories import LogDirectoriesError, peek_meta_properties
@@ -328,13 +328,7 @@ class BrokerServer:
 
     def _build_coordinator(self) -> None:
         config, environment = self.config, self._environment
-        offsets = OffsetsTopic(
-            self._partitions,
-            self._cache,
-            environment.clock_ms,
-            configured_count=config.int("offsets.topic.num.partitions"),
-            commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
-        )
+        offsets = OffsetsTopic(self._partitions, self._cache, environment.clock_ms, config)
         settings = GroupSettings.from_config(config)
         self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
         self._parts.add(self._groups.close, self._groups.kill)
@@ -478,16 +472,18 @@ class BrokerServer:
     def _move_groups(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         for partition, epoch in resigned:
             if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                self._groups.unload_partition(partition.partition, epoch)
+                is_deleted = epoch == EPOCH_DURING_DELETE
+                self._groups.unload_partition(partition.partition, None if is_deleted else epoch)
         for partition, epoch in elected:
             if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                self._spawn(self._load_groups(partition.partition, epoch))
+                loading = self._groups.load_partition(partition.partition, epoch)
+                self._spawn(self._load_groups(partition, loading))
 
-    async def _load_groups(self, partition: int, epoch: int) -> None:
+    async def _load_groups(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:
         try:
-            await self._groups.load_partition(partition, epoch)
+            await loading
         except KafkaError as error:
-            logger.error("%s-%d: its groups could not be loaded: %s", CONSUMER_OFFSETS_TOPIC, partition, error)
+            logger.error("%s: its groups could not be loaded: %s", partition, error)
 
     def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
         if update.deleted:
@@ -506,6 +502,9 @@ class BrokerServer:
 
     def _fail(self, error: Exception) -> None:
         """Rather stop than go on with what may be wrong."""
+        for partition in update.deleted:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                self._groups.unload_partition(partition.partition)
         if self._life.is_killed:
             return
         trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say

@@ -26,6 +26,7 @@ from ..protocol.errors import (
 from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
 from ..storage.invariant import InvariantError
+from ..storage.log import Log
 from ..storage.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
@@ -46,7 +47,6 @@ __all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
 logger = logging.getLogger(__name__)
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
-_READ_ALL_BYTES = 1 << 20
 _ERRORS_WITHOUT_LOG_START = (
     NotLeaderOrFollowerError,
     KafkaStorageError,
@@ -263,9 +263,14 @@ class PartitionSet:
         return result
 
     def append_internal(
-        self, topic_partition: TopicPartition, records: bytes | bytearray, now_ms: int, timeout_ms: int = 5000
+        self,
+        topic_partition: TopicPartition,
+        records: bytes | bytearray,
+        now_ms: int,
+        timeout_ms: int = 5000,
+        required_acks: int = -1,
     ) -> "asyncio.Future[int]":
-        """A coordinator's append with acks=-1: the base offset, once committed. The future raises KafkaError."""
+        """A coordinator's append: the base offset, once acknowledged. The future raises KafkaError."""
         future: asyncio.Future[int] = self._loop.create_future()
 
         def done(result: AppendResult) -> None:
@@ -279,7 +284,7 @@ class PartitionSet:
         self.append(
             topic_partition,
             bytearray(records),
-            -1,
+            required_acks,
             timeout_ms,
             now_ms,
             done,
@@ -305,28 +310,20 @@ class PartitionSet:
         """
         return self._reads.fetch(params, fetches, done, parked)
 
-    async def read_all(self, topic_partition: TopicPartition) -> AsyncIterator[memoryview]:
-        """All record batches from the log start to the LEO of now, whole ones, some at a time; read in the worker pool.
+    async def read_all(self, topic_partition: TopicPartition, max_bytes: int) -> AsyncIterator[memoryview]:
+        """All record batches from the log start to the LEO, also what is appended meanwhile: whole ones, up to
+        ``max_bytes`` at a time unless one is larger; read in the worker pool.
 
         For a coordinator that loads its partition. Raises KafkaError.
         """
         log = self.require(topic_partition).log
-        end = log.log_end_offset
-        offset = log.log_start_offset
-
-        def read_some() -> memoryview | None:
-            read = log.read(offset, _READ_ALL_BYTES, end, True)
-            return None if read.region is None else memoryview(log.read_region(read.region))
-
-        while offset < end:
-            data = await self._offload(read_some)
-            whole = 0
-            for batch in iter_batches(data) if data is not None else ():
-                whole = batch.end
-                offset = batch.next_offset
-            if not whole:
+        offset = 0
+        while (offset := max(offset, log.log_start_offset)) < log.log_end_offset:
+            whole: memoryview | None
+            whole, offset = await self._offload(partial(_read_whole_batches, log, offset, max_bytes))
+            if whole is None:
                 break  # the rest was compacted away
-            yield data[:whole]
+            yield whole
 
     # -- offsets ------------------------------------------------------------------------------------------------------
 
@@ -403,6 +400,16 @@ class PartitionSet:
 
 
 _UNKNOWN_EPOCH_END = EpochEnd(-1, -1)
+
+
+def _read_whole_batches(log: Log, offset: int, max_bytes: int) -> tuple[memoryview | None, int]:
+    """(batches from ``offset`` on, the offset behind them); None when there are none."""
+    region = log.read(offset, max_bytes, log.log_end_offset, True).region
+    data = memoryview(b"" if region is None else log.read_region(region))
+    end = 0
+    for batch in iter_batches(data):
+        end, offset = batch.end, batch.next_offset
+    return (data[:end] if end else None), offset
 
 
 def _acknowledge(result: AppendResult, done: Callable[[AppendResult], None], error: ErrorCode) -> None:

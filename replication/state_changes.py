@@ -60,7 +60,8 @@ class ReplicaStop(NamedTuple):
 
 
 LeadershipListener = Callable[[Sequence[Leadership], Sequence[Leadership]], None]
-"""``(elected, resigned)``: coordinators load and unload what the partitions hold."""
+"""``(elected, resigned)``: coordinators load and unload what the partitions hold. EPOCH_DURING_DELETE stands with one
+that resigned because its topic is deleted: a topic of that name that is made later counts its leader epochs anew."""
 
 
 class Following(Protocol):
@@ -114,7 +115,8 @@ class StateChanges:
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
-        """Have ``listener`` called after each order that changed leaderships."""
+        """Have ``listener`` called with each leadership that begins or ends here, in the same turn of the loop: nobody
+        is told anything on the ground of one that is over, however long the rest of the order takes."""
         self._listeners.append(listener)
 
     async def load_high_watermarks(self) -> None:
@@ -170,7 +172,6 @@ class StateChanges:
         _log_roles("following in", resigned)
         if self._fetchers is not None:
             self._fetchers.end_idle()
-        self._tell(elected, resigned)
         return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}
 
     def _check_controller(self, controller_epoch: int) -> None:
@@ -287,6 +288,8 @@ class StateChanges:
         )
         self._partitions.wakeups.high_watermark_moved(hosted)
         self._partitions.wakeups.leadership_changed(hosted)
+        if partition.is_leader:
+            self._tell([Leadership(hosted.topic_partition, leader_epoch)], [])
 
     async def _follow(self, hosted: HostedPartition, state: PartitionState) -> None:
         self._unfollow(hosted.topic_partition)
@@ -301,6 +304,8 @@ class StateChanges:
             hosted.partition.high_watermark,
         )
         self._partitions.wakeups.leadership_lost(hosted)
+        if not hosted.partition.is_leader:
+            self._tell([], [Leadership(hosted.topic_partition, state.leader_epoch)])
         await hosted.run(lambda log: log.fence(state.leader_epoch))
         # Not before: what an earlier leader sent, or this broker took as leader, is in the log now or refused.
         is_here = self._partitions.get(hosted.topic_partition) is hosted
@@ -322,17 +327,15 @@ class StateChanges:
         """
         async with self._one_at_a_time:
             self._check_controller(controller_epoch)
-            resigned: list[Leadership] = []
-            outcomes = await asyncio.gather(*(self._stop(stop, resigned) for stop in stops))
+            outcomes = await asyncio.gather(*(self._stop(stop) for stop in stops))
             if self._fetchers is not None:
                 self._fetchers.end_idle()
-            self._tell([], resigned)
             return {stop.topic_partition: code for stop, code in zip(stops, outcomes, strict=True)}
 
-    async def _stop(self, stop: ReplicaStop, resigned: list[Leadership]) -> ErrorCode:
+    async def _stop(self, stop: ReplicaStop) -> ErrorCode:
         topic_partition = stop.topic_partition
         try:
-            self._resign(stop, resigned)
+            self._resign(stop)
             if stop.delete:
                 # Also when nothing is hosted: the topic may have been deleted while this broker was down.
                 await self._delete_log(topic_partition)
@@ -348,7 +351,7 @@ class StateChanges:
         self._logs.deletion.delete_log(topic_partition, partial(settle, renamed))
         await renamed
 
-    def _resign(self, stop: ReplicaStop, resigned: list[Leadership]) -> None:
+    def _resign(self, stop: ReplicaStop) -> None:
         topic_partition = stop.topic_partition
         if self._partitions.is_offline(topic_partition):
             raise KafkaStorageError("its log directory is offline")
@@ -358,13 +361,15 @@ class StateChanges:
             known_epoch = hosted.partition.leader_epoch
             if stop.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
                 raise FencedLeaderEpochError(f"leader epoch {known_epoch} is known")
-            resigned.append(Leadership(topic_partition, known_epoch))
             self._unfollow(topic_partition)
             if stop.delete:
                 self._partitions.forget(topic_partition)
             else:
                 hosted.partition.resign()
                 self._partitions.wakeups.leadership_lost(hosted)
+            is_topic_deleted = stop.leader_epoch == EPOCH_DURING_DELETE
+            epoch = EPOCH_DURING_DELETE if is_topic_deleted else known_epoch
+            self._tell([], [Leadership(topic_partition, epoch)])
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 

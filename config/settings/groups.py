@@ -3,7 +3,6 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, HIGH, MEDIUM, READ_ONLY, AppliesWhen, OwnDefault, Setting
 from ..values import INT, LONG, SHORT
-from .parts import COMMIT_ACKS, COORDINATOR_LOADING
 
 GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
     "0",
@@ -30,11 +29,11 @@ SETTINGS = (
             "Shortest session time-out a member may ask for."),
     Setting("offset.metadata.max.bytes", INT, "4096", None, HIGH, READ_ONLY, ACTED_ON,
             "Longest text a consumer may store with an offset."),
-    Setting("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, COMMIT_ACKS,
+    Setting("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, ACTED_ON,
             "Acknowledgements a commit of offsets waits for."),
     Setting("offsets.commit.timeout.ms", INT, "5000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "How long a commit of offsets may wait for its replicas."),
-    Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, COORDINATOR_LOADING,
+    Setting("offsets.load.buffer.size", INT, "5242880", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "Bytes read at a time when a coordinator loads a partition of the offsets topic."),
     Setting("offsets.retention.check.interval.ms", LONG, "600000", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "How often to look for offsets that are too old."),

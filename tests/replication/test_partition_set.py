@@ -27,6 +27,7 @@ from support.replicas import (
 )
 
 INTERNAL = TopicPartition("__consumer_offsets", 3)
+READ_BYTES = 1000
 
 
 @pytest.fixture
@@ -133,29 +134,43 @@ async def test_the_callers_bytes_are_left_alone_by_an_internal_append(replicas: 
     assert records == before
 
 
-async def test_read_all_gives_every_record_from_the_start_to_the_end_of_now(tmp_path: Path) -> None:
+async def test_read_all_gives_every_record_from_the_start_to_the_end_also_what_comes_meanwhile(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "2000"}})
     await replicas.order()
     for number in range(60):
         replicas.append(batch_of(b"%d" % number, b"x" * 100))
     replicas.hosted().log.increment_log_start_offset(10)
-    read = replicas.partitions.read_all(TP)
+    read = replicas.partitions.read_all(TP, READ_BYTES)
     first = await anext(read)
-    replicas.append(batch_of(b"too late"))
+    assert len(first) <= READ_BYTES
+    replicas.append(batch_of(b"just in time"))
     entries = offsets_and_values(first) + await drain(read)
-    assert [offset for offset, _ in entries] == list(range(10, 120))
-    assert entries[0] == (10, b"5")
+    assert [offset for offset, _ in entries] == list(range(10, 121))
+    assert (entries[0], entries[-1]) == ((10, b"5"), (120, b"just in time"))
+    replicas.close()
+
+
+async def test_read_all_goes_on_where_the_log_begins_by_now(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "2000"}})
+    await replicas.order()
+    for number in range(60):
+        replicas.append(batch_of(b"%d" % number, b"x" * 100))
+    read = replicas.partitions.read_all(TP, READ_BYTES)
+    before = len(offsets_and_values(await anext(read)))
+    replicas.hosted().log.increment_log_start_offset(100)
+    assert before < 100
+    assert [offset for offset, _ in await drain(read)] == list(range(100, 120))
     replicas.close()
 
 
 async def test_read_all_of_an_empty_or_missing_log(replicas: Replicas) -> None:
-    assert await drain(replicas.partitions.read_all(TP)) == []
+    assert await drain(replicas.partitions.read_all(TP, READ_BYTES)) == []
     replicas.known.add(INTERNAL)
     with pytest.raises(NotLeaderOrFollowerError):
-        await drain(replicas.partitions.read_all(INTERNAL))
+        await drain(replicas.partitions.read_all(INTERNAL, READ_BYTES))
     replicas.changes.directory_failed("somewhere", [TP])
     with pytest.raises(KafkaStorageError):
-        await drain(replicas.partitions.read_all(TP))
+        await drain(replicas.partitions.read_all(TP, READ_BYTES))
 
 
 async def test_a_bug_in_an_append_is_answered_and_a_broken_invariant_reported(replicas: Replicas) -> None:
@@ -201,7 +216,9 @@ async def test_appends_through_the_worker_pool_keep_their_order_and_wake_who_wai
     futures = [replicas.partitions.append_internal(TP, batch_of(value), NOW_MS) for value in values_sent]
     assert await asyncio.gather(*futures) == list(range(60))
     assert len(fetched) == 1
-    values = [entry async for chunk in replicas.partitions.read_all(TP) for entry in offsets_and_values(chunk)]
+    values = [
+        entry async for chunk in replicas.partitions.read_all(TP, READ_BYTES) for entry in offsets_and_values(chunk)
+    ]
     assert values == list(enumerate(values_sent))
     for batch in iter_batches(fetched[0][0][1].records.read()):  # type: ignore[union-attr]
         assert batch.is_valid_crc()

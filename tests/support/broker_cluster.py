@@ -189,7 +189,7 @@ class BrokerCluster:
 
     async def values(self, broker_id: int, partition: TopicPartition) -> list[bytes | None]:
         """All that is in its log."""
-        batches = self.servers[broker_id]._partitions.read_all(partition)
+        batches = self.servers[broker_id]._partitions.read_all(partition, 1 << 20)
         return [value for _, value in offsets_and_values(b"".join([bytes(each) async for each in batches]))]
 
     def offsets(self, broker_id: int, partition: TopicPartition) -> tuple[int, int]:

@@ -19,7 +19,7 @@ class OffsetsTopic:
         self._error: KafkaError | None = None
         self._held: list[Callable[[], None]] | None = None
 
-    def append(self, partition: int, records: bytes, done: AppendDone) -> None:
+    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
         if self._held is None:
             done(self._write(partition, records))
         else:
@@ -72,13 +72,18 @@ class OffsetsTopic:
 
 
 class AwaitedOffsetsTopic:
-    """An `OffsetsLog` over an `OffsetsTopic`; `gate` stops readers between batches while it is cleared."""
+    """An `OffsetsLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are in
+    the topic at once, but not acknowledged while `replicas` is cleared."""
 
     def __init__(self, topic: OffsetsTopic) -> None:
         self.topic = topic
         self.gate = asyncio.Event()
         self.gate.set()
+        self.replicas = asyncio.Event()
+        self.replicas.set()
         self.read_error: Exception | None = None
+        self.reading: set[int] = set()
+        self.were_read: set[int] = set()
         self.append_error: Exception | None = None
         self.led: set[int] | None = None
 
@@ -89,14 +94,21 @@ class AwaitedOffsetsTopic:
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led
 
-    async def append(self, partition: int, records: bytes) -> int:
+    async def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> int:
         if self.append_error is not None:
             raise self.append_error
-        return self.topic.write(partition, records)
+        base_offset = self.topic.write(partition, records)
+        if awaits_replicas:
+            await self.replicas.wait()
+        return base_offset
 
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
-        for buffer in list(self.topic.batches[partition]):
+        error = self.read_error
+        self.reading.add(partition)
+        for buffer in self.topic.batches[partition]:  # also what comes meanwhile
             await self.gate.wait()
             yield memoryview(buffer)
-        if self.read_error is not None:
-            raise self.read_error
+        self.reading.discard(partition)
+        self.were_read.add(partition)
+        if error is not None:
+            raise error

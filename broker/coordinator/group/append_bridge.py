@@ -4,12 +4,19 @@ import asyncio
 import logging
 from functools import partial
 
-from ....protocol.errors import CoordinatorNotAvailableError, KafkaError, NotLeaderOrFollowerError, UnknownServerError
-from .ports import AppendDone, OffsetsLog
+from ....protocol.errors import (
+    CoordinatorNotAvailableError,
+    KafkaError,
+    NotLeaderOrFollowerError,
+    UnknownServerError,
+)
+from .ports import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]
 
 logger = logging.getLogger(__name__)
+
+_Running = dict[asyncio.Future[int], AppendDone]
 
 
 class AppendBridge:
@@ -17,32 +24,44 @@ class AppendBridge:
 
     def __init__(self, log: OffsetsLog) -> None:
         self._log = log
-        self._running: set[asyncio.Future[int]] = set()
+        self._running: dict[int, _Running] = {}
 
-    def append(self, partition: int, records: bytes, done: AppendDone) -> None:
+    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
         """Begin the append; ``done`` hears its outcome."""
         if not self._log.is_leader(partition):
             done(NotLeaderOrFollowerError())
             return
-        future = asyncio.ensure_future(self._log.append(partition, records))
-        self._running.add(future)
-        future.add_done_callback(partial(self._finish, partition, done))
+        future = asyncio.ensure_future(self._log.append(partition, records, awaits_replicas=awaits_replicas))
+        self._running.setdefault(partition, {})[future] = done
+        future.add_done_callback(partial(self._finish, partition))
+
+    def abandon(self, partition: int) -> None:
+        """Another broker leads the partition: nobody waits to hear what became of the appends under way."""
+        for done in self._running.pop(partition, {}).values():
+            done(NotLeaderOrFollowerError())
 
     async def drain(self) -> None:
         """Wait for the appends under way, whatever becomes of them."""
         while self._running:
-            await asyncio.wait(list(self._running))
+            await asyncio.wait([future for running in self._running.values() for future in running])
 
-    def _finish(self, partition: int, done: AppendDone, future: asyncio.Future[int]) -> None:
-        self._running.discard(future)
-        if future.cancelled():
-            done(CoordinatorNotAvailableError())
-            return
-        error = future.exception()
-        if error is None:
-            done(future.result())
-        elif isinstance(error, KafkaError):
-            done(error)
-        else:
-            logger.error("append to __consumer_offsets-%d failed unexpectedly", partition, exc_info=error)
-            done(UnknownServerError())
+    def _finish(self, partition: int, future: asyncio.Future[int]) -> None:
+        outcome = _outcome_of(partition, future)
+        running = self._running.get(partition, {})
+        done = running.pop(future, None)
+        if not running:
+            self._running.pop(partition, None)
+        if done is not None:  # else it was abandoned
+            done(outcome)
+
+
+def _outcome_of(partition: int, future: asyncio.Future[int]) -> AppendOutcome:
+    if future.cancelled():
+        return CoordinatorNotAvailableError()
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, KafkaError):
+        return error
+    logger.error("append to __consumer_offsets-%d failed unexpectedly", partition, exc_info=error)
+    return UnknownServerError()

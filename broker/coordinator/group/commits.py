@@ -16,7 +16,7 @@ from .offset_room import OffsetRoom
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from .ports import AppendOutcome
 from .rebalance import Rebalances
-from .registry import GroupRegistry
+from .registry import GroupRegistry, TransactionEnd
 from .results import NO_GENERATION, OffsetFetchResult
 from .settings import GroupSettings
 from .states import GroupState
@@ -104,8 +104,7 @@ class Commits:
     def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
         """An end marker was written to these partitions of the offsets topic."""
         for partition in partitions:
-            for group in self._registry.groups_in(partition):
-                group.offsets.complete_transaction(producer_id, is_commit=is_commit)
+            self._registry.end_transaction(partition, TransactionEnd(producer_id, is_commit))
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
@@ -142,7 +141,8 @@ class Commits:
         def finish(outcome: AppendOutcome) -> None:
             if isinstance(outcome, KafkaError):
                 error = commit_error(outcome.code)
-                logger.warning("group %s: offsets could not be stored: %s", group.group_id, outcome.code.name)
+                level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
+                logger.log(level, "group %s: offsets could not be stored: %s", group.group_id, outcome.code.name)
             else:
                 error = ErrorCode.NONE
             _settle(group, accepted, outcome, producer)

@@ -4,14 +4,16 @@ Everything happens on the event loop. Rules are in the pure parts; here are the 
 expiry and the end. Handlers use ``membership``, ``commits`` and ``administration``.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
-from ....protocol.records.batch import iter_batches
+from ....protocol.errors import KafkaError
 from .append_bridge import AppendBridge
 from .group import Group
 from .group_rules import GroupRules
+from .loading import PartitionReading
 from .member import Timer
 from .ports import OffsetsLog, Scheduler
 from .replay import Replay
@@ -20,8 +22,6 @@ from .settings import GroupSettings
 __all__ = ["GroupCoordinator"]
 
 logger = logging.getLogger(__name__)
-
-_RECORDS_BETWEEN_PAUSES = 1_000
 
 
 class GroupCoordinator:
@@ -39,11 +39,11 @@ class GroupCoordinator:
         new_uuid: Callable[[], str],
     ) -> None:
         self._settings = settings
-        self._log = log
         self._scheduler = scheduler
         self._now_ms = now_ms
         self._expiry_timer: Timer | None = None
         self._appends = AppendBridge(log)
+        self._reading = PartitionReading(log, now_ms)
         rules = GroupRules(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
         self._rebalances = rules.rebalances
         self.registry = rules.registry
@@ -57,27 +57,43 @@ class GroupCoordinator:
 
     # -- partitions come and go
 
-    async def load_partition(self, partition: int, coordinator_epoch: int) -> None:
-        """This broker leads the partition: read its groups, then answer for them.
+    def load_partition(self, partition: int, coordinator_epoch: int) -> Coroutine[Any, Any, None]:
+        """This broker leads the partition: read its groups, then answer for them. What is returned does the reading.
 
-        Meanwhile they are COORDINATOR_LOAD_IN_PROGRESS. When reading fails they stay NOT_COORDINATOR, since to answer
-        "nothing committed" would send consumers back to the start, and the error is raised. A load that an
+        From the call on they are COORDINATOR_LOAD_IN_PROGRESS. When reading fails they stay NOT_COORDINATOR, since to
+        answer "nothing committed" would send consumers back to the start, and the error is raised. A load that an
         ``unload_partition`` or a later leadership overtook ends without effect.
         """
-        if not self.registry.begin_loading(partition, coordinator_epoch):
-            logger.info("not loading __consumer_offsets-%d for epoch %d", partition, coordinator_epoch)
+        if self.registry.begin_loading(partition, coordinator_epoch):
+            return self._load(partition, coordinator_epoch)
+        logger.info("not loading __consumer_offsets-%d for epoch %d", partition, coordinator_epoch)
+        return _nothing_to_load()
+
+    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
+        """Another broker leads the partition now: forget its groups and turn away who waits. None: it was deleted."""
+        groups = self.registry.release(partition, coordinator_epoch)
+        if groups is None:
+            logger.info("not unloading __consumer_offsets-%d for old epoch %s", partition, coordinator_epoch)
             return
+        for group in groups:
+            self._rebalances.bury(group)
+        self._appends.abandon(partition)
+        logger.info("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
+
+    async def _load(self, partition: int, epoch: int) -> None:
         replay = Replay(partition)
         started_ms = self._now_ms()
         try:
-            is_complete = await self._replay(partition, coordinator_epoch, replay)
-        except BaseException:
-            if self.registry.is_loading(partition, coordinator_epoch):
-                self.registry.give_up_loading(partition)
+            groups = await self._reading.groups_of(
+                partition, replay, partial(self.registry.is_loading, partition, epoch)
+            )
+        except BaseException as error:
+            if not self.registry.is_loading(partition, epoch) and isinstance(error, KafkaError):
+                return  # it is gone because it moved
+            self.registry.give_up_loading(partition, epoch)
             raise
-        if not is_complete:
+        if groups is None:
             return
-        groups = replay.groups(self._now_ms())
         for group in self.registry.finish_loading(partition, groups):
             self._resume(group)
         logger.log(
@@ -86,32 +102,9 @@ class GroupCoordinator:
             len(groups),
             replay.record_count,
             partition,
-            coordinator_epoch,
+            epoch,
             self._now_ms() - started_ms,
         )
-
-    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
-        """Another broker leads the partition now, or it was deleted: forget its groups and turn their members away."""
-        groups = self.registry.release(partition, coordinator_epoch)
-        if groups is None:
-            logger.info("not unloading __consumer_offsets-%d for old epoch %s", partition, coordinator_epoch)
-            return
-        for group in groups:
-            self._rebalances.bury(group)
-        logger.info("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
-
-    async def _replay(self, partition: int, epoch: int, replay: Replay) -> bool:
-        """Read everything; False when somebody else took over meanwhile. Pauses, so that the loop goes on."""
-        next_pause = _RECORDS_BETWEEN_PAUSES
-        async for chunk in self._log.read(partition):
-            for batch in iter_batches(chunk):
-                replay.add(batch)
-                if replay.record_count >= next_pause:
-                    next_pause = replay.record_count + _RECORDS_BETWEEN_PAUSES
-                    await asyncio.sleep(0)
-            if not self.registry.is_loading(partition, epoch):
-                return False
-        return self.registry.is_loading(partition, epoch)
 
     def _resume(self, group: Group) -> None:
         if len(group.members) > self._settings.max_size:
@@ -145,3 +138,7 @@ class GroupCoordinator:
     def _expire(self) -> None:
         self._schedule_expiry()
         self.administration.expire()
+
+
+async def _nothing_to_load() -> None:
+    """It is ours or being read already, or was led longer ago than what is known."""

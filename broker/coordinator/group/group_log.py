@@ -79,10 +79,16 @@ class GroupLog:
             if not isinstance(outcome, KafkaError):
                 done(ErrorCode.NONE)
                 return
-            logger.warning(
-                "group %s generation %d could not be stored: %s", group.group_id, generation_id, outcome.code.name
+            error = store_group_error(outcome.code)
+            level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
+            logger.log(
+                level,
+                "group %s generation %d could not be stored: %s",
+                group.group_id,
+                generation_id,
+                outcome.code.name,
             )
-            done(store_group_error(outcome.code))
+            done(error)
 
         record = (encode_group_key(group.group_id), encode_group(group, assignments))
         self._append(group.group_id, [record], finish)
@@ -99,15 +105,20 @@ class GroupLog:
         self._append(group.group_id, records, done, producer)
 
     def store_tombstones(self, group: Group, partitions: Iterable[TopicPartition], *, whole_group: bool) -> None:
-        """Delete offsets, and the group too when ``whole_group``. Nobody waits for it: what is lost is written again
-        when the offsets expire anew.
+        """Delete offsets, and the group too when ``whole_group``. Nobody waits for it, and it is written however few
+        replicas are in sync, as Kafka does it: what is lost is written again when the offsets expire anew.
         """
         records: list[tuple[bytes, bytes | None]] = [(encode_offset_key(group.group_id, p), None) for p in partitions]
         # A group that never had a generation was never written either.
         if whole_group and group.generation_id > 0:
             records.append((encode_group_key(group.group_id), None))
         if records:
-            self._append(group.group_id, records, lambda outcome: _log_lost_tombstones(group.group_id, outcome))
+            self._append(
+                group.group_id,
+                records,
+                lambda outcome: _log_lost_tombstones(group.group_id, outcome),
+                awaits_replicas=False,
+            )
 
     def _append(
         self,
@@ -115,9 +126,11 @@ class GroupLog:
         records: list[tuple[bytes, bytes | None]] | list[tuple[bytes, bytes]],
         done: CommitDone,
         producer: TransactionalProducer | None = None,
+        *,
+        awaits_replicas: bool = True,
     ) -> None:
         batch = build_records(records, self._now_ms(), self._codec, producer)
-        self._sink.append(self._partition_for(group_id), batch, done)
+        self._sink.append(self._partition_for(group_id), batch, done, awaits_replicas=awaits_replicas)
 
 
 def _log_lost_tombstones(group_id: str, outcome: AppendOutcome) -> None:

@@ -25,15 +25,16 @@ class OffsetsLog(Protocol):
         """Partitions of the topic, or as many as it will get (``offsets.topic.num.partitions``)."""
         ...
 
-    def append(self, partition: int, records: bytes) -> Awaitable[int]:
-        """Write a batch with ``acks=all`` and wait until it is committed: its base offset.
+    def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> Awaitable[int]:
+        """Write a batch and wait until it is committed (``offsets.commit.required.acks``): its base offset.
 
-        Batches of one partition are written in the order of the calls. KafkaError when it could not be written.
+        Without ``awaits_replicas`` it is only written here, also while too few replicas are in sync. Batches of one
+        partition are written in the order of the calls. KafkaError when it could not be written.
         """
         ...
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:
-        """Whole batches from the log start offset to the log end offset at the time of the call."""
+        """Whole batches from the log start offset to the log end offset, also what is appended meanwhile."""
         ...
 
     def is_leader(self, partition: int) -> bool:
@@ -50,4 +51,4 @@ AppendDone = Callable[[AppendOutcome], None]
 class RecordSink(Protocol):
     """An :class:`OffsetsLog`'s ``append`` with the outcome as a call; it may come before ``append`` returns."""
 
-    def append(self, partition: int, records: bytes, done: AppendDone) -> None: ...
+    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None: ...

@@ -1,6 +1,7 @@
 """The groups in memory, and which partitions of ``__consumer_offsets`` this broker answers for."""
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ....protocol.errors import ErrorCode
 from .group import Group
@@ -11,13 +12,21 @@ DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Of ``pybroker.groups.max.bytes``."""
 _SWEEP_INTERVAL_MS = 1_000
 
-__all__ = ["GroupRegistry"]
+__all__ = ["GroupRegistry", "TransactionEnd"]
+
+
+class TransactionEnd(NamedTuple):
+    """A marker of a producer's transaction that was written to a partition."""
+
+    producer_id: int
+    is_commit: bool
 
 
 class GroupRegistry:
     """Groups by id; partitions are owned, loading or not ours.
 
-    A partition's coordinator epoch is its leader epoch: what an older leadership asks for is ignored.
+    A partition's coordinator epoch is its leader epoch: what an older leadership asks for is ignored, so that neither a
+    load nor an unload that comes late undoes a newer one.
     """
 
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -29,7 +38,7 @@ class GroupRegistry:
         # Not asked of ``partition_for`` again: the topic may grow, and then a group's name leads to another partition.
         self._partitions: dict[str, int] = {}
         self._owned: set[int] = set()
-        self._loading: set[int] = set()
+        self._loading: dict[int, list[TransactionEnd]] = {}
         self._epochs: dict[int, int] = {}
         self.is_active = True
 
@@ -115,10 +124,13 @@ class GroupRegistry:
     # -- partitions
 
     def begin_loading(self, partition: int, epoch: int) -> bool:
-        """Whether to load the partition: not when it is ours or being loaded already, nor for an old leadership."""
+        """Whether to load the partition: not when it is ours or being loaded already, nor for an old leadership.
+
+        What is ours stays so under a new epoch: nobody else wrote to its log in between.
+        """
         if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or partition in self._owned:
             return False
-        self._loading.add(partition)
+        self._loading[partition] = []
         return True
 
     def is_loading(self, partition: int, epoch: int) -> bool:
@@ -131,29 +143,50 @@ class GroupRegistry:
         Two partitions have records of one group when the topic grew in its lifetime; as in Kafka, the one that was
         there first stays.
         """
-        self._loading.discard(partition)
+        ended = self._loading.pop(partition, [])
         self._owned.add(partition)
         taken = [group for group in groups if group.group_id not in self._groups]
         for group in taken:
             self._add(group, partition)
+        for end in ended:
+            self.end_transaction(partition, end)
         return taken
 
-    def give_up_loading(self, partition: int) -> None:
+    def give_up_loading(self, partition: int, epoch: int) -> None:
         """The partition could not be read: it is nobody's until the next leadership."""
-        self._loading.discard(partition)
+        if self.is_loading(partition, epoch):
+            del self._loading[partition]
 
     def release(self, partition: int, epoch: int | None) -> list[Group] | None:
-        """Give the partition away with its groups; None when ``epoch`` is old. None as epoch: whatever it is."""
-        if epoch is not None and not self._accept_epoch(partition, epoch):
+        """Give the partition away with its groups; None when ``epoch`` is old.
+
+        None as epoch: whatever it is, for the topic is deleted; one that is made anew counts its epochs from 0.
+        """
+        if epoch is None:
+            self._epochs.pop(partition, None)
+        elif not self._accept_epoch(partition, epoch):
             return None
         self._owned.discard(partition)
-        self._loading.discard(partition)
+        self._loading.pop(partition, None)
         groups = list(self._groups_by_partition.pop(partition, {}).values())
         for group in groups:
             del self._groups[group.group_id]
             del self._partitions[group.group_id]
             self._settle(group)
         return groups
+
+    def end_transaction(self, partition: int, end: TransactionEnd) -> None:
+        """The end stands in the partition's log: offsets that waited for it take effect, or are forgotten.
+
+        While the partition is read it is not known yet whether the reading will come to it. It is kept for the end of
+        that: then there is nothing left to do if it did.
+        """
+        waiting = self._loading.get(partition)
+        if waiting is not None:
+            waiting.append(end)
+            return
+        for group in self.groups_in(partition):
+            group.offsets.complete_transaction(end.producer_id, is_commit=end.is_commit)
 
     @property
     def is_loading_any(self) -> bool:

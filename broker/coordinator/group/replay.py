@@ -1,13 +1,14 @@
 """From the records of one ``__consumer_offsets`` partition back to groups (KIP-98 for the transactional part)."""
 
 import logging
-from collections import defaultdict
+from collections.abc import Iterator
 
 from ....protocol.codec import DecodeError
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.control import read_marker
 from ....protocol.records.record import read_records
 from ....protocol.records.walk import Record
+from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .offsets import CommitRecord, is_older
 from .records import GroupKey, OffsetKey, decode_group, decode_key, decode_offset
@@ -16,11 +17,11 @@ __all__ = ["Replay"]
 
 logger = logging.getLogger(__name__)
 
-Commits = dict[OffsetKey, CommitRecord]
-
 
 class Replay:
     """Takes batches in the order of the log; ``groups()`` is what they amount to.
+
+    Both come in steps: a partition may hold more than can be gone through while everybody else waits.
 
     Offsets of a transaction take effect at its commit marker, unless the same offset was committed later in the log;
     what an open transaction holds stays pending, so that its end can be applied after loading.
@@ -29,15 +30,21 @@ class Replay:
     def __init__(self, partition: int) -> None:
         self._partition = partition
         self._groups: dict[str, Group] = {}
-        self._offsets: Commits = {}
-        self._pending: dict[int, Commits] = {}
+        self._offsets: dict[str, dict[TopicPartition, CommitRecord]] = {}
+        self._pending: dict[int, dict[OffsetKey, CommitRecord]] = {}
         self.record_count = 0
 
     def add(self, batch: RecordBatch) -> None:
         """Apply one batch."""
+        for _ in self.steps(batch):
+            pass
+
+    def steps(self, batch: RecordBatch) -> Iterator[None]:
+        """Apply one batch, a record at a step."""
         self.record_count += batch.record_count
         if batch.is_control:
             self._end_transaction(batch)
+            yield
             return
         producer_id = batch.producer_id if batch.is_transactional else None
         appended_at: int | None = None
@@ -51,25 +58,22 @@ class Replay:
                 logger.error(
                     "__consumer_offsets-%d: record at offset %d skipped: %s", self._partition, record.offset, error
                 )
+            yield
 
-    def groups(self, now_ms: int) -> list[Group]:
+    def groups(self, now_ms: int) -> Iterator[Group]:
         """Every group with members, offsets or offsets in an open transaction; ``now_ms`` dates the unwritten ones."""
-        offsets: dict[str, Commits] = defaultdict(dict)
-        for key, record in self._offsets.items():
-            offsets[key.group_id][key] = record
-        pending: dict[str, dict[int, Commits]] = defaultdict(lambda: defaultdict(dict))
+        pending: dict[str, dict[int, dict[TopicPartition, CommitRecord]]] = {}
         for producer_id, commits in self._pending.items():
             for key, record in commits.items():
-                pending[key.group_id][producer_id][key] = record
-        for group_id in (*offsets, *pending):
-            if group_id not in self._groups:  # it only ever committed offsets
-                self._groups[group_id] = Group(group_id, now_ms)
-        for group_id, group in self._groups.items():
-            for key, record in offsets.get(group_id, {}).items():
-                group.offsets.load(key.partition, record)
-            for producer_id, commits in pending.get(group_id, {}).items():
-                group.offsets.load_pending(producer_id, {key.partition: record for key, record in commits.items()})
-        return list(self._groups.values())
+                pending.setdefault(key.group_id, {}).setdefault(producer_id, {})[key.partition] = record
+        for group_id in dict.fromkeys((*self._groups, *self._offsets, *pending)):
+            # One without a record of its own only ever committed offsets.
+            group = self._groups.get(group_id) or Group(group_id, now_ms)
+            for partition, record in self._offsets.get(group_id, {}).items():
+                group.offsets.load(partition, record)
+            for producer_id, own in pending.get(group_id, {}).items():
+                group.offsets.load_pending(producer_id, own)
+            yield group
 
     def _apply(self, record: Record, producer_id: int | None, appended_at: int) -> None:
         if record.key is None:
@@ -89,11 +93,13 @@ class Replay:
                 )
 
     def _apply_offset(self, key: OffsetKey, value: bytes | None, producer_id: int | None, appended_at: int) -> None:
-        target = self._offsets if producer_id is None else self._pending.setdefault(producer_id, {})
-        if value is None:
-            target.pop(key, None)
+        record = None if value is None else CommitRecord(appended_at, decode_offset(value))
+        if producer_id is None:
+            self._keep(key, record)
+        elif record is None:
+            self._pending.setdefault(producer_id, {}).pop(key, None)
         else:
-            target[key] = CommitRecord(appended_at, decode_offset(value))
+            self._pending.setdefault(producer_id, {})[key] = record
 
     def _apply_group(self, group_id: str, value: bytes | None) -> None:
         if value is None:
@@ -109,6 +115,16 @@ class Replay:
         if not marker.is_commit:
             return
         for key, record in pending.items():
-            current = self._offsets.get(key)
+            current = self._offsets.get(key.group_id, {}).get(key.partition)
             if current is None or is_older(current, record):
-                self._offsets[key] = record
+                self._keep(key, record)
+
+    def _keep(self, key: OffsetKey, record: CommitRecord | None) -> None:
+        """None: the offset is deleted."""
+        own = self._offsets.setdefault(key.group_id, {})
+        if record is not None:
+            own[key.partition] = record
+            return
+        own.pop(key.partition, None)
+        if not own:
+            del self._offsets[key.group_id]

@@ -197,9 +197,9 @@ def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pyte
     lines_when_written: list[str] = []
     append = world.topic.append
 
-    def note(partition: int, records: bytes, done: AppendDone) -> None:
+    def note(partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
         lines_when_written.extend(record.getMessage() for record in caplog.records)
-        append(partition, records, done)
+        append(partition, records, done, awaits_replicas=awaits_replicas)
 
     world.topic.append = note  # type: ignore[method-assign]
     assert world.rules.administration.expire() == 1

@@ -1,0 +1,57 @@
+"""What the group coordinator asks of the partitions of ``__consumer_offsets``."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.offsets_topic import OffsetsTopic
+from pybroker.config.config import Config
+from pybroker.storage.topic_partition import TopicPartition
+
+NOW_MS = 5
+
+
+class Partitions:
+    """A `PartitionSet` that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.appends: list[tuple[Any, ...]] = []
+        self.reads: list[tuple[Any, ...]] = []
+
+    def append_internal(self, *asked: Any) -> "asyncio.Future[int]":
+        self.appends.append(asked)
+        return asyncio.get_running_loop().create_future()
+
+    async def read_all(self, *asked: Any) -> AsyncIterator[memoryview]:
+        self.reads.append(asked)
+        yield memoryview(b"")
+
+
+def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
+    properties = {name.replace("_", "."): value for name, value in settings.items()}
+    properties |= {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://127.0.0.1:0"}
+    config = Config.unchecked("", properties)
+    return OffsetsTopic(partitions, MetadataCache(), lambda: NOW_MS, config)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("setting", "acks"), [("-1", -1), ("0", 0), ("1", 1), ("2", -1)])
+async def test_commits_wait_as_the_settings_say_and_deletions_for_the_leader_alone(setting: str, acks: int) -> None:
+    partitions = Partitions()
+    topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
+    topic.append(3, b"commit", awaits_replicas=True)
+    topic.append(3, b"deletion", awaits_replicas=False)
+    place = TopicPartition("__consumer_offsets", 3)
+    assert partitions.appends == [(place, b"commit", NOW_MS, 70, acks), (place, b"deletion", NOW_MS, 70, 1)]
+
+
+async def test_as_much_is_read_at_once_as_the_settings_say() -> None:
+    partitions = Partitions()
+    topic = topic_with(partitions, offsets_load_buffer_size="1234")
+    assert [bytes(chunk) async for chunk in topic.read(3)] == [b""]
+    assert partitions.reads == [(TopicPartition("__consumer_offsets", 3), 1234)]
+
+
+async def test_as_long_as_the_topic_is_unknown_it_has_as_many_partitions_as_it_will_get() -> None:
+    assert topic_with(Partitions(), offsets_topic_num_partitions="7").partition_count == 7
