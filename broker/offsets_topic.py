@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from ..config.config import Config
 from ..controller.auto_creation import AutoTopicCreation
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
+from ..protocol.errors import ErrorCode
 from ..replication.partition_set import PartitionSet
 from ..storage.topic_partition import TopicPartition
 from .advertised_address import AdvertisedAddresses
@@ -16,9 +17,11 @@ from .topic_waiters import TopicWaiters
 __all__ = ["CoordinatorPlaces", "OffsetsTopic"]
 
 _NO_LEADER = -1
-_CREATION_TIMEOUT_MS = 10_000
 _ALL_IN_SYNC = -1
 _LEADER_ALONE = 1
+_CREATION_TIMEOUT_MS = 10_000
+_SOON_THERE = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""What the creation of a topic says that has been made, or is being made for somebody else."""
 
 
 class OffsetsTopic:
@@ -73,17 +76,29 @@ class CoordinatorPlaces:
         self._creation = creation
         self._waiters = waiters
 
+    @property
+    def exists(self) -> bool:
+        return self._cache.has_topic(self._topic)
+
+    @property
+    def partition_count(self) -> int | None:
+        """None: the topic is unknown."""
+        return self._cache.partition_count(self._topic)
+
     def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
         leader = self._cache.leader_of(self._topic, partition)
         if leader is None or leader[0] == _NO_LEADER:
             return None
         return self._addresses.endpoint_of(leader[0], context.address)
 
-    async def ensure_topic(self) -> None:
-        """Returns when all its leaders are known here, or it took too long."""
-        if not self._cache.has_topic(self._topic):
-            await self._creation.create([self._topic])
-        await self._waiters.wait(self._is_led, _CREATION_TIMEOUT_MS)
+    async def ensure_topic(self) -> bool:
+        """If the topic is missing, it is made: returns when all its leaders are known here, or it took too long. Where
+        it is there, or cannot be made, there is nothing to wait for."""
+        if not self.exists:
+            codes = await self._creation.create([self._topic])
+            if codes[self._topic] in _SOON_THERE:
+                await self._waiters.wait(self._is_led, _CREATION_TIMEOUT_MS)
+        return True
 
     def _is_led(self) -> bool:
         partitions = self._cache.partitions(self._topic)

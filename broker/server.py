@@ -33,7 +33,7 @@ from ..controller.metadata_store import (
     MetadataStoreError,
     SessionExpiredError,
 )
-from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
+from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.znodes import BrokerInfo
 from ..controller.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
@@ -54,6 +54,7 @@ from ..storage.store_schedule import StoreSchedule
 from ..storage.topic_partition import TopicPartition
 from .advertised_address import AdvertisedAddresses
 from .apis.dispatch import Dispatcher
+from .apis.find_coordinator import CoordinatorDirectory
 from .apis.table import handlers
 from .controller_orders import ControllerOrders
 from .coordinator.group.coordinator import GroupCoordinator
@@ -349,9 +350,8 @@ class BrokerServer:
             cache=self._cache,
             metadata=self._metadata,
             groups=self._groups,
-            group_places=CoordinatorPlaces(
-                CONSUMER_OFFSETS_TOPIC, self._cache, addresses, self._metadata.auto_creation, self._waiters
-            ),
+            group_places=self._places_of(CONSUMER_OFFSETS_TOPIC),
+            transactions=self._transactions_elsewhere(),
             addresses=addresses,
             waiters=self._waiters,
             offload=self._offload,
@@ -374,6 +374,22 @@ class BrokerServer:
         if self._links is not None:
             self._parts.add(self._links.leave)  # while others still reach this broker
         return listeners
+
+    def _places_of(self, topic: str) -> CoordinatorPlaces:
+        creation = self._metadata.auto_creation
+        return CoordinatorPlaces(topic, self._cache, self._addresses, creation, self._waiters)
+
+    def _transactions_elsewhere(self) -> CoordinatorDirectory | None:
+        if self._links is None:
+            return None
+        from .transactions_elsewhere import coordinators_elsewhere  # one broker alone has no use for it
+
+        return coordinators_elsewhere(
+            self._metadata.identity.broker_id,
+            self._places_of(TRANSACTION_STATE_TOPIC),
+            self.config.int("transaction.state.log.num.partitions"),
+            self._links.meets_kafka,
+        )
 
     def _schedule_storage(self) -> None:
         self._store_schedule = StoreSchedule(
@@ -486,6 +502,9 @@ class BrokerServer:
             logger.error("%s: its groups could not be loaded: %s", partition, error)
 
     def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
+        for partition in update.deleted:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                self._groups.unload_partition(partition.partition)
         if update.deleted:
             self._groups.administration.forget_partitions(update.deleted)
 
@@ -502,9 +521,6 @@ class BrokerServer:
 
     def _fail(self, error: Exception) -> None:
         """Rather stop than go on with what may be wrong."""
-        for partition in update.deleted:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                self._groups.unload_partition(partition.partition)
         if self._life.is_killed:
             return
         trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say

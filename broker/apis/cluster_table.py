@@ -7,13 +7,16 @@ from ...controller.controller import Controller
 from ...protocol.apis import ApiKey
 from ...replication.partition_set import PartitionSet
 from ..controller_orders import ControllerOrders
+from ..coordinator.group.coordinator import GroupCoordinator
 from .allocate_producer_ids import AllocateProducerIds
 from .alter_partition import AlterPartition
 from .between_brokers import BetweenBrokers, listeners_between_brokers
 from .context import Handler
 from .controlled_shutdown import ControlledShutdown
 from .leader_and_isr import LeaderAndIsr
+from .legacy_offsets import TopicExists
 from .stop_replica import StopReplica
+from .txn_offset_commit import TxnOffsetCommit
 from .update_metadata import UpdateMetadata
 from .write_txn_markers import WriteTxnMarkers
 
@@ -21,10 +24,15 @@ __all__ = ["cluster_handlers"]
 
 
 def cluster_handlers(
-    config: Config, orders: ControllerOrders, controller: Controller, partitions: PartitionSet
+    config: Config,
+    orders: ControllerOrders,
+    controller: Controller,
+    partitions: PartitionSet,
+    groups: GroupCoordinator,
+    topic_exists: TopicExists,
 ) -> Mapping[ApiKey, Handler]:
-    """What the controller orders, what is asked of this broker when it is the controller, and what coordinators of
-    transactions have written here."""
+    """What the controller orders, what is asked of this broker when it is the controller, and what is written here of
+    transactions that other brokers coordinate."""
     listeners = listeners_between_brokers(config)
     between_brokers: Mapping[ApiKey, Handler] = {
         ApiKey.LEADER_AND_ISR: LeaderAndIsr(orders),
@@ -33,6 +41,7 @@ def cluster_handlers(
         ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
         ApiKey.ALTER_PARTITION: AlterPartition(controller),
         ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
-        ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(partitions, config.int("request.timeout.ms")),
+        ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(partitions, groups.commits, config.int("request.timeout.ms")),
     }
-    return {key: BetweenBrokers(handler, listeners) for key, handler in between_brokers.items()}
+    of_clients: Mapping[ApiKey, Handler] = {ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommit(groups.commits, topic_exists)}
+    return {**of_clients, **{key: BetweenBrokers(handler, listeners) for key, handler in between_brokers.items()}}

@@ -4,7 +4,10 @@ v0 one group · v1 a key type: groups or transactions (KIP-98) · v3 flexible ·
 v5 a new error for transactions (KIP-890) · v6 share groups (KIP-932).
 
 Kafka answers COORDINATOR_NOT_AVAILABLE while the internal topic is being made; here the answer waits for it, which
-spares every first consumer a round trip.
+spares every first consumer a round trip. Where it cannot be made (too few brokers), or the partition in question has no
+leader, that is the answer.
+
+Transactions are not served here. In a cluster with brokers of Kafka they are, by these: who asks is told of them.
 """
 
 import logging
@@ -54,12 +57,14 @@ class CoordinatorDirectory:
 
     ``node_of(partition, context)``: the leader of that partition of the internal topic, by the address that the
     asking client can use, or None when there is none (yet). ``ensure_topic()`` makes the topic if it is missing and
-    returns when its leaders are known here.
+    returns when its leaders are known here; False: nobody is there who would serve it. ``serves(node_id)``: whether
+    that broker, as far as is known, serves what it would be asked for.
     """
 
     partition_for: Callable[[str], int]
     node_of: Callable[[int, RequestContext], Node | None]
-    ensure_topic: Callable[[], Awaitable[None]]
+    ensure_topic: Callable[[], Awaitable[bool]]
+    serves: Callable[[int], bool] = lambda _node_id: True
 
 
 class _Found(NamedTuple):
@@ -70,7 +75,7 @@ class _Found(NamedTuple):
 
 
 class FindCoordinator:
-    """Handler; without a directory for transactions they are refused for good, so that producers do not wait."""
+    """Handler; transactions that nobody serves are refused for good, so that producers do not wait."""
 
     def __init__(self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory | None = None) -> None:
         self._directories = {CoordinatorType.GROUP: groups}
@@ -88,15 +93,16 @@ class FindCoordinator:
             return _response(context, [_Found(key, None, error, message) for key in keys])
         directory = self._directories[CoordinatorType(request.key_type)]
         found = [_look_up(directory, context, key) for key in keys]
-        if all(one.node is not None for one in found):
+        if all(one.error is not ErrorCode.COORDINATOR_NOT_AVAILABLE for one in found):
             return _response(context, found)
         return self._after_creation(directory, context, keys)
 
     async def _after_creation(
         self, directory: CoordinatorDirectory, context: RequestContext, keys: list[str]
     ) -> FindCoordinatorResponse:
-        await directory.ensure_topic()
-        return _response(context, [_look_up(directory, context, key) for key in keys])
+        if await directory.ensure_topic():
+            return _response(context, [_look_up(directory, context, key) for key in keys])
+        return _response(context, [_refused(context, key) for key in keys])
 
     def _refusal(self, context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | None:
         match key_type:
@@ -133,7 +139,11 @@ def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str)
     if node is None:
         error = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return _Found(key, None, error.code, error.message)
-    return _Found(key, node, ErrorCode.NONE, None)
+    return _Found(key, node, ErrorCode.NONE, None) if directory.serves(node.node_id) else _refused(context, key)
+
+
+def _refused(context: RequestContext, key: str) -> _Found:
+    return _Found(key, None, *_refusal_of_transactions(context))
 
 
 def _response(context: RequestContext, found: list[_Found]) -> FindCoordinatorResponse:

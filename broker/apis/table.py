@@ -90,13 +90,15 @@ def handlers(
     metadata: MetadataPlane,
     groups: GroupCoordinator,
     group_places: CoordinatorPlaces,
+    transactions: CoordinatorDirectory | None,
     addresses: AdvertisedAddresses,
     waiters: TopicWaiters,
     offload: Offload,
     random: Random,
     orders: ControllerOrders,
 ) -> Mapping[ApiKey, Handler]:
-    """Every handler with the parts of the broker that it asks. ``orders`` are only taken in a cluster."""
+    """Every handler with the parts of the broker that it asks. ``orders`` are only taken in a cluster; there others may
+    serve ``transactions``."""
     cluster_id = metadata.identity.cluster_id
     creation = metadata.auto_creation.create if config.boolean("auto.create.topics.enable") else None
     slots = config.int("max.incremental.fetch.session.cache.slots")
@@ -108,7 +110,7 @@ def handlers(
     tree_offsets = TreeOffsets(metadata.tree)
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
-    return _of_brokers(config, orders, metadata, partitions) | {
+    alone: dict[ApiKey, Handler] = {
         ApiKey.PRODUCE: Produce(partitions, cache, has_transactions=not config.uses_embedded_store),
         ApiKey.FETCH: Fetch(
             partitions,
@@ -125,7 +127,7 @@ def handlers(
         ApiKey.METADATA: Metadata(cache, addresses, cluster_id, creation),
         ApiKey.OFFSET_COMMIT: OffsetCommit(groups.commits, cache.has_partition, tree_offsets),
         ApiKey.OFFSET_FETCH: OffsetFetch(groups.commits, cache.has_partition, tree_offsets),
-        ApiKey.FIND_COORDINATOR: FindCoordinator(group_directory),
+        ApiKey.FIND_COORDINATOR: FindCoordinator(group_directory, transactions),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.HEARTBEAT: Heartbeat(groups.membership),
         ApiKey.LEAVE_GROUP: LeaveGroup(groups.membership),
@@ -187,15 +189,11 @@ def handlers(
             cache, config.int("max.request.partition.size.limit")
         ),
     }
-
-
-def _of_brokers(
-    config: Config, orders: ControllerOrders, metadata: MetadataPlane, partitions: PartitionSet
-) -> dict[ApiKey, Handler]:
-    """What other brokers may ask, where there can be others: with the embedded store a stranger could play
-    controller."""
-    if config.uses_embedded_store:
-        return {}
+    if config.uses_embedded_store:  # a stranger could play controller
+        return alone
     from .cluster_table import cluster_handlers  # one broker alone does not need it
 
-    return dict(cluster_handlers(config, orders, metadata.controller, partitions))
+    return {
+        **alone,
+        **cluster_handlers(config, orders, metadata.controller, partitions, groups, cache.has_partition),
+    }

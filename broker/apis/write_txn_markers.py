@@ -1,11 +1,15 @@
 """WriteTxnMarkers: the coordinator of a transaction has its end written into the partitions that are led here (KIP-98).
 
-Any broker of the cluster may be the coordinator. Each marker is an append of its own with acks=-1; v1 flexible.
+Any broker of the cluster may be the coordinator. Each marker is an append of its own with acks=-1; v1 flexible. Offsets
+that were committed in the transaction take effect when its marker stands in their partition of ``__consumer_offsets``.
 """
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
+from typing import Protocol
 
+from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -28,11 +32,18 @@ __all__ = ["WriteTxnMarkers"]
 _ALL = -1
 
 
+class OffsetsInTransactions(Protocol):
+    """The group coordinator's `Commits`."""
+
+    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None: ...
+
+
 class WriteTxnMarkers:
     """Handler. ``timeout_ms``: request.timeout.ms, how long a marker waits for the in-sync replicas."""
 
-    def __init__(self, partitions: PartitionSet, timeout_ms: int) -> None:
+    def __init__(self, partitions: PartitionSet, offsets: OffsetsInTransactions, timeout_ms: int) -> None:
         self._partitions = partitions
+        self._offsets = offsets
         self._timeout_ms = timeout_ms
 
     async def __call__(self, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
@@ -64,16 +75,26 @@ class WriteTxnMarkers:
             _ALL,
             self._timeout_ms,
             now_ms,
-            partial(_settle, appended),
+            partial(self._settle, marker, topic_partition, appended),
             allow_internal=True,
             origin=AppendOrigin.COORDINATOR,
         )
         return appended
 
-
-def _settle(appended: "asyncio.Future[AppendResult]", result: AppendResult) -> None:
-    if not appended.done():  # the connection may be gone
-        appended.set_result(result)
+    def _settle(
+        self,
+        marker: WritableTxnMarker,
+        topic_partition: TopicPartition,
+        appended: "asyncio.Future[AppendResult]",
+        result: AppendResult,
+    ) -> None:
+        """Whether or not somebody still waits for the answer."""
+        if topic_partition.topic == CONSUMER_OFFSETS_TOPIC and result.error is ErrorCode.NONE:
+            self._offsets.complete_transaction(
+                marker.producer_id, [topic_partition.partition], is_commit=marker.transaction_result
+            )
+        if not appended.done():  # the connection may be gone
+            appended.set_result(result)
 
 
 def _answer(producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:

@@ -13,6 +13,7 @@ from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
+from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from ...replication.fetcher import Fetcher
 from ...replication.fetchers import FetcherId, ReplicaFetchers
@@ -100,6 +101,27 @@ class ClusterLinks:
         version = self._versions.allocate_producer_ids
         blocks = ProducerIdsOfController(self.controller, version, self._broker_id, self._broker_epoch)
         return ProducerIds(blocks.next_block)
+
+    async def meets_kafka(self) -> bool:
+        """Whether some other broker that is alive is one of Kafka's, which with ZooKeeper never serve
+        DescribeTopicPartitions."""
+        for broker_id in self._cache.broker_ids:
+            if broker_id != self._broker_id and await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id):
+                return True
+        return False
+
+    async def _lacks(self, api: ApiKey, broker_id: int) -> bool:
+        """Whether the broker says that it does not serve the API; not when it says nothing."""
+        link = self._link_to(lambda: self._address_of(broker_id))
+        try:
+            answer: ApiVersionsResponse = await link.ask(
+                ApiVersionsRequest(), 0, self._config.int("controller.socket.timeout.ms")
+            )
+        except (ConnectionError, TimeoutError):
+            return False
+        finally:
+            link.kill()
+        return api not in (each.api_key for each in answer.api_keys)
 
     def propose_isr(self, partition: Partition, change: PendingIsr) -> None:
         """See `IsrChanges.propose`."""

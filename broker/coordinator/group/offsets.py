@@ -37,13 +37,15 @@ class CommitRecord(NamedTuple):
 class GroupOffsets:
     """Kafka's offsets of GroupMetadata: ``committed`` is what OffsetFetch shows."""
 
-    __slots__ = ("_committed_bytes", "_pending", "_pending_by_producer", "committed")
+    __slots__ = ("_committed_bytes", "_ended_by_producer", "_pending", "_pending_by_producer", "committed")
 
     def __init__(self) -> None:
         self._committed_bytes = 0
         self.committed: dict[TopicPartition, CommitRecord] = {}
         self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
         self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
+        self._ended_by_producer: dict[int, bool] = {}
+        """Whether a transaction committed that ended before it was known whether all its offsets are written."""
 
     # -- plain commits
 
@@ -71,6 +73,7 @@ class GroupOffsets:
 
     def stage_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """These are about to be written under a transaction."""
+        self._ended_by_producer.pop(producer_id, None)  # this is of its next transaction
         pending = self._pending_by_producer.setdefault(producer_id, {})
         for partition, value in offsets.items():
             pending[partition] = CommitRecord(None, value)
@@ -84,6 +87,7 @@ class GroupOffsets:
             record = pending.get(partition)
             if record is not None and record.value is value:
                 pending[partition] = CommitRecord(appended_at, value)
+        self._complete_what_has_ended(producer_id)
 
     def on_transactional_append_failed(
         self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -96,16 +100,27 @@ class GroupOffsets:
             pending.pop(partition, None)
         if not pending:
             del self._pending_by_producer[producer_id]
+        self._complete_what_has_ended(producer_id)
+
+    def _complete_what_has_ended(self, producer_id: int) -> None:
+        is_commit = self._ended_by_producer.pop(producer_id, None)
+        if is_commit is not None:
+            self.complete_transaction(producer_id, is_commit=is_commit)
 
     def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The producer's transaction ended: its offsets take effect, or are forgotten."""
-        pending = self._pending_by_producer.get(producer_id, {})
-        if is_commit and any(record.appended_at is None for record in pending.values()):
-            raise RuntimeError(f"the transaction of producer {producer_id} ended before its offsets were in the log")
-        self._pending_by_producer.pop(producer_id, None)
+        """The producer's transaction ended: its offsets take effect, or are forgotten.
+
+        For those of which it is not known yet whether they were written, that comes when it is.
+        """
+        pending = self._pending_by_producer.pop(producer_id, {})
+        unwritten = {partition: record for partition, record in pending.items() if record.appended_at is None}
+        if unwritten:
+            self._pending_by_producer[producer_id] = unwritten
+            self._ended_by_producer[producer_id] = is_commit
         if is_commit:
             for partition, record in pending.items():
-                self._keep_later(partition, record)
+                if partition not in unwritten:
+                    self._keep_later(partition, record)
 
     def load_pending(self, producer_id: int, offsets: Mapping[TopicPartition, CommitRecord]) -> None:
         """Offsets of a transaction that had no end yet when the log was read."""

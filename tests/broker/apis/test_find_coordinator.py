@@ -26,9 +26,10 @@ class Cluster:
     def node_of(self, partition: int, context: RequestContext) -> Node | None:
         return Broker(10 + partition, context.address.local_host) if self.exists else None
 
-    async def ensure_topic(self) -> None:
+    async def ensure_topic(self) -> bool:
         self.creations += 1
         self.exists = self.can_create
+        return True
 
 
 def ask(version: int, *keys: str, key_type: int = 0) -> FindCoordinatorRequest:
@@ -96,6 +97,41 @@ async def test_transactions_are_found_when_they_are_served() -> None:
     handler = FindCoordinator(groups.directory, transactions.directory)
     response = await call(handler, 2, ask(2, "tx", key_type=1))
     assert (response.error_code, response.node_id) == (0, 12)
+
+
+class MixedCluster(Cluster):
+    """Of broker 10, which serves no transactions, and others that may: there are such if ``is_mixed``."""
+
+    def __init__(self, exists: bool, is_mixed: bool = True) -> None:
+        super().__init__(exists)
+        self.is_mixed = is_mixed
+        self.directory = CoordinatorDirectory(
+            lambda key: len(key) % 3, self.node_of, self.ensure_topic, lambda node_id: node_id != 10
+        )
+
+    async def ensure_topic(self) -> bool:
+        return self.is_mixed and await super().ensure_topic()
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["topic is there", "topic is made"])
+async def test_transactions_that_another_broker_serves_are_found(exists: bool) -> None:
+    cluster = MixedCluster(exists)
+    handler = FindCoordinator(Cluster().directory, cluster.directory)
+    response = await call(handler, 4, ask(4, "a", "bb", "ccc", key_type=1))
+    assert [(one.key, one.error_code, one.node_id) for one in response.coordinators] == [
+        ("a", ErrorCode.NONE, 11),
+        ("bb", ErrorCode.NONE, 12),
+        ("ccc", ErrorCode.UNSUPPORTED_VERSION, -1),  # by this broker
+    ]
+    assert cluster.creations == (0 if exists else 1)
+
+
+async def test_transactions_are_refused_for_good_where_no_broker_is_that_serves_them() -> None:
+    cluster = MixedCluster(exists=False, is_mixed=False)
+    handler = FindCoordinator(Cluster().directory, cluster.directory)
+    response = await call(handler, 2, ask(2, "a", key_type=1))
+    assert response.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert cluster.creations == 0
 
 
 @pytest.mark.parametrize(("version", "error"), [(5, ErrorCode.INVALID_REQUEST), (6, ErrorCode.UNSUPPORTED_VERSION)])

@@ -1,7 +1,7 @@
 """Ends of transactions, written by a coordinator into the partitions that are led here."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,20 @@ def marker(
     )
 
 
-async def write(replicas: Replicas, *markers: WritableTxnMarker) -> dict[tuple[int, str, int], ErrorCode]:
-    handler = WriteTxnMarkers(replicas.partitions, LONG_MS)
+class Offsets:
+    """Those of groups, which hear of the ends of transactions."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[int, list[int], bool]] = []
+
+    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
+        self.ended.append((producer_id, list(partitions), is_commit))
+
+
+async def write(
+    replicas: Replicas, *markers: WritableTxnMarker, offsets: Offsets | None = None
+) -> dict[tuple[int, str, int], ErrorCode]:
+    handler = WriteTxnMarkers(replicas.partitions, offsets or Offsets(), LONG_MS)
     response = await handler(request_context(1), WriteTxnMarkersRequest(markers=list(markers)))
     return codes_in(response)
 
@@ -121,6 +133,15 @@ async def test_each_partition_has_its_own_outcome(replicas: Replicas) -> None:
         (7, TOPIC, 2): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         (7, OFFSETS.topic, 0): ErrorCode.NONE,
     }
+
+
+async def test_offsets_in_a_transaction_hear_of_its_end_when_it_is_in_their_partition(replicas: Replicas) -> None:
+    await replicas.order(OFFSETS, topic_id=None)
+    offsets = Offsets()
+    elsewhere = marker(7, 1, topic=OFFSETS.topic)
+    aborted = marker(8, 0, topic=OFFSETS.topic, is_commit=False)
+    await write(replicas, marker(7, 0), marker(7, 0, topic=OFFSETS.topic), elsewhere, aborted, offsets=offsets)
+    assert offsets.ended == [(7, [0], True), (8, [0], False)]
 
 
 async def test_a_coordinator_that_lost_its_place_is_fenced(replicas: Replicas) -> None:

@@ -197,6 +197,31 @@ def test_a_plain_commit_behind_one_in_a_transaction_wins_though_the_transaction_
     assert world.committed() == {T0: 2}
 
 
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_transaction_may_end_before_it_is_known_whether_its_offsets_are_written(is_commit: bool) -> None:
+    world = GroupWorld()
+    world.commit({T0: 8}, producer_id=3)
+    world.topic.hold()
+    calls = world.commit({T1: 9}, producer_id=3), world.commit({T1: 1}, producer_id=4)
+    for producer_id in (3, 4):
+        world.rules.commits.complete_transaction(producer_id, range(world.topic.partition_count), is_commit=is_commit)
+    assert world.committed() == ({T0: 8} if is_commit else {})
+    world.topic.release()
+    assert [call.error for call in calls] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert world.committed(require_stable=True) == ({T0: 8, T1: 1} if is_commit else {})
+
+
+def test_what_was_not_written_of_a_transaction_that_has_ended_is_nothing() -> None:
+    world = GroupWorld()
+    world.topic.hold()
+    call = world.commit({T0: 8}, producer_id=3)
+    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    world.topic.refuse(NotLeaderOrFollowerError())
+    world.topic.release()
+    assert call.error is ErrorCode.NOT_COORDINATOR
+    assert world.committed(require_stable=True) == {}
+
+
 def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)

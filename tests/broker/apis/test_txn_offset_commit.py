@@ -1,0 +1,76 @@
+"""TxnOffsetCommit in a cluster: offsets that wait for the end of a transaction which another broker coordinates."""
+
+import pytest
+from pybroker.broker.apis.txn_offset_commit import TxnOffsetCommit
+from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_handlers import call, owning_coordinator, versions
+
+T0 = TopicPartition("t", 0)
+
+
+def topic_exists(topic: str, partition: int) -> bool:
+    return (topic, partition) == T0
+
+
+def commits(*partitions: int, **fields: object) -> TxnOffsetCommitRequest:
+    asked = [TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=5) for number in partitions]
+    return TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=7,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=asked)],
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+async def ask(coordinator: GroupCoordinator, version: int, request: TxnOffsetCommitRequest) -> dict[int, ErrorCode]:
+    response = await call(TxnOffsetCommit(coordinator.commits, topic_exists), version, request)
+    return {each.partition_index: ErrorCode(each.error_code) for each in response.topics[0].partitions}
+
+
+def committed(coordinator: GroupCoordinator) -> tuple[ErrorCode, int]:
+    result = coordinator.commits.fetch("g", [T0], require_stable=True)[1][T0]
+    return result.error, result.offset
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.TXN_OFFSET_COMMIT))
+@pytest.mark.parametrize("is_commit", [True, False])
+async def test_offsets_take_effect_when_the_transaction_commits(version: int, is_commit: bool) -> None:
+    coordinator, *_ = await owning_coordinator()
+    assert await ask(coordinator, version, commits(0, 1)) == {
+        0: ErrorCode.NONE,
+        1: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert committed(coordinator) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
+    coordinator.commits.complete_transaction(7, [coordinator.partition_for("g")], is_commit=is_commit)
+    assert committed(coordinator) == (ErrorCode.NONE, 5 if is_commit else -1)
+
+
+async def test_members_of_another_generation_are_fenced() -> None:
+    coordinator, *_ = await owning_coordinator()
+    assert await ask(coordinator, 3, commits(0, member_id="m", generation_id=3)) == {0: ErrorCode.UNKNOWN_MEMBER_ID}
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(1, ErrorCode.COORDINATOR_NOT_AVAILABLE), (2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)],
+)
+async def test_old_clients_do_not_hear_that_a_coordinator_is_loading(version: int, code: ErrorCode) -> None:
+    coordinator, *_ = await owning_coordinator()
+    coordinator.unload_partition(coordinator.partition_for("g"), 1)
+    coordinator.load_partition(coordinator.partition_for("g"), 2).close()
+    assert await ask(coordinator, version, commits(0)) == {0: code}
+
+
+async def test_partitions_that_nobody_knows_need_no_coordinator() -> None:
+    coordinator, *_ = await owning_coordinator()
+    coordinator.unload_partition(coordinator.partition_for("g"), 1)
+    assert await ask(coordinator, 3, commits(4)) == {4: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

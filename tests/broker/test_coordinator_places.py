@@ -1,0 +1,109 @@
+"""Where coordinators are, and how their topic comes to be."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+from pybroker.broker.advertised_address import AdvertisedAddresses
+from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.offsets_topic import CoordinatorPlaces
+from pybroker.broker.topic_waiters import TopicWaiters
+from pybroker.broker.transactions_elsewhere import coordinators_elsewhere
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from support.group_handlers import context
+
+TOPIC = "__consumer_offsets"
+
+
+class Cluster:
+    """Brokers 1 and 2; ``answer`` is what the creation of a topic comes to."""
+
+    def __init__(self, answer: ErrorCode = ErrorCode.LEADER_NOT_AVAILABLE) -> None:
+        self.cache = MetadataCache()
+        self.answer = answer
+        self.creations = 0
+        addresses = AdvertisedAddresses(self.cache, 1, as_reached=False)
+        self.places = CoordinatorPlaces(TOPIC, self.cache, addresses, self, TopicWaiters(self.cache))  # type: ignore[arg-type]
+
+    async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
+        self.creations += 1
+        return dict.fromkeys(names, self.answer)
+
+    def tell_leaders(self, *leaders: int) -> None:
+        states = [
+            UpdateMetadataPartitionState(partition_index=number, leader=leader) for number, leader in enumerate(leaders)
+        ]
+        endpoint = UpdateMetadataEndpoint(host="h", port=9092, listener="PLAINTEXT")
+        brokers = [UpdateMetadataBroker(id=broker_id, endpoints=[endpoint]) for broker_id in (1, 2)]
+        topic = UpdateMetadataTopicState(topic_name=TOPIC, partition_states=states)
+        self.cache.update(UpdateMetadataRequest(topic_states=[topic], live_brokers=brokers))
+
+    def leader(self, partition: int) -> int | None:
+        node = self.places.node_of(partition, context(0))
+        return None if node is None else node.node_id
+
+
+async def test_they_are_with_the_leaders_and_move_with_them() -> None:
+    cluster = Cluster()
+    assert cluster.leader(0) is None
+    cluster.tell_leaders(1, 2, -1)
+    assert [cluster.leader(partition) for partition in range(4)] == [1, 2, None, None]
+    cluster.tell_leaders(2, 2, 1)
+    assert [cluster.leader(partition) for partition in range(3)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("answer", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
+async def test_a_missing_topic_is_made_and_its_leaders_waited_for(answer: ErrorCode) -> None:
+    """The second of these says that somebody else is making it."""
+    cluster = Cluster(answer)
+    making = asyncio.create_task(cluster.places.ensure_topic())
+    await asyncio.sleep(0)
+    cluster.tell_leaders(1, -1)
+    await asyncio.sleep(0)
+    assert not making.done()
+    cluster.tell_leaders(1, 2)
+    assert await making
+    assert cluster.creations == 1
+
+
+async def test_nobody_waits_for_a_topic_that_cannot_be_made() -> None:
+    cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
+    making = asyncio.create_task(cluster.places.ensure_topic())
+    await asyncio.sleep(0)
+    assert making.done()
+
+
+async def test_nobody_waits_for_the_leader_of_a_partition_that_lost_it() -> None:
+    cluster = Cluster()
+    cluster.tell_leaders(1, -1)
+    looking = asyncio.create_task(cluster.places.ensure_topic())
+    await asyncio.sleep(0)
+    assert looking.done()
+    assert cluster.creations == 0
+
+
+@pytest.mark.parametrize(
+    ("exists", "is_mixed", "is_made"), [(True, False, True), (False, True, True), (False, False, False)]
+)
+async def test_the_topic_of_transactions_is_made_for_brokers_of_kafka_alone(
+    exists: bool, is_mixed: bool, is_made: bool
+) -> None:
+    cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
+    if exists:
+        cluster.tell_leaders(1, 2)
+
+    async def meets_kafka() -> bool:
+        return is_mixed
+
+    directory = coordinators_elsewhere(1, cluster.places, 50, meets_kafka)
+    assert await directory.ensure_topic() == is_made
+    assert cluster.creations == (is_made and not exists)
+    assert directory.partition_for("t") == 116 % (2 if exists else 50)
+    assert [directory.serves(broker_id) for broker_id in (1, 2)] == [False, True]
