@@ -1,0 +1,102 @@
+"""Groups and their offsets while coordinators are moved, on top of everything else that goes wrong."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from pybroker.broker.coordinator.group.append_bridge import AppendBridge
+from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.group.ports import AppendDone
+from pybroker.broker.coordinator.group.registry import GroupRegistry
+from pybroker.broker.offsets_topic import OffsetsTopic
+from simulation.campaign import useful_lines
+from simulation.coordinator_moves import moved_coordinators
+from simulation.faults import FAULTS
+from simulation.simulation_run import Plan, Result, run_seed
+
+SEEDS = range(2001, 2016)
+FAULT_NAMES = tuple(name for name in FAULTS if not name.startswith("power fails"))
+"""All but those by which brokers forget what they have acknowledged: that is not the coordinators' business."""
+
+
+def run(seed: int) -> Result:
+    plan = Plan.of_seed(seed)
+    plan = replace(plan, broker_count=max(plan.broker_count, 3), duration_s=10.0, faults=FAULT_NAMES)
+    return run_seed(seed, plan, moved_coordinators)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_offsets_stay_committed_and_groups_go_on_wherever_their_coordinators_go(seed: int) -> None:
+    result = run(seed)
+    assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
+    assert result.counts["keeper: NONE"] > 20
+    assert result.counts["group: commits"] > 0
+
+
+def test_all_that_a_move_can_be_to_a_client_is_met() -> None:
+    """In a run without faults but for clocks that jump, which last as long as it does: moves alone."""
+    plan = Plan(broker_count=4, duration_s=20.0, fault_count=4, change_count=0, faults=("clock jumps",))
+    result = run_seed(2001, plan, moved_coordinators)
+    assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
+    assert result.counts["admin: reassign"] > 3
+    assert result.counts["keeper: NOT_COORDINATOR"] > 0
+
+
+# -- mistakes that the keepers must see
+
+
+def _acknowledged_by_the_leader_alone(topic: OffsetsTopic, *arguments: Any) -> None:
+    _make_topic(topic, *arguments)
+    topic._required_acks = 1
+
+
+_make_topic = OffsetsTopic.__init__
+
+
+def _kept_as_it_was(self: GroupCoordinator, partition: int, coordinator_epoch: int | None = None) -> None:
+    """The groups stay in memory, for the case that the partition comes back."""
+
+
+def _append_and_forget(self: AppendBridge, partition: int, records: bytes, done: AppendDone, **options: Any) -> None:
+    """Answered before it is written."""
+    _append(self, partition, records, lambda outcome: None, **options)
+    done(0)
+
+
+_append = AppendBridge.append
+
+
+@contextmanager
+def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    with patch.object(owner, name, replacement):
+        yield
+
+
+def _served_empty(self: GroupRegistry, partition: int, epoch: int) -> bool:
+    """Nothing is read of a partition that comes to this broker."""
+    began = _begin_loading(self, partition, epoch)
+    if began:
+        self.finish_loading(partition, [])
+    return False
+
+
+_begin_loading = GroupRegistry.begin_loading
+
+MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "commits are acknowledged by the leader alone": (OffsetsTopic, "__init__", _acknowledged_by_the_leader_alone),
+    "an old coordinator keeps its groups": (GroupCoordinator, "unload_partition", _kept_as_it_was),
+    "commits are answered before they are written": (AppendBridge, "append", _append_and_forget),
+    "a new coordinator does not read": (GroupRegistry, "begin_loading", _served_empty),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_caught_by_one_of_these_seeds(mistake: str) -> None:
+    for seed in SEEDS:
+        with _patched(*MISTAKES[mistake]):
+            if run(seed).violation is not None:
+                return
+    pytest.fail(f"not caught: {mistake}")
