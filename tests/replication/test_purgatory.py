@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.protocol.errors import ErrorCode
+from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.fetch import FetchParams, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.operation_heap import OperationHeap
@@ -20,6 +21,9 @@ from pybroker.replication.purgatory import (
 )
 from pybroker.storage.topic_partition import TopicPartition
 from support.virtual_timers import VirtualTimers
+
+PAUSE_MS = 5
+"""At most so long answers to many gather here, whatever the default is."""
 
 
 def committed(required_offset: int) -> ErrorCode:
@@ -162,7 +166,7 @@ def test_every_append_ends_exactly_once_and_for_the_right_reason(steps: list[tup
 class ParkedFetches:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
-        self.purgatory = FetchPurgatory(self.timers)
+        self.purgatory = FetchPurgatory(self.timers, AnswerPace(PAUSE_MS))
         self.watchers: dict[str, FetchWatchers] = {"a": FetchWatchers(), "b": FetchWatchers()}
         self.ended: list[str] = []
 
