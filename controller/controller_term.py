@@ -106,7 +106,7 @@ class ControllerTerm:
         leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
         if leaderless:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
-        self._replicas.start()
+        await self._replicas.start()
         await self.partitions.start()
         await self._inbox.resume()
         await self._deletion.resume()

@@ -27,9 +27,11 @@ class ReplicaStateMachine:
         self._batch = batch
         self._flush = flush
 
-    def start(self) -> None:
-        """Take the states from which brokers are up, and tell those that are what they hold."""
-        online = []
+    async def start(self) -> None:
+        """Take the states from which brokers are up, tell those that are what they hold, and take the others out of
+        the ISRs: they may have gone when nobody was controller, and while they have all records of a leader that has
+        not got any more since, the leader does not notice."""
+        online, offline = [], []
         for replica in self._context.replicas_of(self._context.all_partitions):
             if self._context.is_replica_online(replica.broker_id, replica.partition):
                 self._context.initialize_replica(replica, ReplicaState.ONLINE)
@@ -37,7 +39,9 @@ class ReplicaStateMachine:
             else:
                 # Should its topic be on its way out, it is deleted when its broker is back.
                 self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
+                offline.append(replica)
         self.move_online(online)
+        await self.move_offline(offline)
 
     def move_new(self, replicas: Iterable[PartitionReplica]) -> None:
         for replica in replicas:

@@ -56,6 +56,25 @@ async def test_next_controller_takes_over_when_the_session_of_the_last_one_ends(
     assert all(plane.controller.active_controller_id == controller.broker_id for plane in cluster.planes.values())
 
 
+async def test_controller_that_died_is_taken_out_of_the_isrs_that_others_lead(cluster: ControlCluster) -> None:
+    """Nobody saw it go. A leader that gets no more records would never notice, and with more, it would for as long as
+    replica.lag.time.max.ms acknowledge none of them."""
+    await cluster.planes[1].topics.create(NewTopic("u", assignments={0: (2, 1), 1: (1, 3)}))
+    await cluster.planes[1].topics.create(NewTopic("alone", assignments={0: (1,)}))
+    await cluster.until(lambda: cluster.know("u") and cluster.know("alone"), "the topics")
+    await cluster.active.drained()
+    gone = cluster.session(1)
+    cluster.crash(1)
+    cluster.zookeeper.expire(gone)
+    await cluster.until(lambda: any(p.controller.is_active for p in cluster.planes.values()), "another controller")
+    await cluster.active.drained()
+    partitions = [TopicPartition("u", 0), TopicPartition("u", 1), TopicPartition("alone", 0)]
+    states = await cluster.planes[2].tree.partition_states(partitions)
+    found = [(states[each].leader_and_isr.leader, states[each].leader_and_isr.isr) for each in partitions]
+    assert found == [(2, (2,)), (3, (3,)), (-1, (1,))]
+    assert list(cluster.brokers[2].roles[partitions[0]].isr) == [2], "its leader is told"
+
+
 async def test_controller_whose_session_expires_comes_back_as_a_broker_like_any_other(cluster: ControlCluster) -> None:
     first = cluster.active
     cluster.zookeeper.expire(cluster.session(1))
