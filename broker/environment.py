@@ -55,7 +55,7 @@ async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> Me
     if config.uses_embedded_store:
         from ..controller.embedded_store import EmbeddedStore
 
-        return await EmbeddedStore.open(config.metadata_store_path, clock_ms)
+        return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True)
 
     from ..controller.zookeeper_settings import ZooKeeperSettings
     from ..controller.zookeeper_store import ZooKeeperStore

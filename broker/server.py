@@ -201,6 +201,7 @@ class BrokerServer:
         self._groups.start()
         self._spawn(self._settings.run())
         await self._settings.changes.caught_up()
+        self._store.start_is_over()
         await listeners.serve()
 
     # -- the parts, in the order they are made; each says how it is closed

@@ -14,6 +14,7 @@ from .metadata_store import (
     MetadataStoreError,
     StoreClosedError,
     StoreCorruptError,
+    StoreFullError,
     StoreLockedError,
     StoreWriteError,
 )
@@ -42,7 +43,10 @@ PRAGMA user_version = {SCHEMA_VERSION};
 
 
 class EmbeddedDatabase:
-    """Methods are called on the event loop and answered there; the work is done in the thread, in order."""
+    """Methods are called on the event loop and answered there; the work is done in the thread, in order.
+
+    On a full disk it is opened to be read; writes fail with StoreFullError until there is room.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,6 +54,9 @@ class EmbeddedDatabase:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
+        self._unwritten_session: int | None = None
+        self._read_up_to = -1
 
     def start(self, loop: asyncio.AbstractEventLoop, opened: "Future[tuple[ZnodeTree, int]]") -> None:
         self._loop = loop
@@ -112,6 +119,10 @@ class EmbeddedDatabase:
             logger.debug("metadata store: the event loop is gone")
 
     def _close(self) -> None:
+        self._is_closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -140,34 +151,95 @@ class EmbeddedDatabase:
         import sqlite3  # here, so that a broker on ZooKeeper does not pay for it
 
         try:
-            connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
-            self._connection = connection
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            self._check_schema(connection)
-            connection.execute("UPDATE counter SET value = value + 1 WHERE name = 'session'")
-            counters = dict(connection.execute("SELECT name, value FROM counter"))
-            rows = connection.execute(
-                "SELECT path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, children_created,"
-                " ephemeral_owner FROM znode"
-            )
-            nodes = [(row[0], Znode(*row[1:])) for row in rows]
-            connection.execute("COMMIT")
-            return ZnodeTree(nodes, counters["zxid"]), counters["session"]
+            try:
+                return self._begin_session(self._connect())
+            except sqlite3.OperationalError as error:
+                if not self._lacks_only_its_log(error):
+                    raise
+                self._disconnect()
+                return self._read_without_log()
         except sqlite3.Error as error:
             raise _store_error(self._path, error) from error
         except (ValueError, KeyError, TypeError) as error:
             raise StoreCorruptError(str(self._path), f"not a metadata tree: {error}") from error
 
-    def _check_schema(self, connection: "sqlite3.Connection") -> None:
+    def _connect(self) -> "sqlite3.Connection":
+        import sqlite3
+
+        connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
+        self._connection = connection
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _begin_session(self, connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:
+        import sqlite3
+
+        connection.execute("BEGIN IMMEDIATE")
+        is_new = self._check_schema(connection)
+        connection.execute("UPDATE counter SET value = value + 1 WHERE name = 'session'")
+        tree, session = _read_tree(connection)
+        try:
+            self._end_transaction(connection)
+        except sqlite3.OperationalError as error:
+            if is_new or not _is_full(error):
+                raise
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._unwritten_session = session
+        return tree, session
+
+    def _end_transaction(self, connection: "sqlite3.Connection") -> None:
+        connection.execute("COMMIT")
+
+    def _lacks_only_its_log(self, error: "sqlite3.OperationalError") -> bool:
+        """No room for the name of its write-ahead log: XFS makes room for names as it does for bytes. The log is empty
+        then, and all is in the database itself."""
+        if error.sqlite_errorname != "SQLITE_CANTOPEN" or not os.path.isfile(self._path):
+            return False
+        may_write = os.access(self._path, os.W_OK) and os.access(self._path.absolute().parent, os.W_OK)
+        return may_write and not os.path.exists(f"{self._path}-wal")
+
+    def _read_without_log(self) -> tuple[ZnodeTree, int]:
+        """Nobody else has it, or its log would be there. It is connected again to be written."""
+        import sqlite3
+
+        connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+        try:
+            if self._check_schema(connection):
+                raise StoreFullError(str(self._path), "the metadata store cannot be written: no room for its log")
+            tree, session = _read_tree(connection)
+        finally:
+            connection.close()
+        self._read_up_to = tree.last_zxid
+        self._unwritten_session = session + 1
+        return tree, session + 1
+
+    def _reconnect(self) -> "sqlite3.Connection":
+        """To write what could so far only be read."""
+        import sqlite3
+
+        try:
+            connection = self._connect()
+            (zxid,) = connection.execute("SELECT value FROM counter WHERE name = 'zxid'").fetchone()
+        except sqlite3.OperationalError as error:
+            self._disconnect()
+            if self._lacks_only_its_log(error):
+                raise StoreFullError(str(self._path), "the metadata store cannot be written: no room") from error
+            raise
+        if zxid != self._read_up_to:
+            raise StoreCorruptError(str(self._path), "another process has written to this metadata store meanwhile")
+        return connection
+
+    def _check_schema(self, connection: "sqlite3.Connection") -> bool:
+        """Whether the database is new. StoreCorruptError."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables == 0 and version == 0:
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-            return
+            return True
         if version != SCHEMA_VERSION:
             raise StoreCorruptError(
                 str(self._path), f"holds a metadata tree of version {version}, this pybroker reads {SCHEMA_VERSION}"
@@ -175,33 +247,54 @@ class EmbeddedDatabase:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise StoreCorruptError(str(self._path), f"the database is damaged: {verdict}")
+        return False
 
     def _write(self, rows: list[RowChange], zxid: int) -> MetadataStoreError | None:
         import sqlite3
 
-        connection = self._connection
-        if connection is None:
+        if self._is_closed:
             return StoreClosedError(None, "the metadata store is closed")
+        connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(
-                "INSERT OR REPLACE INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [_row(change.path, change.after) for change in rows if change.after is not None],
-            )
-            connection.executemany(
-                "DELETE FROM znode WHERE path = ?", [(change.path,) for change in rows if change.after is None]
-            )
-            connection.execute("UPDATE counter SET value = ? WHERE name = 'zxid'", (zxid,))
-            connection.execute("COMMIT")
+            if connection is None:
+                connection = self._reconnect()
+            self._write_rows(connection, rows, zxid)
+        except MetadataStoreError as error:
+            return error
         except sqlite3.Error as error:
             try:
-                if connection.in_transaction:
+                if connection is not None and connection.in_transaction:
                     connection.execute("ROLLBACK")
             except sqlite3.Error:
                 logger.exception("metadata store: rollback failed")
                 return StoreCorruptError(str(self._path), f"{error}; its rollback failed too")
             return _store_error(self._path, error)
+        self._unwritten_session = None
         return None
+
+    def _write_rows(self, connection: "sqlite3.Connection", rows: list[RowChange], zxid: int) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(
+            "INSERT OR REPLACE INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_row(change.path, change.after) for change in rows if change.after is not None],
+        )
+        connection.executemany(
+            "DELETE FROM znode WHERE path = ?", [(change.path,) for change in rows if change.after is None]
+        )
+        connection.execute("UPDATE counter SET value = ? WHERE name = 'zxid'", (zxid,))
+        if self._unwritten_session is not None:
+            connection.execute("UPDATE counter SET value = ? WHERE name = 'session'", (self._unwritten_session,))
+        connection.execute("COMMIT")
+
+
+def _read_tree(connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:
+    """The tree, and the number of the last session."""
+    counters = dict(connection.execute("SELECT name, value FROM counter"))
+    rows = connection.execute(
+        "SELECT path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, children_created, ephemeral_owner"
+        " FROM znode"
+    )
+    return ZnodeTree([(row[0], Znode(*row[1:])) for row in rows], counters["zxid"]), counters["session"]
 
 
 def _row(path: str, node: Znode) -> tuple[object, ...]:
@@ -219,6 +312,10 @@ def _row(path: str, node: Znode) -> tuple[object, ...]:
     )
 
 
+def _is_full(error: "sqlite3.Error") -> bool:
+    return getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
+
+
 def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
     """SQLite's error as one of ours, with a line an operator understands."""
     name = getattr(error, "sqlite_errorname", "")
@@ -228,7 +325,8 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
         return StoreCorruptError(str(path), f"the metadata store cannot be read: {error}")
     if name == "SQLITE_CANTOPEN":
         return StoreWriteError(str(path), f"the metadata store cannot be opened: {_why_not_opened(path)}")
-    return StoreWriteError(str(path), f"the metadata store cannot be written: {error}")
+    kind = StoreFullError if _is_full(error) else StoreWriteError
+    return kind(str(path), f"the metadata store cannot be written: {error}")
 
 
 def _why_not_opened(path: Path) -> str:

@@ -33,6 +33,7 @@ from .metadata_store import (
     SetData,
     Stat,
     StoreClosedError,
+    StoreFullError,
     StoreWriteError,
     Watch,
     check_path,
@@ -49,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+_RETRY_SECONDS = 2.0
+
 
 @dataclass(slots=True)
 class _Pending:
@@ -64,7 +67,13 @@ class EmbeddedStore(MetadataStore):
     """Open with `EmbeddedStore.open`. One object is one session."""
 
     def __init__(
-        self, database: EmbeddedDatabase, tree: ZnodeTree, session_id: int, clock_ms: Callable[[], int]
+        self,
+        database: EmbeddedDatabase,
+        tree: ZnodeTree,
+        session_id: int,
+        clock_ms: Callable[[], int],
+        *,
+        starts_broker: bool,
     ) -> None:
         self._database = database
         self._tree = tree
@@ -77,23 +86,28 @@ class EmbeddedStore(MetadataStore):
         self._committing: list[_Pending] = []
         self._commit_scheduled = False
         self._end: MetadataStoreError | None = None
+        self._is_starting = starts_broker
+        self._held_back: dict[str, RowChange] = {}
 
     @classmethod
-    async def open(cls, path: Path, clock_ms: Callable[[], int]) -> "EmbeddedStore":
+    async def open(cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False) -> "EmbeddedStore":
         """Open or create the file at ``path``. StoreCorruptError, StoreLockedError, StoreWriteError.
 
-        Cancelled, it lets go of the file before it ends.
+        ``starts_broker``: what is written up to `start_is_over` may be held back. Cancelled, it lets go of the file
+        before it ends.
         """
-        return await cls.open_on(EmbeddedDatabase(path), clock_ms)
+        return await cls.open_on(EmbeddedDatabase(path), clock_ms, starts_broker=starts_broker)
 
     @classmethod
-    async def open_on(cls, database: EmbeddedDatabase, clock_ms: Callable[[], int]) -> "EmbeddedStore":
+    async def open_on(
+        cls, database: EmbeddedDatabase, clock_ms: Callable[[], int], *, starts_broker: bool = False
+    ) -> "EmbeddedStore":
         loop = asyncio.get_running_loop()
         opened: Future[tuple[ZnodeTree, int]] = loop.create_future()
         database.start(loop, opened)
         try:
             tree, session_id = await opened
-            store = cls(database, tree, session_id, clock_ms)
+            store = cls(database, tree, session_id, clock_ms, starts_broker=starts_broker)
             stale = tree.ephemerals()
             if stale:
                 await store.multi([Delete(node) for node in stale])
@@ -149,6 +163,15 @@ class EmbeddedStore(MetadataStore):
 
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
+
+    @property
+    def holds_back(self) -> bool:
+        """Some of what is told as written is in memory alone."""
+        return bool(self._held_back)
+
+    def start_is_over(self) -> None:
+        self._is_starting = False
+        self._write_held_back_later()
 
     async def close(self) -> None:
         """End the session: ephemeral nodes go, the file is closed. A second close does nothing."""
@@ -232,14 +255,20 @@ class EmbeddedStore(MetadataStore):
             return
         self._committing = list(self._queued)
         self._queued.clear()
-        rows: dict[str, RowChange] = {}
-        for pending in self._committing:
-            for change in pending.applied.rows if pending.applied else ():
-                rows[change.path] = change
+        rows = self._held_back | self._rows_of_commit()
         self._database.commit(list(rows.values()), self._tree.last_zxid, self._committed)
 
+    def _rows_of_commit(self) -> dict[str, RowChange]:
+        """As they are to be after it."""
+        applied = [pending.applied for pending in self._committing if pending.applied is not None]
+        return {change.path: change for each in applied for change in each.rows}
+
     def _committed(self, error: MetadataStoreError | None) -> None:
-        if error is not None:
+        if error is None:
+            self._held_back_is_written()
+        elif isinstance(error, StoreFullError) and self._is_starting:
+            self._hold_back(error)
+        else:
             self._take_back(error)
             return
         for pending in self._committing:
@@ -248,6 +277,35 @@ class EmbeddedStore(MetadataStore):
         self._committing = []  # only now: what a watch just started must not be answered before the rest of these
         if self._queued and not self._commit_scheduled:
             self._commit()
+
+    # -- what a start could not write
+
+    def _hold_back(self, error: StoreFullError) -> None:
+        if not self._held_back:
+            logger.error("%s: what a start changes is kept in memory until there is room", error)
+        self._held_back |= self._rows_of_commit()
+
+    def _held_back_is_written(self) -> None:
+        if self._held_back:
+            logger.info("metadata store: there is room again, what the start has changed is written")
+            self._held_back = {}
+
+    def _write_held_back_later(self) -> None:
+        if self._held_back and self._end is None:
+            self._loop.call_later(_RETRY_SECONDS, self._write_held_back)
+
+    def _write_held_back(self) -> None:
+        """No operation waits for this one. Not behind a commit that is under way: it has these rows, and may have later
+        ones of theirs."""
+        if self._end is None and not self._committing:
+            self._database.commit(list(self._held_back.values()), self._tree.last_zxid, self._tried_again)
+        else:
+            self._write_held_back_later()
+
+    def _tried_again(self, error: MetadataStoreError | None) -> None:
+        if error is None:
+            self._held_back_is_written()
+        self._write_held_back_later()
 
     def _deliver(self, triggered: list[TriggeredWatch]) -> None:
         for entry in triggered:

@@ -7,7 +7,8 @@ What a caller may rely on:
 
 - Operations run in the order in which they were started, and their results come in that order: several may be started
   before the first is awaited, which is how one saves round trips and commits.
-- A write's result comes when it is durable.
+- A write's result comes when it is durable. (On a full disk one broker's own store takes what its start writes for
+  written, up to `start_is_over`: the next start would write the same.)
 - A watch is one-shot. Its event is delivered, as a plain call on the event loop, before the result of the operation
   that caused it and of every later one: who has read new data has been told of the change.
 - Every version, zxid and sequence number means what it means in ZooKeeper (`Stat`).
@@ -47,6 +48,7 @@ __all__ = [
     "Stat",
     "StoreClosedError",
     "StoreCorruptError",
+    "StoreFullError",
     "StoreLockedError",
     "StoreUnreachableError",
     "StoreWriteError",
@@ -119,6 +121,10 @@ class NotAuthorizedError(MetadataStoreError):
 
 class StoreWriteError(MetadataStoreError):
     """The store could not make the operation durable (say, the disk is full): it did not happen."""
+
+
+class StoreFullError(StoreWriteError):
+    """There is no room for it on the disk."""
 
 
 class StoreCorruptError(MetadataStoreError):
@@ -287,6 +293,9 @@ class MetadataStore(abc.ABC):
     @abc.abstractmethod
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         """Have ``listener`` called on the event loop with every later change of the session."""
+
+    def start_is_over(self) -> None:  # noqa: B027  (most stores have nothing to do)
+        """From now on others ask for what is written. Only a store that a full disk can keep from writing minds."""
 
     @abc.abstractmethod
     async def close(self) -> None:

@@ -34,7 +34,9 @@ class Checkpoints:
 
     def write_recovery_points_of(self, directory: LogDirectory) -> bool:
         """Whether they are on disk now."""
-        points = {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
+        waiting = self._table.waiting_in(directory)
+        points = {tp: each.start.recovery_point for tp, each in waiting.items() if each.start.knows_recovery_point}
+        points |= {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
         return self._write(directory, RECOVERY_POINT_FILE, points)
 
     def write_log_starts(self) -> None:
@@ -45,13 +47,16 @@ class Checkpoints:
     def write_log_starts_of(self, directory: LogDirectory) -> bool:
         """Whether they are on disk now."""
         views = [log.view for log in self._logs_and_copies(directory)]
-        starts = {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
+        starts = {tp: each.start.log_start_offset for tp, each in self._table.waiting_in(directory).items()}
+        starts |= {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
         return self._write(directory, LOG_START_FILE, starts)
 
     def write_offsets_of(self, directory: LogDirectory) -> bool:
         """Recovery points and log starts, when logs came into a directory or left it. Whether they are on disk now."""
         are_points_written = self.write_recovery_points_of(directory)
-        return self.write_log_starts_of(directory) and are_points_written
+        are_written = self.write_log_starts_of(directory) and are_points_written
+        directory.are_offsets_stale = not are_written
+        return are_written
 
     def _logs_and_copies(self, directory: LogDirectory) -> list[Log]:
         """Also the copies of logs that are moving into the directory: a partition is there once at most."""

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 
 from ..protocol.errors import KafkaStorageError
+from .checkpoints import Checkpoints
 from .files import Files, is_out_of_descriptors, is_out_of_space
 from .log import Log
 from .log_deletion import LogDeletion
@@ -16,7 +17,7 @@ from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_opening import LogOpening
 from .log_recovery import StartingPoint
-from .log_table import LogTable
+from .log_table import LogTable, WaitingLog
 from .no_space import NoDescriptorsError, NoSpaceError
 from .topic_partition import TopicPartition
 
@@ -30,11 +31,18 @@ class LogCreation:
     """On any thread. The logs of several partitions are made at once, that of one by one thread only."""
 
     def __init__(
-        self, files: Files, table: LogTable, directories: LogDirectories, deletion: LogDeletion, opening: LogOpening
+        self,
+        files: Files,
+        table: LogTable,
+        directories: LogDirectories,
+        checkpoints: Checkpoints,
+        deletion: LogDeletion,
+        opening: LogOpening,
     ) -> None:
         self._files = files
         self._table = table
         self._directories = directories
+        self._checkpoints = checkpoints
         self._deletion = deletion
         self._opening = opening
         self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's is by its hash
@@ -51,10 +59,20 @@ class LogCreation:
             self._deletion.free_name(tp)
             log = self._table.get(tp)
             if log is None:
-                log = self._create(tp, is_new)
+                waiting = self._table.waiting(tp)
+                log = self._create(tp, is_new) if waiting is None else self._open_waiting(tp, waiting)
             if topic_id is not None and topic_id.int:
                 log.assign_topic_id(topic_id)
             return log
+
+    def _open_waiting(self, tp: TopicPartition, waiting: WaitingLog) -> Log:
+        """It lies in its directory, and at the start there was no room to open it. Raises as `get_or_create` does."""
+        directory = waiting.directory
+        log = self._open_in(directory, tp, waiting.start) if directory.is_online else None
+        if log is None:
+            raise KafkaStorageError(f"{tp}: its log directory {directory.path} is offline")
+        logger.info("%s: opened its log in %s, there is room again", tp, directory.path)
+        return log
 
     def _create(self, tp: TopicPartition, is_new: bool) -> Log:
         offline = self._directories.offline_paths()
@@ -111,14 +129,25 @@ class LogCreation:
         """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
         path = os.path.join(directory.path, str(tp))
         was_there = self._files.exists(path)
+        if directory.are_offsets_stale and not self._checkpoints.write_offsets_of(directory) and directory.is_online:
+            raise NoSpaceError(f"{tp}: its log is not made, the checkpoints of {directory.path} cannot be written")
         try:
-            log = self._opening.open(directory, str(tp), tp, StartingPoint(clean_stop=True))
+            return self._open_in(directory, tp, StartingPoint(clean_stop=True))
+        except NoDescriptorsError:
+            raise
+        except NoSpaceError:
+            if not was_there:
+                self._remove_half_made(directory, path)
+            raise
+
+    def _open_in(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> Log | None:
+        """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
+        try:
+            log = self._opening.open(directory, str(tp), tp, start)
         except OSError as error:
             if is_out_of_descriptors(error):
                 raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
             if is_out_of_space(error):
-                if not was_there:
-                    self._remove_half_made(directory, path)
                 raise NoSpaceError(f"{tp}: its log cannot be made: {error}") from error
             self._directories.failed(directory, f"cannot make the log of {tp}", error)
             return None

@@ -16,8 +16,9 @@ from .log import Log
 from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_move import LogMove
-from .log_table import LogTable
+from .log_table import LogTable, WaitingLog
 from .topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
+from .worker_pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,14 @@ class LogDeletion:
     def __init__(
         self,
         files: Files,
+        pool: Pool,
         table: LogTable,
         directories: LogDirectories,
         checkpoints: Checkpoints,
         randomness: random.Random,
     ) -> None:
         self._files = files
+        self._pool = pool
         self._table = table
         self._directories = directories
         self._checkpoints = checkpoints
@@ -57,6 +60,11 @@ class LogDeletion:
         """
         with self._table.lock:
             log, strand, move = self._table.get(tp), self._table.strand(tp), self._table.move(tp)
+            waiting = self._table.waiting(tp)
+            if waiting is not None and waiting.directory.is_online:
+                self._table.wait_no_more(tp)
+                self._delete_waiting(tp, waiting, renamed)
+                return
             if log is None or strand is None:
                 offline = self._directories.offline_paths()
                 if offline:
@@ -98,6 +106,28 @@ class LogDeletion:
 
         self._renames[tp] = rename_now
         strand.submit(rename, renamed)
+
+    def _delete_waiting(self, tp: TopicPartition, waiting: WaitingLog, renamed: Callable[[Any], None] | None) -> None:
+        """`delete_log` for one that waits for room to be opened."""
+        directory = waiting.directory
+        path = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
+
+        def rename() -> None:
+            outcome = None
+            try:
+                self._checkpoints.write_offsets_of(directory)
+                self._checkpoints.forget_compacted(directory, tp)
+                self._files.rename(directory.path_of(str(tp)), path)
+                self._files.sync_directory(directory.path)
+            except OSError as error:
+                self._directories.failed(directory, f"cannot delete the log of {tp}", error)
+                outcome = KafkaStorageError(f"{tp}: its log cannot be deleted: {error}")
+            else:
+                self.delete_directory_later(directory, path, 0)
+            if renamed is not None:
+                self._pool.post(renamed, outcome)
+
+        self._pool.submit(rename)
 
     def discard_copy(self, move: LogMove) -> None:
         """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""

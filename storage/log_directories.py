@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from ..config.config import Config
-from .files import Files
+from .files import Files, is_passing
 from .inline_append import InlineBudget
 from .log import Log
 from .log_directory import LogDirectory
@@ -73,12 +73,28 @@ class LogDirectories:
         self.require_one_online()
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Check that they are this broker's, and write `meta.properties` into the new ones."""
-        online = [directory.path for directory in self.online()]
-        for path in check_meta_properties(self._files, online, broker_id, cluster_id):
-            found = read_meta_properties(self._files, path)
-            directory_id = None if found is None else found.directory_id
-            write_meta_properties(self._files, path, MetaProperties(broker_id, cluster_id, directory_id))
+        """Check that they are this broker's, and write `meta.properties` into the new ones. Raises MetaPropertiesError,
+        LogDirectoriesError."""
+        new = [directory for directory in self.online() if self._is_new(directory, broker_id, cluster_id)]
+        for directory in new:
+            try:
+                found = read_meta_properties(self._files, directory.path)
+                directory_id = None if found is None else found.directory_id
+                write_meta_properties(self._files, directory.path, MetaProperties(broker_id, cluster_id, directory_id))
+            except OSError as error:
+                if is_passing(error):
+                    logger.error("%s: its meta.properties is written at the next start: %s", directory.path, error)
+                else:
+                    self.failed_at_start(directory, "cannot be used", error)
+        self.require_one_online()
+
+    def _is_new(self, directory: LogDirectory, broker_id: int, cluster_id: str) -> bool:
+        """Whether its `meta.properties` has to be written. Raises MetaPropertiesError."""
+        try:
+            return bool(check_meta_properties(self._files, [directory.path], broker_id, cluster_id))
+        except OSError as error:
+            self.failed_at_start(directory, "cannot be read", error)
+            return False
 
     def failed_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
         """Go on without a directory. Nobody is told: the broker hosts nothing yet."""
@@ -108,7 +124,9 @@ class LogDirectories:
         for log in logs:
             log.mark_offline()
         directory.release()
-        self._pool.post(self._tell_of_failure, directory.path, [log.topic_partition for log in logs])
+        partitions = [log.topic_partition for log in logs]
+        partitions += self._table.waiting_in(directory)
+        self._pool.post(self._tell_of_failure, directory.path, partitions)
         if is_last:
             self._pool.post(
                 self._tell_of_the_end,

@@ -41,6 +41,8 @@ class LogDirectory:
         """Will be in `partition_count` soon. Changed under the log table's lock, as that is."""
         self.compacted: dict[TopicPartition, int] | None = None
         """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
+        self.are_offsets_stale = False
+        """The checkpoints still name a log that is gone, for want of room: the next of that name must not find them."""
         self._lock: DirectoryLock | None = None
         self._checkpoint_lock = threading.Lock()
         self._written: dict[str, dict[TopicPartition, int]] = {}

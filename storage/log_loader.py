@@ -69,7 +69,13 @@ def load_log(
 ) -> Log:
     """Open the log in `directory`, or begin one there. Raises OSError."""
     start = start or StartingPoint(clean_stop=True)
-    return _Loader(files, host, directory, topic_partition, config, now_ms, start, progress).load()
+    loader = _Loader(files, host, directory, topic_partition, config, now_ms, start, progress)
+    try:
+        return loader.load()
+    except OSError:
+        for segment in loader.segments:
+            segment.close_files()
+        raise
 
 
 @dataclass(slots=True)

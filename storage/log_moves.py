@@ -16,7 +16,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ..config.config import Config
 from ..protocol.errors import KafkaError, KafkaStorageError
@@ -27,9 +27,11 @@ from .log_deletion import LogDeletion
 from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_move import LogMove
+from .log_recovery import ProgressCallback, StartingPoint
 from .log_table import LogTable
 from .move_throttle import MoveThrottle
 from .no_space import NoSpaceError
+from .recovery_plan import FoundCopy
 from .topic_partition import TopicPartition, future_directory_name
 from .worker_pool import Pool
 
@@ -40,19 +42,16 @@ _STEP_BYTES = 8 << 20
 _RETRY_MS = 2_000
 
 
-class FoundCopy(NamedTuple):
-    """A `-future` directory that was found at the start."""
-
-    directory: LogDirectory
-    name: str
-    topic_partition: TopicPartition
-    unique: str
+def _untold(size_bytes: int) -> None:
+    """Of the progress of what takes no time."""
 
 
 class OpenCopy(Protocol):
-    """Opens, or begins, the log in a directory of that name; raises OSError."""
+    """Opens, or begins, the log in a directory of that name; raises OSError. `LogOpening.open`."""
 
-    def __call__(self, directory: LogDirectory, name: str, tp: TopicPartition) -> Log: ...
+    def __call__(
+        self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: ProgressCallback
+    ) -> Log: ...
 
 
 class MoveRunner(Protocol):
@@ -128,7 +127,7 @@ class LogMoves:
         unique = self._new_uuid()
         name = future_directory_name(tp, unique)
         try:
-            future = self._open_copy(destination, name, tp)
+            future = self._open_copy(destination, name, tp, StartingPoint(clean_stop=True), _untold)
         except OSError as error:
             if is_passing(error):
                 self._deletion.delete_directory(destination, os.path.join(destination.path, name))
@@ -164,21 +163,24 @@ class LogMoves:
 
     # --- at start and stop ----------------------------------------------------------------------------------------
 
-    def resume(self, found: FoundCopy) -> None:
-        """Open a copy that the last stop left behind; one that is of no use is deleted. Blocks, before `start`."""
-        tp, path = found.topic_partition, os.path.join(found.directory.path, found.name)
+    def resume(
+        self, directory: LogDirectory, found: FoundCopy, start: StartingPoint, progress: ProgressCallback = _untold
+    ) -> None:
+        """Open a copy that the last stop left behind in `directory`; one that is of no use is deleted. Blocks, before
+        `start`. Raises OSError."""
+        tp, path = found.topic_partition, directory.path_of(found.name)
         log, source = self._table.get(tp), self._table.directory_of(tp)
         if log is None or source is None:
             logger.warning("%s: there is no log that it is a copy of; it is left alone", path)
             return
-        future = self._open_copy(found.directory, found.name, tp)
-        move = LogMove(log, future, source, found.directory, _uuid_of(found.unique) or self._new_uuid())
+        future = self._open_copy(directory, found.name, tp, start, progress)
+        move = LogMove(log, future, source, directory, _uuid_of(found.unique) or self._new_uuid())
         is_other = None not in (future.topic_id, log.topic_id) and future.topic_id != log.topic_id
-        if is_other or source is found.directory or not self._table.add_move(move):
+        if is_other or source is directory or not self._table.add_move(move):
             logger.warning("%s: deleting it, it is no copy that could take the place of %s", path, log.directory)
             self._discard(move)
             return
-        logger.info("%s: going on to move it from %s to %s", tp, source.path, found.directory.path)
+        logger.info("%s: going on to move it from %s to %s", tp, source.path, directory.path)
         self._waiting.append(move)
 
     def start(self, runner: MoveRunner) -> None:

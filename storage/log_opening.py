@@ -5,54 +5,48 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
-import random
 from collections.abc import Callable
 
 from ..protocol.errors import CorruptRecordError, KafkaStorageError
-from .checkpoints import Checkpoints
-from .directory_host import DirectoryHost
 from .files import Files
 from .log import Log
 from .log_config import LogConfig
-from .log_deletion import LogDeletion
-from .log_directories import LogDirectories, LogDirectoriesError
-from .log_directory import LOG_START_FILE, LogDirectory
+from .log_directories import LogDirectoriesError
+from .log_directory import LogDirectory
+from .log_host import LogHost
 from .log_loader import load_log
 from .log_recovery import ProgressCallback, StartingPoint
-from .log_table import LogTable
-from .log_upkeep import LogUpkeep
+from .log_table import LogTable, WaitingLog
+from .no_space import NoDescriptorsError, NoSpaceError
 from .strand import Strand
 from .topic_partition import TopicPartition
 from .worker_pool import Pool
 
+logger = logging.getLogger(__name__)
+
 
 class LogOpening:
-    """See the module's text. All of it blocks, on any thread; `log_config` gives the settings of a topic's logs."""
+    """See the module's text. All of it blocks, on any thread. `log_config` gives the settings of a topic's logs, and
+    `host_in` what the logs in a directory need of it."""
 
     def __init__(
         self,
         files: Files,
         pool: Pool,
         clock: Callable[[], int],
-        randomness: random.Random,
         table: LogTable,
-        directories: LogDirectories,
-        checkpoints: Checkpoints,
-        deletion: LogDeletion,
-        upkeep: LogUpkeep,
         log_config: Callable[[str], LogConfig],
+        host_in: Callable[[LogDirectory], LogHost],
     ) -> None:
         self._files = files
         self._pool = pool
         self._clock = clock
-        self._random = randomness
         self._table = table
-        self._directories = directories
-        self._checkpoints = checkpoints
-        self._deletion = deletion
-        self._upkeep = upkeep
         self._log_config = log_config
+        self._host_in = host_in
 
     def open(
         self,
@@ -63,41 +57,39 @@ class LogOpening:
         progress: ProgressCallback = lambda size_bytes: None,
     ) -> Log:
         """The log in the directory `name`, begun there when it has none. Raises OSError."""
-        path = os.path.join(directory.path, name)
-        host = DirectoryHost(
-            directory, self._directories, self._checkpoints, self._deletion, self._upkeep, self._pool, self._random
-        )
+        path, host = os.path.join(directory.path, name), self._host_in(directory)
         try:
             return load_log(self._files, host, path, tp, self._log_config(tp.topic), self._clock(), start, progress)
+        except NoSpaceError as error:
+            number = errno.EMFILE if isinstance(error, NoDescriptorsError) else errno.ENOSPC
+            raise OSError(number, f"{path} cannot be opened: {error}") from error
         except (CorruptRecordError, KafkaStorageError) as error:  # the latter: what recovery cuts cannot be written
             raise OSError(f"{path} cannot be read: {error}") from error
-
-    def starting_point(self, directory: LogDirectory, tp: TopicPartition, *, is_copy: bool) -> StartingPoint:
-        """What the checkpoints said at the start."""
-        return StartingPoint(
-            directory.read_checkpoint(LOG_START_FILE).get(tp, 0),
-            (directory.read_recovery_points() or {}).get(tp, 0),
-            clean_stop=directory.had_clean_stop,
-            is_copy=is_copy,
-        )
-
-    def open_copy(self, directory: LogDirectory, name: str, tp: TopicPartition) -> Log:
-        """The copy of a log that is moving into `directory`, made when it is not there."""
-        is_new = not self._files.exists(os.path.join(directory.path, name))
-        start = StartingPoint(clean_stop=True) if is_new else self.starting_point(directory, tp, is_copy=True)
-        return self.open(directory, name, tp, start)
 
     def add(self, directory: LogDirectory, log: Log) -> bool:
         """Have the store know of it. False: the directory was lost meanwhile, and the log's files are closed."""
         tp = log.topic_partition
         with self._table.lock:
-            other = self._table.get(tp)
-            if other is not None:
-                raise LogDirectoriesError(
-                    f"{tp} is in two log directories: {other.directory} and {log.directory}; delete the one not "
-                    "wanted (of a failed directory, the one in it)"
-                )
+            self._check_is_only_one(tp, directory)
             if self._table.add(log, Strand(log, self._pool, directory.budget), directory):
                 return True
         log.close_files()
         return False
+
+    def wait_for_room(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, error: OSError) -> None:
+        """Have it opened once it is asked for and there is room: a full disk takes nothing offline."""
+        with self._table.lock:
+            self._check_is_only_one(tp, directory)
+            self._table.wait(tp, WaitingLog(directory, start))
+        logger.error("%s: its log in %s waits for room: %s", tp, directory.path, error)
+
+    def _check_is_only_one(self, tp: TopicPartition, directory: LogDirectory) -> None:
+        """Raises LogDirectoriesError when it is in another directory, too."""
+        other, waiting = self._table.directory_of(tp), self._table.waiting(tp)
+        found = other or (waiting and waiting.directory)
+        if found is not None and (other is not None or found is not directory):
+            name = str(tp)
+            raise LogDirectoriesError(
+                f"{tp} is in two log directories: {found.path_of(name)} and {directory.path_of(name)}; delete the one "
+                "not wanted (of a failed directory, the one in it)"
+            )

@@ -22,7 +22,8 @@ from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.errors import KafkaError
 from .checkpoints import Checkpoints
-from .files import Files
+from .directory_host import DirectoryHost
+from .files import Files, is_passing
 from .log import Log
 from .log_cleaner import CancelHandle, LogCleaner
 from .log_config import LogConfig
@@ -31,11 +32,12 @@ from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
 from .log_directory import LOG_START_FILE, LogDirectory
 from .log_move import LogMove
-from .log_moves import FoundCopy, LogMoves
+from .log_moves import LogMoves
 from .log_opening import LogOpening
+from .log_recovery import StartingPoint
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
-from .recovery_plan import FoundLogs, Unflushed, find_unflushed, recover_ahead
+from .recovery_plan import FoundCopy, FoundLogs, Unflushed, find_unflushed, recover_ahead
 from .recovery_progress import RecoveryProgress
 from .strand import Strand
 from .topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
@@ -68,21 +70,13 @@ class LogStore:
         self._table = LogTable()
         self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
         self.checkpoints = Checkpoints(self.directories, self._table)
-        self.deletion = LogDeletion(files, self._table, self.directories, self.checkpoints, randomness)
+        self.deletion = LogDeletion(files, pool, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
-        self._opening = LogOpening(
-            files,
-            pool,
-            clock,
-            randomness,
-            self._table,
-            self.directories,
-            self.checkpoints,
-            self.deletion,
-            self.upkeep,
-            self.log_config,
+        self._randomness = randomness
+        self._opening = LogOpening(files, pool, clock, self._table, self.log_config, self._host_in)
+        self.creation = LogCreation(
+            files, self._table, self.directories, self.checkpoints, self.deletion, self._opening
         )
-        self.creation = LogCreation(files, self._table, self.directories, self.deletion, self._opening)
         self._loading_is_given_up = threading.Event()
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
@@ -94,10 +88,13 @@ class LogStore:
             self.directories,
             self.checkpoints,
             self.deletion,
-            self._opening.open_copy,
+            self._opening.open,
             self.deletion.new_uuid,
         )
-        self._copies_found: list[FoundCopy] = []
+
+    def _host_in(self, directory: LogDirectory) -> DirectoryHost:
+        parts = self.directories, self.checkpoints, self.deletion, self.upkeep
+        return DirectoryHost(directory, *parts, self._pool, self._randomness)
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -142,73 +139,101 @@ class LogStore:
     def load(self) -> None:
         """The last step of `open`: recover and load every log. Blocks."""
         started = self._clock()
-        surveys = [self._find_logs(directory) for directory in self.directories.online()]
-        found = [logs for logs, _ in filter(None, surveys)]
-        unflushed = [logs for _, logs in filter(None, surveys)]
+        found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
+        unflushed = [self._find_unflushed(logs) for logs in found]
         sizes = [log.size_bytes for logs in unflushed for log in logs]
         progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
         threads = self.config.int("num.recovery.threads.per.data.dir")
         recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
+        found = [logs for logs in found if logs.directory.is_online]
         for logs in found:
             try:
                 self._load_found(logs, recovered, progress)
             except OSError as error:
                 self.directories.failed_at_start(logs.directory, "cannot be read", error)
                 self._forget_logs_in(logs.directory)
-        progress.finish()
         self.directories.require_one_online()
-        self._load_copies()
+        self._load_copies(found, recovered, progress)
+        progress.finish()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
 
     def give_up_loading(self) -> None:
         """Have a `load` that runs just now in another thread end soon, behind the logs it is at. Does not wait."""
         self._loading_is_given_up.set()
 
-    def _find_logs(self, directory: LogDirectory) -> tuple[FoundLogs, list[Unflushed]] | None:
-        """The logs, and those to be recovered. None: the directory cannot be read, and is offline."""
+    def _find_logs(self, directory: LogDirectory) -> FoundLogs | None:
+        """None: the directory cannot be read, and is offline."""
         try:
             names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
             clean = directory.take_clean_stop_marker()
             points = directory.read_recovery_points()
             log_starts = directory.read_checkpoint(LOG_START_FILE)
-            found = FoundLogs(directory, self._partitions_among(names, directory), clean, points, log_starts)
-            unflushed = find_unflushed(self.files, found)
         except OSError as error:
             self.directories.failed_at_start(directory, "cannot be read", error)
             return None
-        if found.logs and not clean:
-            logger.info("%s: the last stop was not clean, recovering %d logs", directory.path, len(found.logs))
-        return found, unflushed
+        logs, copies = self._partitions_among(names, directory)
+        if logs and not clean:
+            logger.info("%s: the last stop was not clean, recovering %d logs", directory.path, len(logs))
+        return FoundLogs(directory, logs, copies, clean, points, log_starts)
+
+    def _find_unflushed(self, found: FoundLogs) -> list[Unflushed]:
+        """Those of the logs, and of the copies that are no more than copies, that are to be recovered."""
+        has_leftover = self.deletion.has_leftover
+        copies = [copy for copy in found.copies if not has_leftover(copy.topic_partition, copy.unique)]
+        try:
+            return find_unflushed(self.files, found._replace(copies=copies))
+        except OSError as error:
+            self.directories.failed_at_start(found.directory, "cannot be read", error)
+            return []
 
     def _load_found(self, found: FoundLogs, recovered: set[str], progress: RecoveryProgress) -> None:
         directory = found.directory
 
-        def load(named: tuple[str, TopicPartition]) -> Log:
+        def load(named: tuple[str, TopicPartition]) -> Log | None:
             name, tp = named
             if self._loading_is_given_up.is_set():
                 raise LogDirectoriesError(f"{directory.path}: loading its logs was given up")
             start = found.start_of(tp)
-            if os.path.join(directory.path, name) in recovered:
-                return self._opening.open(directory, name, tp, replace(start, is_recovered=True))
-            log = self._opening.open(directory, name, tp, start, progress.read)
-            if start.needs_recovery:
-                progress.log_is_done()
-            return log
+            if directory.path_of(name) in recovered:
+                start = replace(start, is_recovered=True)
+            return self._open_found(directory, name, tp, start, progress)
 
         threads = self.config.int("num.recovery.threads.per.data.dir")
         if threads == 1:
-            for named in found.logs:
-                self._opening.add(directory, load(named))
+            self._add_all(directory, map(load, found.logs))
         else:
             with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
-                for log in executor.map(load, found.logs):
-                    self._opening.add(directory, log)
+                self._add_all(directory, executor.map(load, found.logs))
         if found.recovery_points is None:  # from now on, a log that is not in it is a new one
             self.checkpoints.write_recovery_points_of(directory)
 
-    def _partitions_among(self, names: Iterable[str], directory: LogDirectory) -> list[tuple[str, TopicPartition]]:
-        """The names that are partitions' directories, and whose. What else is there is left alone, or deleted later."""
-        found: list[tuple[str, TopicPartition]] = []
+    def _open_found(
+        self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: RecoveryProgress
+    ) -> Log | None:
+        """None: there is no room to open it, now. Raises OSError."""
+        try:
+            log = self._opening.open(directory, name, tp, start, progress.read)
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            self._opening.wait_for_room(directory, tp, start, error)
+            return None
+        if start.needs_recovery:
+            progress.log_is_done()
+        return log
+
+    def _add_all(self, directory: LogDirectory, logs: Iterable[Log | None]) -> None:
+        for log in logs:
+            if log is not None:
+                self._opening.add(directory, log)
+
+    def _partitions_among(
+        self, names: Iterable[str], directory: LogDirectory
+    ) -> tuple[list[tuple[str, TopicPartition]], list[FoundCopy]]:
+        """The names that are partitions' directories, and whose; and the copies of logs that were on their way here.
+        What else is there is left alone, or deleted later."""
+        logs: list[tuple[str, TopicPartition]] = []
+        copies: list[FoundCopy] = []
         for name in names:
             parsed = parse_directory_name(name)
             if parsed is None:
@@ -216,47 +241,58 @@ class LogStore:
             elif parsed.suffix == DELETE_SUFFIX:
                 self.deletion.note_leftover(directory, os.path.join(directory.path, name))
             elif parsed.suffix == FUTURE_SUFFIX:
-                self._copies_found.append(FoundCopy(directory, name, parsed.topic_partition, parsed.unique or ""))
+                copies.append(FoundCopy(name, parsed.topic_partition, parsed.unique or ""))
             elif parsed.suffix is not None:
                 logger.warning("%s: %s is stray; it is left alone", directory.path, name)
             else:
-                found.append((name, parsed.topic_partition))
-        return found
+                logs.append((name, parsed.topic_partition))
+        return logs, copies
 
-    def _load_copies(self) -> None:
+    def _load_copies(self, found: Iterable[FoundLogs], recovered: set[str], progress: RecoveryProgress) -> None:
         """Go on with the moves between log directories that the last stop left unfinished."""
-        found, self._copies_found = self._copies_found, []
-        for copy in found:
-            directory = copy.directory
-            if not directory.is_online:
-                continue
-            try:
-                if self._table.get(copy.topic_partition) is None and self.deletion.has_leftover(
-                    copy.topic_partition, copy.unique
-                ):
-                    self._finish_move(copy)
-                else:
-                    self.moves.resume(copy)
-            except OSError as error:
-                self.directories.failed_at_start(directory, "cannot be read", error)
-                self._forget_logs_in(directory)
+        for logs in found:
+            directory = logs.directory
+            for copy in logs.copies:
+                if not directory.is_online:
+                    continue
+                try:
+                    self._load_copy(logs, copy, recovered, progress)
+                except OSError as error:
+                    if is_passing(error):
+                        logger.error("%s: left for the next start: %s", directory.path_of(copy.name), error)
+                        continue
+                    self.directories.failed_at_start(directory, "cannot be read", error)
+                    self._forget_logs_in(directory)
         self.directories.require_one_online()
 
-    def _finish_move(self, copy: FoundCopy) -> None:
+    def _load_copy(self, logs: FoundLogs, copy: FoundCopy, recovered: set[str], progress: RecoveryProgress) -> None:
+        tp = copy.topic_partition
+        if self._table.get(tp) is None and self.deletion.has_leftover(tp, copy.unique):
+            self._finish_move(logs, copy, progress)
+            return
+        is_recovered = logs.directory.path_of(copy.name) in recovered
+        start = replace(logs.start_of(tp), is_copy=True, is_recovered=is_recovered)
+        self.moves.resume(logs.directory, copy, start, progress.read)
+        if start.needs_recovery:
+            progress.log_is_done()
+
+    def _finish_move(self, logs: FoundLogs, copy: FoundCopy, progress: RecoveryProgress) -> None:
         """The stop came when the log had lost its name to the copy, and before the copy had it."""
-        directory, tp = copy.directory, copy.topic_partition
+        directory, tp = logs.directory, copy.topic_partition
         logger.info("%s: finishing its move to %s", tp, directory.path)
-        self.files.rename(os.path.join(directory.path, copy.name), os.path.join(directory.path, str(tp)))
+        self.files.rename(directory.path_of(copy.name), directory.path_of(str(tp)))
         self.files.sync_directory(directory.path)
-        self._opening.add(
-            directory,
-            self._opening.open(directory, str(tp), tp, self._opening.starting_point(directory, tp, is_copy=False)),
-        )
+        start = logs.start_of(tp)
+        log = self._open_found(directory, str(tp), tp, start, progress)
+        if log is not None:
+            self._opening.add(directory, log)
 
     def _forget_logs_in(self, directory: LogDirectory) -> None:
         for log in self._table.logs_in(directory):
             log.close_files()
             self._table.remove(log.topic_partition)
+        for tp in self._table.waiting_in(directory):
+            self._table.wait_no_more(tp)
         for move in self._table.all_moves():
             if move.destination is directory or move.source is directory:
                 self._table.end_move(move)
@@ -364,6 +400,8 @@ class LogStore:
         unclean = self.moves.close()
         for directory in self.directories.online():
             clean = self._close_logs(self.logs_in(directory)) and directory not in unclean
+            # The marker would say of all that lies there that it needs no recovery.
+            clean = clean and not any(each.start.needs_recovery for each in self._table.waiting_in(directory).values())
             self.checkpoints.write_offsets_of(directory)
             if clean and directory.is_online:
                 try:

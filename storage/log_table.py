@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 from .log import Log
 from .log_directory import LogDirectory
 from .log_move import LogMove
+from .log_recovery import StartingPoint
 from .strand import Strand
 from .topic_partition import TopicPartition
+
+
+class WaitingLog(NamedTuple):
+    """A log that a start found in `directory` and had no room to open; `start`: from where on it is to be opened."""
+
+    directory: LogDirectory
+    start: StartingPoint
 
 
 class LogTable:
@@ -24,6 +33,7 @@ class LogTable:
         self._strands: dict[TopicPartition, Strand] = {}
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
         self._moves: dict[TopicPartition, LogMove] = {}
+        self._waiting: dict[TopicPartition, WaitingLog] = {}
 
     def __len__(self) -> int:
         return len(self._logs)
@@ -34,6 +44,7 @@ class LogTable:
         with self.lock:
             if not directory.is_online:
                 return False
+            self._waiting.pop(tp, None)
             self._logs[tp] = log
             self._strands[tp] = strand
             self._directory_of[tp] = directory
@@ -68,6 +79,24 @@ class LogTable:
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         with self.lock:
             return [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]
+
+    # --- logs that wait for room --------------------------------------------------------------------------------
+
+    def wait(self, tp: TopicPartition, waiting: WaitingLog) -> None:
+        """Its log is opened when it is asked for, once there is room."""
+        with self.lock:
+            self._waiting[tp] = waiting
+
+    def waiting(self, tp: TopicPartition) -> WaitingLog | None:
+        return self._waiting.get(tp)
+
+    def waiting_in(self, directory: LogDirectory) -> dict[TopicPartition, WaitingLog]:
+        with self.lock:
+            return {tp: waiting for tp, waiting in self._waiting.items() if waiting.directory is directory}
+
+    def wait_no_more(self, tp: TopicPartition) -> None:
+        with self.lock:
+            self._waiting.pop(tp, None)
 
     # --- moves to another log directory -------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from .files import Files
@@ -21,11 +21,21 @@ _WORTH_PROCESSES = 64 << 20
 """A child takes 0.1 s to start; in that time some 50 MiB are read."""
 
 
+class FoundCopy(NamedTuple):
+    """A `-future` directory that was found at the start; `unique` is the id in its name."""
+
+    name: str
+    topic_partition: TopicPartition
+    unique: str
+
+
 class FoundLogs(NamedTuple):
-    """The partitions' directories in one log directory, and what its checkpoints say. None: that one is lost."""
+    """The partitions' directories in one log directory, the copies of logs that were moving there, and what its
+    checkpoints say. None: that one is lost."""
 
     directory: LogDirectory
     logs: list[tuple[str, TopicPartition]]
+    copies: list[FoundCopy]
     clean_stop: bool
     recovery_points: dict[TopicPartition, int] | None
     log_starts: dict[TopicPartition, int]
@@ -53,10 +63,11 @@ def find_unflushed(files: Files, found: FoundLogs) -> list[Unflushed]:
     """What has to be read of each log. Raises OSError."""
     if found.clean_stop:
         return []
+    places = [(name, tp, found.start_of(tp)) for name, tp in found.logs]
+    places += [(name, tp, replace(found.start_of(tp), is_copy=True)) for name, tp, _ in found.copies]
     unflushed = []
-    for name, tp in found.logs:
-        path = os.path.join(found.directory.path, name)
-        start = found.start_of(tp)
+    for name, tp, start in places:
+        path = found.directory.path_of(name)
         segments = [
             (int(entry.name[: -len(LOG_SUFFIX)]), entry.size_bytes)
             for entry in files.list_directory(path)

@@ -26,17 +26,54 @@ def record_for(topic: str) -> ProduceRequest:
     return ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
 
 
-async def test_a_topic_without_room_is_created_late_and_then_alive(tmp_path: Path) -> None:
+def server_on(directory: Path, files: FaultyFiles) -> BrokerServer:
     settings = {
         "listeners": "PLAINTEXT://127.0.0.1:0",
-        "log.dirs": str(tmp_path / "full"),
-        "metadata.store.path": str(tmp_path / "store"),
+        "log.dirs": str(directory / "full"),
+        "metadata.store.path": str(directory / "store"),
     }
+    return BrokerServer(Config.load("", settings), Environment(files=files))
+
+
+def client_of(server: BrokerServer) -> WireClient:
+    return WireClient(str(local_address(server.endpoints[0].host, server.endpoints[0].port)))
+
+
+async def produced(client: WireClient, topic: str) -> ErrorCode:
+    """What comes of a record, once somebody leads."""
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    while code == ErrorCode.NOT_LEADER_OR_FOLLOWER:  # as a producer does
+        answer = await asyncio.to_thread(client.ask, record_for(topic), 9)
+        code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+    return code
+
+
+async def test_a_log_that_a_start_had_no_room_for_is_served_when_there_is(tmp_path: Path) -> None:
     files = FaultyFiles()
-    server = BrokerServer(Config.load("", settings), Environment(files=files))
+    server = server_on(tmp_path, files)
     await server.start()
-    address = str(local_address(server.endpoints[0].host, server.endpoints[0].port))
-    with WireClient(address) as client:
+    with client_of(server) as client:
+        await asyncio.to_thread(client.ask, creation_of("topic", 60_000), 7)
+        assert await produced(client, "topic") == ErrorCode.NONE
+    await server.stop()
+    for path in (tmp_path / "full" / "topic-1").glob("0*"):
+        path.unlink()
+    files.fault = errno.ENOSPC
+    server = server_on(tmp_path, files)
+    await server.start()
+    with client_of(server) as client:
+        answer = await asyncio.to_thread(client.ask, record_for("topic"), 9)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        files.fault = None
+        assert await produced(client, "topic") == ErrorCode.NONE
+    await server.stop()
+
+
+async def test_a_topic_without_room_is_created_late_and_then_alive(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    server = server_on(tmp_path, files)
+    await server.start()
+    with client_of(server) as client:
 
         def code_of(request: CreateTopicsRequest) -> int:
             return int(client.ask(request, 7).topics[0].error_code)
@@ -46,9 +83,5 @@ async def test_a_topic_without_room_is_created_late_and_then_alive(tmp_path: Pat
         waiting = asyncio.create_task(asyncio.to_thread(code_of, creation_of("patient", 600_000)))
         files.fault = None
         assert await waiting == ErrorCode.NONE
-        codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
-        while codes[-1] == ErrorCode.NOT_LEADER_OR_FOLLOWER:  # as a producer does
-            answer = await asyncio.to_thread(client.ask, record_for("early"), 9)
-            codes.append(answer.responses[0].partition_responses[0].error_code)
-        assert codes[-1] == ErrorCode.NONE
+        assert await produced(client, "early") == ErrorCode.NONE
     await server.stop()

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pybroker.controller import embedded_store
 from pybroker.controller.embedded_database import EmbeddedDatabase
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import (
@@ -16,6 +17,7 @@ from pybroker.controller.metadata_store import (
     MetadataStoreError,
     SessionEvent,
     StoreCorruptError,
+    StoreFullError,
     StoreLockedError,
     StoreWriteError,
 )
@@ -235,6 +237,108 @@ async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
     again = await EmbeddedStore.open(path, clock_ms)
     assert (await again.get("/a"))[0] == b"newer"
     await again.close()
+
+
+def sqlite_error(name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorname = name  # type: ignore[misc]
+    return error
+
+
+class FullDatabase(FillingDatabase):
+    """On a disk that is full when it is opened. ``has_name``: there is room for the name of its log at least."""
+
+    def __init__(self, path: Path, *, has_name: bool) -> None:
+        super().__init__(path)
+        self.failure = StoreFullError(str(path), "database or disk is full")
+        self._has_name = has_name
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.failure is not None and not self._has_name:
+            raise sqlite_error("SQLITE_CANTOPEN")
+        return super()._connect()
+
+    def _end_transaction(self, connection: sqlite3.Connection) -> None:
+        if self.failure is None:
+            return super()._end_transaction(connection)
+        raise sqlite_error("SQLITE_FULL")
+
+
+@pytest.mark.parametrize("has_name", [True, False])
+async def test_a_start_on_a_full_disk_goes_on_and_is_written_with_what_follows(path: Path, has_name: bool) -> None:
+    earlier = await EmbeddedStore.open(path, clock_ms)
+    await earlier.create("/a", b"old")
+    await earlier.create("/gone", ephemeral=True)
+    await earlier.abandon()
+    database = FullDatabase(path, has_name=has_name)
+    opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)
+    assert opened.session_id > earlier.session_id
+    watcher = Watcher()
+    await opened.get("/a", watcher)
+    await asyncio.gather(opened.set("/a", b"of the start"), opened.create("/alive", ephemeral=True))
+    assert watcher.told == [(EventType.DATA_CHANGED, "/a")]
+    opened.start_is_over()
+    with pytest.raises(StoreFullError):
+        await opened.set("/a", b"of a client")
+    with pytest.raises(StoreFullError):
+        await opened.delete("/alive")
+    assert (await opened.get("/a"))[0] == b"of the start"
+    assert await opened.exists("/gone") is None
+    database.failure = None
+    await opened.create("/b")
+    await opened.abandon()
+    again = await EmbeddedStore.open(path, clock_ms)
+    assert (await again.get("/a"))[0] == b"of the start"
+    assert await again.exists("/b") is not None
+    assert await again.exists("/gone") is None
+    assert again.session_id > opened.session_id
+    await again.close()
+
+
+async def test_what_a_start_had_no_room_for_is_written_by_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded_store, "_RETRY_SECONDS", 0.001)
+    await (await EmbeddedStore.open(path, clock_ms)).close()
+    database = FullDatabase(path, has_name=True)
+    opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)
+    await opened.create("/a")
+    opened.start_is_over()
+    tries = database.commits
+    while database.commits < tries + 3:  # noqa: ASYNC110  (tries, which nothing announces)
+        await asyncio.sleep(0)
+    database.failure = None
+    while opened.holds_back:  # noqa: ASYNC110  (nor this)
+        await asyncio.sleep(0)
+    await opened.abandon()
+    again = await EmbeddedStore.open(path, clock_ms)
+    assert await again.exists("/a") is not None
+    await again.close()
+
+
+async def test_a_new_store_on_a_full_disk_is_refused(path: Path) -> None:
+    with pytest.raises(StoreFullError, match="cannot be written"):
+        await EmbeddedStore.open_on(FullDatabase(path, has_name=True), clock_ms, starts_broker=True)
+
+
+async def test_a_store_that_another_has_written_to_meanwhile_is_given_up(path: Path) -> None:
+    await (await EmbeddedStore.open(path, clock_ms)).close()
+    database = FullDatabase(path, has_name=False)
+    opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)
+    other = await EmbeddedStore.open(path, clock_ms)
+    await other.create("/theirs")
+    await other.close()
+    database.failure = None
+    with pytest.raises(StoreCorruptError, match="another process"):
+        await opened.create("/ours")
+    await opened.close()
+
+
+async def test_who_is_no_broker_is_told_at_once_that_the_disk_is_full(path: Path) -> None:
+    await (await EmbeddedStore.open(path, clock_ms)).close()
+    opened = await EmbeddedStore.open_on(FullDatabase(path, has_name=True), clock_ms)
+    with pytest.raises(StoreFullError):
+        await opened.create("/a")
+    assert await opened.exists("/a") is None
+    await opened.close()
 
 
 async def test_broken_disk_ends_the_session(path: Path) -> None:

@@ -23,9 +23,8 @@ RECORD = 50_000
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "small"
     path.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(path)], capture_output=True, text=True, check=False
-    )
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},nr_inodes=1000", "tmpfs", str(path)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
     if mounted.returncode:
         pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
     try:
@@ -119,3 +118,77 @@ def test_a_full_disk_beside_one_with_room_harms_only_what_lies_on_it(small_disk:
         for client in (producer, admin):
             client.close()
     assert os.path.getsize(small_disk / f"{full}-0" / "00000000000000000000.log") < SIZE
+
+
+def fill_up(path: Path) -> None:
+    """To the last byte."""
+    with path.open("ab", buffering=0) as stream:
+        for size in (1 << 16, 1 << 9, 1):
+            with suppress(OSError):
+                while True:
+                    stream.write(b"x" * size)
+
+
+def names_taken(path: Path) -> None:
+    """As on file systems that make room for names as they do for bytes: there is none for a new one."""
+    number = 0
+    with suppress(OSError):
+        while True:
+            (path.parent / f"{path.name}-{number}").touch()
+            number += 1
+
+
+@pytest.mark.parametrize("stop", ["kill", "stop"])
+@pytest.mark.parametrize("has_names", [True, False], ids=["no block", "no inode"])
+def test_a_broker_whose_only_disk_is_full_starts_and_takes_writes_when_there_is_room(
+    small_disk: Path, tmp_path: Path, has_names: bool, stop: str
+) -> None:
+    """The metadata store lies there too."""
+    data = small_disk / "data"
+    settings = {
+        "log.dirs": str(data),
+        "log.index.size.max.bytes": "10000",
+        "offsets.topic.num.partitions": "1",
+    }
+    filler = small_disk / "filler"
+    broker = BrokerProcess(tmp_path / "broker", settings).start()
+    servers = broker.bootstrap_servers
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    admin.create_topics([NewTopic("kept", 1, 1)])
+    producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
+    expected = [b"%d" % number for number in range(5)]
+    for value in expected:
+        producer.send("kept", value, partition=0).get()
+    for client in (producer, admin):
+        client.close()
+    broker.kill() if stop == "kill" else broker.stop()
+    fill_up(filler)
+    if not has_names:
+        names_taken(filler)
+
+    with BrokerProcess(tmp_path / "broker", settings) as broker:
+        servers = broker.bootstrap_servers
+        assert read_all(servers, "kept", 5) == expected
+        if stop == "stop":  # a kill leaves a file of the store's that has room in it
+            assert [line for line in broker.lines if "what a start changes is kept in memory" in line]
+        fill_up(filler)  # also what the start made free
+        producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
+        admin = KafkaAdminClient(bootstrap_servers=servers)
+        with pytest.raises(KafkaStorageError):
+            producer.send("kept", bytes(RECORD), partition=0).get()
+        with pytest.raises(KafkaStorageError):
+            admin.create_topics([NewTopic("refused", 1, 1)])
+        assert read_all(servers, "kept", 5) == expected
+        for path in small_disk.glob("filler*"):
+            path.unlink()
+        while len(expected) == 5:
+            with suppress(KafkaStorageError):
+                assert producer.send("kept", b"taken", partition=0).get().offset == 5
+                expected.append(b"taken")
+        admin.create_topics([NewTopic("refused", 1, 1)])
+        for client in (producer, admin):
+            client.close()
+        assert not [line for line in broker.lines if "is offline" in line or "Traceback" in line]
+        broker.kill()
+    with BrokerProcess(tmp_path / "broker", settings) as broker:
+        assert read_all(broker.bootstrap_servers, "kept", 6) == expected

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.config.config import Config
-from pybroker.storage import recovery_children, recovery_plan
+from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.storage import log_loader, recovery_children, recovery_plan
 from pybroker.storage.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_directories import LogDirectoriesError
@@ -21,6 +22,7 @@ from pybroker.storage.recovery_progress import RecoveryProgress
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of, records_from
+from support.storage_pools import HeldRunner
 
 PARTITIONS = [TopicPartition("topic", number) for number in range(5)]
 
@@ -102,6 +104,45 @@ def test_what_children_do_not_get_done_is_recovered_inline(
     store = open_store(crashed)
     assert known(store) == expected
     store.release()
+
+
+def crash_while_moving(directory: Path, other: Path) -> None:
+    """The first log is half copied into the other directory."""
+    config = Config.load(f"log.dirs={directory},{other}\n", {"log.segment.bytes": "3000"})
+    slow = config.with_dynamic(DynamicLayers({"replica.alter.log.dirs.io.max.bytes.per.second": "2000"}))
+    store = LogStore.open(slow, Files(), InlinePool(), lambda: NOW_MS)
+    store.moves.update_config(slow)
+    runner = HeldRunner(NOW_MS, 1000)
+    store.moves.start(runner)
+    store.moves.begin(PARTITIONS[0], str(other))
+    runner.run_one()
+    (move,) = store.moves_to(store.directories.all[1])
+    assert 0 < move.future.log_end_offset < move.log.log_end_offset
+    store.release()
+
+
+def test_copies_on_their_way_to_another_directory_are_recovered_by_children_too(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_while_moving(crashed, tmp_path / "other")
+    monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
+
+    def recover_here(*arguments: object) -> None:
+        raise AssertionError("read in this process")
+
+    monkeypatch.setattr(log_loader, "recover_segments", recover_here)
+    config = Config.load(f"log.dirs={crashed},{tmp_path / 'other'}\n", {"log.segment.bytes": "3000"})
+    store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
+    (move,) = store.moves_to(store.directories.all[1])
+    assert 0 < move.future.log_end_offset < move.log.log_end_offset
+    runner = HeldRunner(NOW_MS, 1000)
+    store.moves.start(runner)
+    runner.run()
+    log = store.get(PARTITIONS[0])
+    assert log is not None
+    assert log.directory == str(tmp_path / "other" / str(PARTITIONS[0]))
+    assert len(records_from(log)) == 100
+    store.close()
 
 
 class OtherFiles(Files):
