@@ -180,6 +180,8 @@ class LogCleaner:
                     candidates.append(self._assess(log, high_watermark, now_ms))
                 except (OSError, IndexError, KafkaError) as error:  # it is just deleted, or its directory is lost
                     logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
+                    if isinstance(error, OSError):
+                        self._maybe_lose_directory(log, str(error), error)
             chosen = filthiest(candidates)
         finally:
             self._pool.post(self._chosen, chosen)
@@ -305,7 +307,8 @@ class LogCleaner:
 
     def _step_failed(self, run: _Run, error: Exception) -> None:
         """A step on the strand raised."""
-        self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else 0)
+        errno = error.errno or 0 if isinstance(error, OSError) else 0
+        self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else errno)
 
     def _done(self, run: _Run, done: CompactionDone) -> None:
         if not self._is_current(run):
@@ -333,9 +336,7 @@ class LogCleaner:
         if error is not None and is_passing(error):
             logger.error("%s: not compacted, to be tried again: %s", tp, reason)
         elif error is not None and not isinstance(error, FileNotFoundError):
-            directory = self._table.directory_of(tp)
-            if directory is not None:
-                self._directories.failed(directory, f"{tp}: cannot compact: {reason}", error)
+            self._maybe_lose_directory(log, reason, error)
         elif errno == CHILD_ENDED and self._crashes.get(tp, 0) + 1 < _CRASHES_TO_GIVE_UP:
             self._crashes[tp] = self._crashes.get(tp, 0) + 1
             logger.error("%s: not compacted, to be tried again: %s", tp, reason)
@@ -344,6 +345,13 @@ class LogCleaner:
             self._uncleanable[tp] = log
             logger.error("%s is set aside as uncleanable: %s", tp, reason)
         self._break_off(run)
+
+    def _maybe_lose_directory(self, log: Log, reason: str, error: OSError) -> None:
+        """Of a log that is still there, a disk that does not read is lost. From any thread."""
+        directory = self._table.directory_of(log.topic_partition)
+        is_there = self._table.get(log.topic_partition) is log and not log.is_offline
+        if directory is not None and is_there and not is_passing(error) and not isinstance(error, FileNotFoundError):
+            self._directories.failed(directory, f"{log.topic_partition}: cannot compact: {reason}", error)
 
     def _end_run(self, run: _Run) -> None:
         """It has done all of its work."""

@@ -184,6 +184,13 @@ class LogDeletion:
         """A `-delete` directory that was found at start."""
         self._leftovers.append((directory, path))
 
+    def delete_at_start(self, directory: LogDirectory, tp: TopicPartition, path: str) -> None:
+        """Delete a directory that is not the log of `tp` after all, as a leftover. Raises OSError."""
+        deleted = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
+        self._files.rename(path, deleted)
+        self._files.sync_directory(directory.path)
+        self.note_leftover(directory, deleted)
+
     def has_leftover(self, tp: TopicPartition, unique: str) -> bool:
         """Whether a log of `tp` was found that was renamed to `-delete` under that id."""
         for _, path in self._leftovers:

@@ -36,6 +36,8 @@ from .topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+MARK_FILE = "unfinished-move"
+"""In the directory of a copy that takes its log's place (see `unfinished_move`)."""
 LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
 T = TypeVar("T")
 
@@ -244,6 +246,18 @@ class LogFiles:
         self.snapshots.directory = directory
         for segment in segments:
             segment.move_to(directory)
+
+    def mark_unfinished(self) -> None:
+        """It is about to get the name of the log that it is a copy of."""
+        path = os.path.join(self.directory, MARK_FILE)
+        self.guard("cannot mark a copy", lambda: self.files.create_empty(path))
+        self.sync_directory()
+
+    def mark_finished(self) -> None:
+        """It has it, durably."""
+        path = os.path.join(self.directory, MARK_FILE)
+        self.guard("cannot delete the mark of a copy", lambda: self.files.delete(path))
+        self.sync_directory()
 
     def sync_directory(self) -> None:
         """Make the names of the files in it durable."""

@@ -7,6 +7,7 @@ The copy follows the log as a replica does, batch by batch. Once it has caught u
 what is left, renames the log to `topic-0.<id>-delete`, its copy to `topic-0`, and has the log go on in the copy's
 files. Each rename is durable before the next: a start that finds `-delete` and `-future` of one id, and no log, knows
 that the second is missing. (Kafka renames in the other order; after a crash in between it finds the partition twice.)
+When the copy's disk fails just then the log has its name back; `unfinished_move` says what becomes of the copy.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import logging
 import os
 import threading
 import uuid
+from contextlib import suppress
 
 from ..protocol.errors import KafkaStorageError, OffsetOutOfRangeError
 from ..protocol.records.batch import iter_batches
@@ -159,12 +161,18 @@ class LogMove:
 
     def rename(self) -> None:
         """Give the copy the log's name. When its directory fails, the log keeps it. Raises KafkaStorageError."""
+        self.future.files.mark_unfinished()
         self.log.rename_directory(self.deleted_path)
         try:
             self.future.rename_directory(os.path.join(self.destination.path, str(self.topic_partition)))
         except KafkaStorageError:
             self.undo_rename()
             raise
+
+    def finish(self) -> None:
+        """The log goes on where its copy lay. When that directory fails now, the log is lost with it."""
+        with suppress(KafkaStorageError):
+            self.log.files.mark_finished()
 
     def undo_rename(self) -> None:
         """The copy was lost: the log has its name again. Raises KafkaStorageError."""

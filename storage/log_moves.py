@@ -300,6 +300,7 @@ class LogMoves:
             if not is_there:
                 move.undo_rename()
                 raise KafkaStorageError(f"{move.topic_partition}: log directory {move.destination.path} is offline")
+            move.finish()
         self._checkpoints.write_offsets_of(move.source)
         self._checkpoints.write_offsets_of(move.destination)
         if compacted is not None:

@@ -31,6 +31,7 @@ from .log_creation import LogCreation
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
 from .log_directory import LOG_START_FILE, LogDirectory
+from .log_files import MARK_FILE
 from .log_move import LogMove
 from .log_moves import LogMoves
 from .log_opening import LogOpening
@@ -41,6 +42,7 @@ from .recovery_plan import FoundCopy, FoundLogs, Unflushed, find_unflushed, reco
 from .recovery_progress import RecoveryProgress
 from .strand import Strand
 from .topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
+from .unfinished_move import settle_unfinished_moves
 from .worker_pool import Pool
 
 if TYPE_CHECKING:
@@ -140,6 +142,7 @@ class LogStore:
         """The last step of `open`: recover and load every log. Blocks."""
         started = self._clock()
         found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
+        settle_unfinished_moves(self.files, found, self.directories, self.deletion)
         unflushed = [self._find_unflushed(logs) for logs in found]
         sizes = [log.size_bytes for logs in unflushed for log in logs]
         progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
@@ -282,6 +285,8 @@ class LogStore:
         logger.info("%s: finishing its move to %s", tp, directory.path)
         self.files.rename(directory.path_of(copy.name), directory.path_of(str(tp)))
         self.files.sync_directory(directory.path)
+        self.files.delete(os.path.join(directory.path_of(str(tp)), MARK_FILE))
+        self.files.sync_directory(directory.path_of(str(tp)))
         start = logs.start_of(tp)
         log = self._open_found(directory, str(tp), tp, start, progress)
         if log is not None:

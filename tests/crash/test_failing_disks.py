@@ -5,6 +5,7 @@ serves. A full one refuses what needs room, serves reads, keeps its old checkpoi
 """
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.topic_partition import TopicPartition
 from support.busy_store import BusyStore, open_store
 from support.disk_history import Create, DiskHistory, Operation, Write, recorded_history
-from support.log_promises import check_promises
+from support.log_promises import check_places, check_promises
 from support.storage_logs import NOW_MS, batch_of, records_from
 
+Work = Callable[[BusyStore], None]
+
 ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
+_MOST_STEPS = 60
+"""More than moves have, and no end of them where a move is tried again and again."""
 
 
 def start(busy: BusyStore) -> None:
@@ -24,7 +29,7 @@ def start(busy: BusyStore) -> None:
     busy.create(OTHER)
 
 
-def work(busy: BusyStore) -> None:
+def change_logs(busy: BusyStore) -> None:
     for number in range(7):
         busy.append(ONE, 1 + number % 3, producer_id=7)
         busy.append(OTHER, 2)
@@ -44,6 +49,36 @@ def work(busy: BusyStore) -> None:
     busy.retain(ONE)
     busy.run_later()
     busy.run_background()
+    busy.checkpoint()
+
+
+def move_about(busy: BusyStore) -> None:
+    """Each log goes to the other disk while it changes; one of them turns round on its way."""
+    here, there = (str(directory.path).rpartition("/")[2] for directory in busy.open_store.directories.all)
+    for _ in range(3):
+        busy.append(ONE, 2, producer_id=7)
+        busy.append(OTHER, 2)
+    busy.checkpoint()
+    busy.move(ONE, there)
+    busy.move(OTHER, here)
+    busy.go_on_moving(4)
+    busy.append(ONE, 2, producer_id=7)
+    busy.truncate(ONE, 4)
+    busy.lead(ONE, 3)
+    busy.append(ONE, 2, epoch=3)
+    busy.go_on_moving(2)
+    busy.move(OTHER, there)
+    busy.move(OTHER, here)
+    busy.go_on_moving(_MOST_STEPS)
+    busy.append(ONE, 2, epoch=3)
+    busy.append(OTHER)
+    busy.run_background()
+    busy.move(ONE, here)
+    busy.move(OTHER, there)
+    busy.go_on_moving(_MOST_STEPS)
+    busy.append(ONE, epoch=3)
+    busy.append(OTHER)
+    busy.run_later()
     busy.checkpoint()
 
 
@@ -87,7 +122,7 @@ class FullDisk:
         return None
 
 
-def count_operations(tmp_path: Path, kinds: type | tuple[type, ...] = object) -> int:
+def count_operations(tmp_path: Path, work: Work, kinds: type | tuple[type, ...] = object) -> int:
     root = tmp_path / "count"
     root.mkdir()
     with recorded_history(str(root)) as history:
@@ -104,13 +139,17 @@ def check_after_restart(root: Path, busy: BusyStore) -> None:
     store = open_store(root)
     try:
         check_promises(store, busy, busy.acknowledged())
+        check_places(store)
     finally:
         store.release()
 
 
+@pytest.mark.parametrize("work", [change_logs, move_about])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
-def test_a_disk_that_fails_goes_offline_alone_and_nothing_acknowledged_is_lost(for_good: bool, tmp_path: Path) -> None:
-    count = count_operations(tmp_path)
+def test_a_disk_that_fails_goes_offline_alone_and_nothing_acknowledged_is_lost(
+    for_good: bool, work: Work, tmp_path: Path
+) -> None:
+    count = count_operations(tmp_path, work)
     for number in range(count):
         root = tmp_path / str(number)
         root.mkdir()
@@ -152,8 +191,9 @@ def check_one_is_offline(busy: BusyStore, lost: Path) -> None:
             assert records_from(log)
 
 
-def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    count = count_operations(tmp_path, (Write, Create))
+@pytest.mark.parametrize("work", [change_logs, move_about])
+def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(work: Work, tmp_path: Path) -> None:
+    count = count_operations(tmp_path, work, (Write, Create))
     for number in range(count):
         root = tmp_path / str(number)
         root.mkdir()
@@ -190,7 +230,7 @@ def test_a_start_on_a_full_disk_serves_and_goes_on_when_there_is_room(lost: tupl
         with recorded_history(str(root)) as history:
             busy = BusyStore(root, history)
             start(busy)
-            work(busy)
+            change_logs(busy)
             busy.crash()
             for path in [path for path in root.rglob("*") if path.name.endswith(lost)] if lost else []:
                 path.unlink()
@@ -205,7 +245,7 @@ def test_a_start_on_a_full_disk_serves_and_goes_on_when_there_is_room(lost: tupl
                 check_all_are_served(busy)
                 fault.is_lifted = True
                 refused = len(busy.refused)
-                work(busy)
+                change_logs(busy)
                 assert len(busy.refused) == refused, busy.refused[-1]
                 check_all_are_served(busy)
                 history.fault = None

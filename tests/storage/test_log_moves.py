@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.config.config import Config
-from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
@@ -26,69 +25,17 @@ from pybroker.storage.no_space import NoSpaceError
 from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.store_schedule import StoreSchedule
 from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool, WorkerPool
+from pybroker.storage.worker_pool import WorkerPool
+from support.moving_disks import ALL_AT_A, ALL_AT_B, TOPIC_ID, TP, UNDER_WAY, Disks
 from support.storage_faults import FaultyFiles, UnreadableFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
-from support.storage_pools import HeldRunner
 
-TP = TopicPartition("topic", 0)
-TOPIC_ID = uuid.UUID(int=5)
-RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 APPENDS_A_MOVE = 2000
-
-
-class Disks:
-    """A store over three directories, whose moves copy one batch, then wait for the throttle."""
-
-    def __init__(self, root: Path, files: Files | None = None, **overrides: str) -> None:
-        self.paths = [str(root / name) for name in "abc"]
-        self.runner = HeldRunner(NOW_MS, step_ms=1 << 30)
-        given = {name.replace("_", "."): value for name, value in overrides.items()}
-        base = Config.load(f"log.dirs={','.join(self.paths)}\nfile.delete.delay.ms=0\n", given)
-        self.store = LogStore.open(
-            base.with_dynamic(DynamicLayers({RATE: "1"})),
-            files or Files(),
-            InlinePool(),
-            lambda: self.runner.now_ms,
-            broker_id=1,
-            cluster_id="cluster",
-        )
-        self.store.moves.start(self.runner)
-
-    def make(self, records: int = 0) -> Log:
-        log = self.store.get_or_create(TP, is_new=True, topic_id=TOPIC_ID)
-        log.assign_epoch_start(0)
-        for number in range(records):
-            log.append_as_leader(batch_of(str(number)), 0, NOW_MS)
-        return log
-
-    def log(self) -> Log:
-        log = self.store.get(TP)
-        assert log is not None
-        return log
-
-    def directories(self) -> dict[str, list[str]]:
-        """What kinds of partition directories there are in each log directory."""
-        return {
-            path[-1]: sorted(name.rpartition("-")[2] for name in os.listdir(path) if name.startswith("topic-0"))
-            for path in self.paths
-        }
-
-    def delete(self) -> None:
-        self.store.deletion.delete_log(TP)
-
-    def kill(self) -> None:
-        self.store.release()
 
 
 @pytest.fixture
 def disks(tmp_path: Path) -> Disks:
     return Disks(tmp_path)
-
-
-ALL_AT_A = {"a": ["0"], "b": [], "c": []}
-ALL_AT_B = {"a": [], "b": ["0"], "c": []}
-UNDER_WAY = {"a": ["0"], "b": ["future"], "c": []}
 
 
 def values(count: int) -> list[tuple[int, bytes | None]]:

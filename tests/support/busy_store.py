@@ -175,6 +175,11 @@ class BusyStore:
             tp: replace(promise, synced_end=max(promise.records, default=-1) + 1) for tp, promise in self._now.items()
         }
 
+    @property
+    def open_store(self) -> LogStore:
+        assert self.store is not None
+        return self.store
+
     def log(self, tp: TopicPartition) -> Log:
         log = None if self.store is None else self.store.get(tp)
         if log is None or log.is_offline:

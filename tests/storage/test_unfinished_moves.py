@@ -1,0 +1,112 @@
+"""The disk of a copy fails just as it takes its log's place: the log is right, whatever comes back later."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.files import Entry, Files
+from pybroker.storage.log_files import MARK_FILE
+from support.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
+from support.storage_logs import NOW_MS, batch_of, records_from
+
+EXPECTED = [*((number, str(number).encode()) for number in range(5)), (5, b"after the failure")]
+
+
+class LosingFiles(Files):
+    """The log directory `b` breaks when a copy in it has got its log's name."""
+
+    has_failed = False
+
+    def rename(self, old_path: str, new_path: str) -> None:
+        super().rename(old_path, new_path)
+        self.has_failed = self.has_failed or old_path.endswith("-future")
+
+    def sync_directory(self, path: str) -> None:
+        if self.has_failed and path.endswith("/b"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        super().sync_directory(path)
+
+
+class WithoutAFiles(Files):
+    """The log directory `a` cannot be read."""
+
+    def list_directory(self, path: str) -> list[Entry]:
+        if path.endswith("/a"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return super().list_directory(path)
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """The partition is in two log directories, and has grown in the first since."""
+    disks = Disks(tmp_path, LosingFiles())
+    log = disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    assert disks.store.directories.offline_paths() == [disks.paths[1]]
+    log.append_as_leader(batch_of("after the failure"), 0, NOW_MS)
+    disks.kill()
+    assert disks.directories() == {"a": ["0"], "b": ["0"], "c": []}
+    return tmp_path
+
+
+def check_log_is_right(root: Path) -> None:
+    disks = Disks(root)
+    assert records_from(disks.log()) == EXPECTED
+    disks.store.deletion.delete_leftovers()
+    assert disks.directories() == ALL_AT_A
+    disks.kill()
+
+
+def test_the_copy_gives_way_when_its_disk_is_back(both: Path) -> None:
+    check_log_is_right(both)
+
+
+def test_the_copy_is_not_taken_for_the_log_while_that_may_be_on_a_disk_that_is_offline(both: Path) -> None:
+    disks = Disks(both, WithoutAFiles())
+    assert disks.store.get(TP) is None
+    with pytest.raises(KafkaStorageError, match="offline"):
+        disks.store.get_or_create(TP, is_new=False)
+    disks.kill()
+    check_log_is_right(both)
+
+
+class CrashError(BaseException):
+    """The process is gone."""
+
+
+class CrashingFiles(Files):
+    """Dies before a mark is deleted."""
+
+    def delete(self, path: str) -> bool:
+        if path.endswith(MARK_FILE):
+            raise CrashError
+        return super().delete(path)
+
+
+def test_a_copy_that_has_the_name_and_still_its_mark_is_the_log(tmp_path: Path) -> None:
+    disks = Disks(tmp_path, CrashingFiles())
+    disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    with pytest.raises(CrashError):
+        disks.runner.run()
+    disks.kill()
+    assert disks.directories() == {"a": ["delete"], "b": ["0"], "c": []}
+    again = Disks(tmp_path)
+    assert records_from(again.log()) == EXPECTED[:5]
+    again.store.deletion.delete_leftovers()
+    assert again.directories() == ALL_AT_B
+    assert not (tmp_path / "b" / "topic-0" / MARK_FILE).exists()
+    again.kill()
+
+
+def test_a_move_leaves_no_mark(tmp_path: Path) -> None:
+    disks = Disks(tmp_path)
+    disks.make(5)
+    disks.store.moves.begin(TP, disks.paths[1])
+    disks.runner.run()
+    assert disks.directories() == ALL_AT_B
+    assert not (tmp_path / "b" / "topic-0" / MARK_FILE).exists()
+    disks.kill()
