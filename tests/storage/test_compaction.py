@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.compression import Codec
-from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.compaction_choice import Candidate, filthiest
 from pybroker.storage.compaction_job import CompactionDone, CompactionReport, CompactionSettings
@@ -22,7 +21,6 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from pybroker.storage.offset_map import ENTRY_BYTES
-from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.segment_cleaner import compact
 from pybroker.storage.segment_groups import SegmentSizes, group_segments
 from support.compaction import assessed, batches_of, compact_log, records_of, stored_batches
@@ -116,22 +114,6 @@ def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], c
             offsets = [record.offset for record in model]
             assert offsets == sorted(set(offsets))
         log.close_files()
-
-
-@pytest.mark.parametrize("commit", [True, False])
-def test_what_was_aborted_supersedes_nothing(commit: bool, tmp_path: Path) -> None:
-    log = open_log(tmp_path, CONFIG)
-    append(log, (b"a", b"plain"))
-    data = batch_of(
-        "in a transaction", key=b"a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True
-    )
-    log.append_as_leader(data, 0, NOW_MS)
-    marker = build_marker_batch(EndTransactionMarker(commit, 0), producer_id=1, producer_epoch=0, timestamp_ms=NOW_MS)
-    log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
-    log.roll(NOW_MS)
-    compact_log(log)
-    kept = [(offset, value) for offset, key, value in contents(log) if key == b"a"]
-    assert kept == [(1, b"in a transaction") if commit else (0, b"plain")]
 
 
 # --- tombstones ----------------------------------------------------------------------------------------------------
