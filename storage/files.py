@@ -364,6 +364,31 @@ class Files:
     def rename(self, old_path: str, new_path: str) -> None:
         os.replace(old_path, new_path)
 
+    def set_aside(self, path: str, deleted_path: str) -> bool:
+        """Rename a file that is to be deleted later. False: there is no room for the name, and it is deleted now.
+
+        Raises FileNotFoundError.
+        """
+        try:
+            self.rename(path, deleted_path)
+        except OSError as error:
+            if not is_out_of_space(error):
+                raise
+            self.delete(path)
+            return False
+        return True
+
+    def set_aside_directory(self, path: str, deleted_path: str) -> bool:
+        """Rename a directory that is to be deleted, durably. False: there is no room for the name."""
+        try:
+            self.rename(path, deleted_path)
+        except OSError as error:
+            if not is_out_of_space(error):
+                raise
+            return False
+        self.sync_directory(os.path.dirname(deleted_path))
+        return True
+
     def delete(self, path: str) -> bool:
         """Delete a file; False when it was not there."""
         try:

@@ -17,6 +17,7 @@ from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_move import LogMove
 from .log_table import LogTable, WaitingLog
+from .no_space import NoSpaceError
 from .topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 from .worker_pool import Pool
 
@@ -91,15 +92,18 @@ class LogDeletion:
                 # Then the checkpoints: a later log of the same name must not find this one's offsets there.
                 self._checkpoints.write_offsets_of(directory)
                 self._checkpoints.forget_compacted(directory, tp)
-                log.rename_directory(new_path)
+                is_renamed = self._rename_away(log, new_path)
                 log.mark_offline()  # what is still queued must not touch the name
                 log.close_files()
+                if not is_renamed:
+                    self._delete_in_place(directory, log.directory)
                 if move is not None and copy_path is not None:
                     self._delete_tree(move.destination, copy_path)
             finally:
                 self._renames.pop(tp, None)
-            logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
-            self.delete_directory_later(directory, new_path, delay_ms)
+            if is_renamed:
+                logger.info("%s: renamed to %s, to be deleted in %d ms", tp, new_path, delay_ms)
+                self.delete_directory_later(directory, new_path, delay_ms)
 
         def rename_now() -> None:
             strand.run_now(rename)
@@ -113,17 +117,19 @@ class LogDeletion:
         path = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
 
         def rename() -> None:
-            outcome = None
+            outcome: KafkaStorageError | None = None
+            self._checkpoints.write_offsets_of(directory)
+            self._checkpoints.forget_compacted(directory, tp)
             try:
-                self._checkpoints.write_offsets_of(directory)
-                self._checkpoints.forget_compacted(directory, tp)
-                self._files.rename(directory.path_of(str(tp)), path)
-                self._files.sync_directory(directory.path)
+                if self._files.set_aside_directory(directory.path_of(str(tp)), path):
+                    self._delete_tree(directory, path)
+                else:
+                    self._delete_in_place(directory, directory.path_of(str(tp)))
+            except KafkaStorageError as error:
+                outcome = error
             except OSError as error:
                 self._directories.failed(directory, f"cannot delete the log of {tp}", error)
                 outcome = KafkaStorageError(f"{tp}: its log cannot be deleted: {error}")
-            else:
-                self.delete_directory_later(directory, path, 0)
             if renamed is not None:
                 self._pool.post(renamed, outcome)
 
@@ -148,10 +154,20 @@ class LogDeletion:
             return None
         path = os.path.join(move.destination.path, deleted_directory_name(move.topic_partition, self.new_uuid()))
         try:
-            copy.rename_directory(path)
+            if not self._rename_away(copy, path):
+                self._delete_in_place(move.destination, copy.directory)
+                return None
         except KafkaStorageError:
             return None
         return path
+
+    def _rename_away(self, log: Log, path: str) -> bool:
+        """False: there is no room for the name. Raises KafkaStorageError."""
+        try:
+            log.rename_directory(path)
+        except NoSpaceError:
+            return False
+        return True
 
     def delete_directory(self, directory: LogDirectory, path: str) -> None:
         """Delete a log's directory that nobody reads from. Blocks."""
@@ -213,6 +229,22 @@ class LogDeletion:
             logger.info("deleted %s", path)
         except OSError as error:
             self._directories.failed(directory, f"cannot delete {path}", error)
+
+    def _delete_in_place(self, directory: LogDirectory, path: str) -> None:
+        """Delete a log that could not be renamed, from its end: what a crash leaves of it is no log with a hole.
+
+        Raises KafkaStorageError.
+        """
+        logger.warning("%s: deleting it at once, there is no room for another name", path)
+        try:
+            for entry in reversed(self._files.list_directory(path)):
+                if entry.name[0].isdigit():
+                    self._files.delete(os.path.join(path, entry.name))
+        except OSError as error:
+            self._directories.failed(directory, f"cannot delete {path}", error)
+        self._delete_tree(directory, path)
+        if not directory.is_online:
+            raise KafkaStorageError(f"{path} is not deleted, its log directory is offline")
 
     def _later(self, delay_ms: int, step: Callable[[], None]) -> None:
         if self.run_later is None:

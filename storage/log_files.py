@@ -236,16 +236,13 @@ class LogFiles:
 
     def rename_directory(self, directory: str, segments: Iterable[Segment]) -> None:
         """Move the directory, with `segments` in it, to another name in the same log directory."""
-
-        def rename() -> None:
-            self.files.rename(self.directory, directory)
-            self.files.sync_directory(os.path.dirname(directory))
-
-        self.guard("cannot rename the directory", rename, may_be_full=False)
+        self.guard("cannot rename the directory", lambda: self.files.rename(self.directory, directory))
         self.directory = directory
         self.snapshots.directory = directory
         for segment in segments:
             segment.move_to(directory)
+        parent = os.path.dirname(directory)
+        self.guard("cannot sync a log directory", lambda: self.files.sync_directory(parent), may_be_full=False)
 
     def mark_unfinished(self) -> None:
         """It is about to get the name of the log that it is a copy of."""

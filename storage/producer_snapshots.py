@@ -165,13 +165,14 @@ class ProducerSnapshots:
             self.delete(offset)
 
     def mark_deleted(self, offset: int) -> list[str]:
-        """Rename the one at `offset` to `.deleted`, if there is one; return the new path in a list."""
+        """Rename the one at `offset` to `.deleted`, if there is one; return the new path in a list. On a disk without
+        room for the name it is deleted."""
         if offset not in self.offsets:
             return []
         self.offsets.remove(offset)
         path = self.path(offset)
         try:
-            self.files.rename(path, path + DELETED_SUFFIX)
+            is_there = self.files.set_aside(path, path + DELETED_SUFFIX)
         except FileNotFoundError:
             return []
-        return [path + DELETED_SUFFIX]
+        return [path + DELETED_SUFFIX] if is_there else []

@@ -469,26 +469,29 @@ class Segment:
         self.transaction_index.path = os.path.join(directory, os.path.basename(self.transaction_index.path))
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to `.deleted`; return the new paths. Readers that hold the segment go on reading."""
+        """Rename the files to `.deleted`; return the new paths. Readers that hold the segment go on reading, but on a
+        disk without room for the names: there the files are deleted."""
         renamed = []
         for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
             path = ref.path + DELETED_SUFFIX
             try:
-                self._files.rename(ref.path, path)
+                is_there = self._files.set_aside(ref.path, path)
             except FileNotFoundError:
                 if ref is self.log_ref:
                     raise
                 continue  # an index that a power cut took
-            ref.path = path
-            renamed.append(path)
+            if is_there:
+                ref.path = path
+                renamed.append(path)
         if self.transaction_index.exists:
             path = self.transaction_index.path + DELETED_SUFFIX
             try:
-                self._files.rename(self.transaction_index.path, path)
+                is_there = self._files.set_aside(self.transaction_index.path, path)
             except FileNotFoundError:
                 if not self.transaction_index.is_held_back:
                     raise
-            else:
+                is_there = False
+            if is_there:
                 self.transaction_index.path = path
                 renamed.append(path)
         return renamed

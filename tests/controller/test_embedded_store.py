@@ -241,7 +241,7 @@ async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
 
 def sqlite_error(name: str) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("database or disk is full")
-    error.sqlite_errorname = name  # type: ignore[misc]
+    error.sqlite_errorname = name
     return error
 
 

@@ -1,4 +1,10 @@
-"""A test that is told to do more rounds may take longer."""
+"""A test that is told to do more rounds may take longer; what lays out hundreds of states does it in memory."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,3 +18,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.parent.name == "crash":
             item.add_marker(pytest.mark.timeout(seconds))
+
+
+@pytest.fixture
+def quick_disk() -> Iterator[Path]:
+    """A directory in memory where there is one."""
+    memory = "/dev/shm"
+    root = tempfile.mkdtemp(prefix="crash-", dir=memory if os.access(memory, os.W_OK) else None)
+    yield Path(root)
+    shutil.rmtree(root, ignore_errors=True)

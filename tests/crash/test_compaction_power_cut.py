@@ -1,10 +1,7 @@
 """The power goes, or the broker dies, at any moment of a compaction: no key loses its last value, and the log opens."""
 
-import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from pybroker.protocol.records.record import Record
@@ -20,7 +17,6 @@ from support.storage_logs import NOW_MS, batch_of, open_log
 CONFIG = LogConfig(
     segment_bytes=700, index_interval_bytes=100, cleanup_policy=("compact",), delete_retention_ms=1 << 40
 )
-MEMORY = "/dev/shm"
 KEYS = [b"a", b"b", b"c", b"d"]
 
 
@@ -37,26 +33,19 @@ def before_all_syncs(point: int, operation: Operation) -> bool:
     return isinstance(operation, Sync)
 
 
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A directory in memory where there is one: hundreds of states are laid out."""
-    with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as name:
-        yield Path(name)
-
-
-def test_a_cut_during_a_compaction_costs_no_key_its_last_value(tmp_path: Path, memory: Path) -> None:
+def test_a_cut_during_a_compaction_costs_no_key_its_last_value(tmp_path: Path, quick_disk: Path) -> None:
     """Half of the samples are of a file system that keeps no order of names."""
     history, synced, original = compacting_run(tmp_path)
     cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, singles=before_syncs)
-    assert check_all_states(cut, synced, original, memory) > 200
+    assert check_all_states(cut, synced, original, quick_disk) > 200
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("names_in_order", [True, False])
-def test_a_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, memory: Path) -> None:
+def test_a_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, quick_disk: Path) -> None:
     history, synced, original = compacting_run(tmp_path)
     cut = PowerCut(history, seed=2, samples=4, singles=before_all_syncs, names_in_order=names_in_order)
-    assert check_all_states(cut, synced, original, memory) > 400
+    assert check_all_states(cut, synced, original, quick_disk) > 400
 
 
 def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
@@ -84,7 +73,7 @@ def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
     return history, synced, original
 
 
-def check_all_states(cut: PowerCut, synced: int, original: list[Record], memory: Path) -> int:
+def check_all_states(cut: PowerCut, synced: int, original: list[Record], quick_disk: Path) -> int:
     """Open each state from the compaction's begin on, and check it; return how many different ones there were."""
     seen: set[frozenset[tuple[str, bytes | None]]] = set()
     states = 0
@@ -94,7 +83,7 @@ def check_all_states(cut: PowerCut, synced: int, original: list[Record], memory:
             continue
         seen.add(tree)
         states += 1
-        copy = memory / str(states)
+        copy = quick_disk / str(states)
         copy.mkdir()
         lay_out(remains.tree, str(copy))
         with nothing_synced():

@@ -8,8 +8,7 @@ that a cut may leave (`support/power_cut.py`) are laid out, opened, and held to 
 import hashlib
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -224,15 +223,6 @@ RUNS: tuple[Run, ...] = (
     moves_while_the_log_changes,
     moves_that_end_early,
 )
-
-
-@pytest.fixture
-def quick_disk() -> Iterator[Path]:
-    """A directory in memory where there is one: thousands of states are laid out."""
-    memory = "/dev/shm"
-    root = tempfile.mkdtemp(prefix="power-cut-", dir=memory if os.access(memory, os.W_OK) else None)
-    yield Path(root)
-    shutil.rmtree(root, ignore_errors=True)
 
 
 def record(run: Run, root: Path) -> tuple[DiskHistory, BusyStore]:

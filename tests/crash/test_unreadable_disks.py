@@ -58,15 +58,15 @@ def check_what_is_there(root: Path, busy: BusyStore) -> None:
 
 
 @pytest.mark.parametrize("stop", [BusyStore.close, BusyStore.crash], ids=["clean stop", "crash"])
-def test_at_a_start(stop: Callable[[BusyStore], None], tmp_path: Path) -> None:
+def test_at_a_start(stop: Callable[[BusyStore], None], quick_disk: Path) -> None:
     with nothing_synced():
-        busy = busy_store(tmp_path / "stopped")
+        busy = busy_store(quick_disk / "stopped")
         stop(busy)
-        root = tmp_path / "copy"
+        root = quick_disk / "copy"
         count = 1
         number = 0
         while number < count:
-            shutil.copytree(tmp_path / "stopped", root)
+            shutil.copytree(quick_disk / "stopped", root)
             files = UnreadableFiles(disk_of)
             files.number = number
             store = open_store(root, files=files)
@@ -111,17 +111,17 @@ def work(busy: BusyStore) -> list[object]:
     return seen
 
 
-def test_while_a_store_works(tmp_path: Path) -> None:
+def test_while_a_store_works(quick_disk: Path) -> None:
     with nothing_synced():
         files = UnreadableFiles(disk_of)
-        busy = busy_store(tmp_path / "count", files)
+        busy = busy_store(quick_disk / "count", files)
         before = files.reads
         expected = work(busy)
         count = files.reads - before
         busy.crash()
         assert busy.refused == []
         for number in range(count):
-            root = tmp_path / str(number)
+            root = quick_disk / str(number)
             files = UnreadableFiles(disk_of)
             busy = busy_store(root, files)
             files.number = number
@@ -207,16 +207,16 @@ def last_values(log: Log) -> dict[bytes | None, bytes | None]:
     return {record.key: record.value for record in records_of(log) if record.value != b"aborted"}
 
 
-def test_while_logs_are_compacted(tmp_path: Path) -> None:
+def test_while_logs_are_compacted(quick_disk: Path) -> None:
     with nothing_synced():
-        store = compacting_store(tmp_path / "filled")
+        store = compacting_store(quick_disk / "filled")
         fill_with_keys(store)
         expected = {log.topic_partition: last_values(log) for log in store.all_logs()}
         store.close()
         number, count = 0, 1
         while number < count:
-            root = tmp_path / str(number)
-            shutil.copytree(tmp_path / "filled", root)
+            root = quick_disk / str(number)
+            shutil.copytree(quick_disk / "filled", root)
             files = UnreadableFiles(disk_of)
             store = compacting_store(root, files)
             before = files.reads

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -26,13 +27,26 @@ CONFIG = LogConfig(
 PRODUCERS = (1, 2)
 KEYS = [b"a", b"b", b"c"]
 
+
+class Append(NamedTuple):
+    """A batch; of a producer, it is one of its transaction."""
+
+    producer_id: int | None
+    records: list[tuple[bytes, bytes | None]]
+
+
+class Finish(NamedTuple):
+    producer_id: int
+    commit: bool
+
+
 RECORDS = st.lists(
     st.tuples(st.sampled_from(KEYS), st.sampled_from([b"", b"v", b"w" * 90, None])), min_size=1, max_size=4
 )
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.sampled_from([None, *PRODUCERS]), RECORDS),
-        st.tuples(st.sampled_from(PRODUCERS), st.booleans()),
+        st.builds(Append, st.sampled_from([None, *PRODUCERS]), RECORDS),
+        st.builds(Finish, st.sampled_from(PRODUCERS), st.booleans()),
         st.sampled_from(["roll and compact", "roll and compact later", "compact", "reopen", "crash", "truncate"]),
     ),
     min_size=10,
@@ -221,10 +235,10 @@ def test_a_compacted_log_shows_what_was_committed_and_nothing_else(
         is_cut = False
         for step in steps:
             match step:
-                case (producer_id, bool(commit)):
+                case Finish(producer_id, commit):
                     finish(log, producer_id, commit=commit)
                     model.finish(producer_id, commit=commit)
-                case (producer_id, records):
+                case Append(producer_id, records):
                     model.append(producer_id, records, append(log, producer_id, records, codec))
                 case "reopen":
                     log = open_log(Path(name), CONFIG, close_cleanly(log))

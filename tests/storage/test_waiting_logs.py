@@ -79,8 +79,9 @@ def stopped(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return directory
 
 
-BEGUN_ANEW = (without_segments, 2, [])
-SPLIT = (
+Case = tuple[Callable[[Path], None], int, list[tuple[int, bytes]]]
+BEGUN_ANEW: Case = (without_segments, 2, [])
+SPLIT: Case = (
     with_a_segment_to_split,
     FAR + 1,
     [*((number, f"one-0 {number}".encode()) for number in (2, 3, 4)), (FAR, b"far")],

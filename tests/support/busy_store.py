@@ -231,6 +231,12 @@ class BusyStore:
             assert self.store is not None
             self.store.moves.begin(tp, str(self.root / to))
 
+    def move_away(self, tp: TopicPartition) -> None:
+        """To the disk it is not on."""
+        with self._step():
+            (other,) = {*DIRECTORIES} - {self.disk_of(tp)}
+            self.open_store.moves.begin(tp, str(self.root / other))
+
     def go_on_moving(self, steps: int = 1 << 30) -> None:
         """So many steps of moves, or until nothing is left to move."""
         while steps and self._moves.steps:
@@ -272,6 +278,11 @@ class BusyStore:
             self.store.get_or_create(tp, is_new=True)
             generation = self._now[tp].generation + 1 if tp in self._now else 0
             self._now[tp] = Promise(generation, exists=True, may_be_missing=False)
+
+    def create_missing(self, tp: TopicPartition) -> None:
+        """Unless it is there."""
+        if self.open_store.get(tp) is None:
+            self.create(tp)
 
     def delete(self, tp: TopicPartition) -> None:
         with self._step(tp, lambda promise: replace(promise, may_be_missing=True)):
