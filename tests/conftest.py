@@ -3,13 +3,16 @@
 Fixes what must not depend on chance.
 """
 
+import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 FOLDER_SECONDS: dict[str, float] = defaultdict(float)
+FOLDER_PROCESSOR_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_COUNTS: dict[str, int] = defaultdict(int)
 FIGURES: list[str] = []
 
@@ -32,9 +35,24 @@ def folder_of(node_id: str) -> str:
     return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
+_used_before = sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note what processor time a step of a test took, with the child processes that it waited for."""
+    global _used_before
+    report = yield
+    used = sum(os.times()[:4])
+    vars(report)["processor_s"] = used - _used_before
+    _used_before = used
+    return report
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     folder = folder_of(report.nodeid)
     FOLDER_SECONDS[folder] += report.duration
+    FOLDER_PROCESSOR_SECONDS[folder] += getattr(report, "processor_s", 0.0)
     FOLDER_COUNTS[folder] += report.when == "call"
     if report.when == "call" and report.user_properties:
         figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
@@ -44,6 +62,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in FIGURES:
         terminalreporter.write_line(line)
-    terminalreporter.write_sep("-", "seconds of each folder (summed over workers)")
+    terminalreporter.write_sep("-", "seconds of each folder (summed over workers), and those of processors")
     for folder in sorted(FOLDER_SECONDS):
-        terminalreporter.write_line(f"{FOLDER_SECONDS[folder]:8.1f} s  {FOLDER_COUNTS[folder]:5d} tests  {folder}")
+        terminalreporter.write_line(
+            f"{FOLDER_SECONDS[folder]:8.1f} s {FOLDER_PROCESSOR_SECONDS[folder]:8.1f} s  "
+            f"{FOLDER_COUNTS[folder]:5d} tests  {folder}"
+        )
