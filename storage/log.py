@@ -13,12 +13,11 @@ from contextlib import suppress
 from typing import TypeVar
 
 from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollowerError, RecordBatchTooLargeError
-from . import retention
 from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
-from .files import Buffer, FileRegion, Files, is_out_of_descriptors, is_out_of_space
-from .flush_plan import FlushPlan, plan_flush, sync_all
+from .files import Buffer, FileRegion, is_out_of_descriptors
+from .flush_plan import FlushPlan, plan_flush
 from .invariant import invariant
 from .leader_epochs import EpochEntry, LeaderEpochs
 from .log_append import (
@@ -32,11 +31,12 @@ from .log_append import (
 from .log_config import LogConfig
 from .log_files import LogFiles
 from .log_host import LogHost
+from .log_retention import apply_retention
+from .log_truncation import truncate_fully_and_start_at, truncate_to
 from .log_view import LogReadResult, LogView
 from .no_space import NoSpaceError
 from .offset_index import MAX_RELATIVE_OFFSET
 from .prepared_append import PreparedAppend
-from .producer_recovery import rebuild_producer_state
 from .producer_state import AppendOrigin, ProducerState
 from .replica_append import prepare_replica_append
 from .segment import FoundTimestamp, Segment
@@ -67,7 +67,7 @@ class Log:
         now_ms: int,
     ) -> None:
         self.files = files
-        self._host = host
+        self.host = host
         self.topic_partition = topic_partition
         self.config = config
         self.recovery_point = recovery_point
@@ -78,9 +78,10 @@ class Log:
         self._fence_epoch = -1
         self._high_watermark_hint = 0
         self._truncation_count = 0
-        self._pinned_base_offset = -1
+        self.pinned_base_offset = -1
+        """The segment of which it was said that a record from the future keeps it."""
         files.draw_roll_jitter(segments[-1], config)
-        self.view = self._view_of(tuple(segments), log_start_offset, log_end_offset)
+        self.view = self.view_of(tuple(segments), log_start_offset, log_end_offset)
 
     # --- what the loop may look at ------------------------------------------------------------------------------
 
@@ -366,9 +367,9 @@ class Log:
             active.recent.end(view.log_end_offset, active.size_bytes)
         if len(view.segments) > 1:
             view.segments[-2].recent = None  # readers that lag this far find their way by the index
-        self.view = self._view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
+        self.view = self.view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
         logger.info("%s: rolled to a new segment at offset %d", self.topic_partition, base_offset)
-        self._host.rolled(self.topic_partition)
+        self.host.rolled(self.topic_partition)
         return segment
 
     def plan_flush(self, *, with_active: bool = True) -> FlushPlan | None:
@@ -406,76 +407,21 @@ class Log:
 
         The log then ends behind the last batch that stays, which is before `offset` when that lies inside a batch.
         """
-        files = self.files
-        files.check_online()
-        if offset < 0:
-            raise ValueError(f"{self.topic_partition}: cannot truncate to {offset}")
-        view = self.view
-        if offset >= view.log_end_offset:
-            # This broker may have noted an epoch as leader and then appended nothing under it.
-            self._epochs_cut(self.leader_epochs.truncate_from_end(view.log_end_offset))
-            return False
-        if view.base_offsets[0] > offset:
-            self.truncate_fully_and_start_at(offset, now_ms)
-            return True
-        logger.info(
-            "%s: truncating to offset %d, the log ended at %d", self.topic_partition, offset, view.log_end_offset
-        )
-        kept = tuple(segment for segment in view.segments if segment.base_offset <= offset)
-        removed = view.segments[len(kept) :]
-        # The order in which it comes to disk: a crash must find no hole that is believed to be flushed, nor what is cut
-        # here behind what is appended next.
-        self._lower_recovery_point(offset)
-        end_offset = files.guard("cannot truncate", lambda: _cut(files.files, kept[-1], offset, now_ms))
-        end_offset = max(end_offset, min(offset, view.log_start_offset))
-        self.recovery_point = min(self.recovery_point, end_offset)
-        log_start_offset = min(end_offset, view.log_start_offset)
-        self.view = self._view_of(kept, log_start_offset, end_offset)
-        self._delete_segments(removed)
-        self._epochs_cut(self.leader_epochs.truncate_from_end(end_offset))
-        files.guard(
-            "cannot rebuild the producer state",
-            lambda: rebuild_producer_state(
-                self.producer_state, files.snapshots, kept, log_start_offset, end_offset, now_ms
-            ),
-        )
-        self.view = self._view_of(kept, log_start_offset, end_offset)  # with the transactions that are open now
-        if removed:
-            files.sync_directory()
-        self._host.truncated(self.topic_partition)
-        return True
+        return truncate_to(self, offset, now_ms)
 
-    def _lower_recovery_point(self, offset: int) -> None:
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
+        """Remove everything; the next record gets `offset`."""
+        truncate_fully_and_start_at(self, offset, now_ms, log_start_offset)
+
+    def lower_recovery_point(self, offset: int) -> None:
         """Before the log becomes shorter: nothing from `offset` on is flushed any more, and the checkpoint says so."""
         self._truncation_count += 1
         if offset < self.recovery_point:
             self.recovery_point = offset
-            is_written = self._host.truncating(self.topic_partition)
+            is_written = self.host.truncating(self.topic_partition)
             self.files.check_online()
             if not is_written:
                 raise NoSpaceError(f"{self.topic_partition}: not truncated, the recovery point cannot be written")
-
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
-        """Remove everything; the next record gets `offset`."""
-        self.files.check_online()
-        start = offset if log_start_offset is None else log_start_offset
-        view = self.view
-        logger.info("%s: emptying the log, it starts at offset %d", self.topic_partition, offset)
-        # Not only to `offset`: when this breaks off, the next start must look at all that is still there.
-        self._lower_recovery_point(min(offset, view.base_offsets[0]))
-        segment = next((segment for segment in view.segments if segment.base_offset == offset), None)
-        if segment is None:
-            segment = self.files.create_segment(offset, self.config, now_ms)
-        else:
-            existing = segment
-            self.files.guard("cannot truncate", lambda: _cut(self.files.files, existing, offset, now_ms))
-        self.producer_state.clear(offset)
-        self.view = self._view_of((segment,), start, offset)
-        self._delete_segments([other for other in view.segments if other is not segment])
-        self._epochs_cut(self.leader_epochs.clear())
-        self.files.guard("cannot delete the producer snapshots", self.files.snapshots.delete_all)
-        self.files.sync_directory()
-        self._host.truncated(self.topic_partition)
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Records before `offset` are no longer there (their segments go with retention); return whether that is new.
@@ -489,73 +435,21 @@ class Log:
         invariant(
             offset <= view.log_end_offset, f"{self.topic_partition}: log start {offset} behind {view.log_end_offset}"
         )
-        self._epochs_cut(self.leader_epochs.truncate_from_start(offset))
+        self.epochs_cut(self.leader_epochs.truncate_from_start(offset))
         state = self.producer_state
         state.forget_replicated(offset)
         state.end_offset = max(state.end_offset, offset)
-        self.view = self._view_of(view.segments, offset, view.log_end_offset)
+        self.view = self.view_of(view.segments, offset, view.log_end_offset)
         logger.info("%s: log start offset is %d now", self.topic_partition, offset)
         return True
 
     def apply_retention(self, now_ms: int, high_watermark: int) -> list[int]:
         """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
         return their base offsets. A compacted topic keeps the last two kinds."""
-        self.files.check_online()
-        config = self.config
-        deleted: list[int] = []
-        start = self.view.log_start_offset
-        deleted += self._delete_leading(
-            retention.before_log_start(self._facts(), high_watermark, start), "log start", now_ms
-        )
-        if config.delete:
-            count = retention.beyond_size(self._facts(), high_watermark, config.retention_bytes)
-            deleted += self._delete_leading(count, f"retention.bytes={config.retention_bytes}", now_ms)
-            count = retention.beyond_time(self._facts(), high_watermark, config.retention_ms, now_ms)
-            deleted += self._delete_leading(count, f"retention.ms={config.retention_ms}", now_ms)
-            if config.retention_ms >= 0:
-                self._warn_of_future(retention.pinned_by_future(self._facts(), now_ms))
-        return deleted
+        return apply_retention(self, now_ms, high_watermark)
 
-    def _warn_of_future(self, pinned: retention.SegmentFacts | None) -> None:
-        """Once for each segment, not at every look."""
-        if pinned is None or pinned.base_offset == self._pinned_base_offset:
-            return
-        self._pinned_base_offset = pinned.base_offset
-        logger.warning(
-            "%s: the segment at offset %d has a record of %s, in the future: by retention.ms=%d neither it nor what "
-            "follows is deleted before then (message.timestamp.after.max.ms refuses such records)",
-            self.topic_partition,
-            pinned.base_offset,
-            retention.date_of(pinned.largest_timestamp),
-            self.config.retention_ms,
-        )
-
-    def _facts(self) -> list[retention.SegmentFacts]:
-        view = self.view
-        ends = (*view.base_offsets[1:], view.log_end_offset)
-        facts: list[retention.SegmentFacts] = []
-        for segment, end_offset in zip(view.segments, ends, strict=True):
-            largest = self.files.guard("cannot read an index", segment.largest_timestamp)
-            is_last = segment is view.segments[-1]
-            facts.append(retention.SegmentFacts(segment.base_offset, end_offset, segment.size_bytes, largest, is_last))
-        return facts
-
-    def _delete_leading(self, count: int, reason: str, now_ms: int) -> list[int]:
-        if count == 0:
-            return []
-        if count == len(self.view.segments):
-            self.roll(now_ms)
-        view = self.view
-        removed = view.segments[:count]
-        self.increment_log_start_offset(view.base_offsets[count])
-        view = self.view
-        self.view = self._view_of(view.segments[count:], view.log_start_offset, view.log_end_offset)
-        bases = [segment.base_offset for segment in removed]
-        logger.info("%s: deleting the segments %s by %s", self.topic_partition, bases, reason)
-        self._delete_segments(removed)
-        return bases
-
-    def _delete_segments(self, segments: Sequence[Segment]) -> None:
+    def delete_segments(self, segments: Sequence[Segment]) -> None:
+        """They are in the view no more."""
         self.files.delete_segments(segments, self.config.file_delete_delay_ms)
 
     # --- epochs, names, end -------------------------------------------------------------------------------------
@@ -584,7 +478,7 @@ class Log:
         if changed:
             self.files.write_epochs(self.leader_epochs.entries)
 
-    def _epochs_cut(self, changed: bool) -> None:
+    def epochs_cut(self, changed: bool) -> None:
         """Some are gone. A start drops them again, so that a full disk keeps nobody from making room."""
         with suppress(NoSpaceError):
             self._epochs_changed(changed)
@@ -619,7 +513,7 @@ class Log:
         """Give the next record `offset`: the log that this is a copy of has lost what was before it."""
         self.roll(now_ms, offset)
         self.producer_state.end_offset = offset
-        self.view = self._view_of(self.view.segments, self.view.log_start_offset, offset)
+        self.view = self.view_of(self.view.segments, self.view.log_start_offset, offset)
 
     def inherit(self, original: Log) -> None:
         """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
@@ -635,9 +529,9 @@ class Log:
         former = self.view.segments
         self._truncation_count += 1
         self.recovery_point = copy.recovery_point
-        self._host = copy._host
+        self.host = copy.host
         self.files = copy.files
-        self.view = self._view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
+        self.view = self.view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
         for segment in former:
             segment.close_files()
 
@@ -670,9 +564,9 @@ class Log:
 
     def replace_segments(self, segments: tuple[Segment, ...]) -> None:
         """Have readers find the records in other segments: a compaction's result."""
-        self.view = self._view_of(segments, self.view.log_start_offset, self.view.log_end_offset)
+        self.view = self.view_of(segments, self.view.log_start_offset, self.view.log_end_offset)
 
-    def _view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
+    def view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
         invariant(log_start_offset <= log_end_offset, f"{self.topic_partition}: log start behind the log's end")
         return LogView(
             self.topic_partition,
@@ -686,20 +580,3 @@ class Log:
 
     def __repr__(self) -> str:
         return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, {self.directory})"
-
-
-def _cut(files: Files, segment: Segment, offset: int, now_ms: int) -> int:
-    """Cut a segment before the batch that holds `offset`, durably; return the offset where it ends then.
-
-    Its indexes too: when the next segment begins right there, a start after a crash takes this one as it finds it.
-    """
-    if segment.truncate_to(offset, now_ms=now_ms):
-        try:
-            targets = segment.sync_targets()
-        except OSError as error:  # a log can be cut on a full disk too: a start builds indexes that are not there
-            if not is_out_of_space(error):
-                raise
-            segment.hold_back()
-            targets = [segment.log_ref.file()]
-        sync_all(files, targets)
-    return min(offset, segment.next_offset())

@@ -10,6 +10,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
+from pybroker.storage.no_space import NoSpaceError
 from support.storage_faults import FaultyFiles, no_more_descriptors
 from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
 
@@ -158,3 +159,37 @@ def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
         assert records_from(log)[-1] == (4, b"value 4")
     assert host.failures == []
     assert "letting go of" in caplog.text
+
+
+def fill_segments(log: Log) -> None:
+    for number in range(6):
+        log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+        if number % 2:
+            log.roll(NOW_MS)
+    log.append_as_leader(batch_of("last"), 0, NOW_MS)
+
+
+def test_retention_makes_room_on_a_full_disk_also_when_all_is_too_old(log: Log, files: FaultyFiles) -> None:
+    fill_segments(log)
+    log.update_config(LogConfig(retention_ms=1))
+    files.fault, files.operations = errno.ENOSPC, ("write", "create")
+    assert log.apply_retention(NOW_MS + 60_000, log.log_end_offset) == [0, 7, 9]
+    with pytest.raises(NoSpaceError):  # the last one goes only when there can be another
+        log.apply_retention(NOW_MS + 60_000, log.log_end_offset)
+    assert records_from(log) == [(11, b"last")]
+    files.fault = None
+    assert log.apply_retention(NOW_MS + 60_000, log.log_end_offset) == [11]
+    assert records_from(log) == []
+
+
+def test_a_log_that_is_begun_anew_makes_the_room_for_that_itself(log: Log, files: FaultyFiles) -> None:
+    fill_segments(log)
+    files.fault, files.operations = errno.ENOSPC, ("create",)
+    with pytest.raises(NoSpaceError):
+        log.truncate_fully_and_start_at(100, NOW_MS)
+    assert (records_from(log), log.is_offline) == ([], False)
+    assert sum(segment.size_bytes for segment in log.segments) == 0
+    files.fault = None
+    log.truncate_fully_and_start_at(100, NOW_MS)
+    assert log.append_as_leader(batch_of("anew"), 0, NOW_MS).first_offset == 100
+    assert records_from(log) == [(100, b"anew")]
