@@ -164,8 +164,14 @@ class ApiSpec:
         return 1 if version in self.flexible else 0
 
     def _message_type(self, kind: str) -> type[Message]:
-        module = importlib.import_module(f".messages.{self.module_name}", __package__)
-        return cast("type[Message]", getattr(module, self.name + kind))
+        known = _message_types.get((self.key, kind))
+        if known is None:
+            module = importlib.import_module(f".messages.{self.module_name}", __package__)
+            known = _message_types[self.key, kind] = cast("type[Message]", getattr(module, self.name + kind))
+        return known
+
+
+_message_types: dict[tuple[ApiKey, str], type[Message]] = {}
 
 
 _ZK, _KRAFT, _CONTROLLER = Listener.ZK_BROKER, Listener.BROKER, Listener.CONTROLLER

@@ -10,9 +10,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...protocol.apis import API_SPECS, ApiKey, ApiSpec
+from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, Message, decode, decode_prefix, encode
 from ...protocol.messages.headers import RequestHeader, ResponseHeader
 from ..network.frame_reader import FrameReader, FrameSizeError, new_shared_buffer
@@ -127,14 +127,24 @@ class BrokerLink:
             connecting.exception()  # who waited has it; nobody may have
 
 
+class _Exchange(NamedTuple):
+    """What one version of one API looks like on the wire."""
+
+    name: str
+    api_key: int
+    version: int
+    request_header_version: int
+    response_header_version: int
+    response_type: type[Message]
+
+
 class _Sent:
     """A request that is under way."""
 
-    __slots__ = ("answer", "correlation_id", "spec", "timer", "version")
+    __slots__ = ("answer", "correlation_id", "exchange", "timer")
 
-    def __init__(self, spec: ApiSpec, version: int, correlation_id: int, answer: "asyncio.Future[Any]") -> None:
-        self.spec = spec
-        self.version = version
+    def __init__(self, exchange: _Exchange, correlation_id: int, answer: "asyncio.Future[Any]") -> None:
+        self.exchange = exchange
         self.correlation_id = correlation_id
         self.answer = answer
         self.timer: asyncio.TimerHandle | None = None
@@ -158,18 +168,18 @@ class _Connection(asyncio.BufferedProtocol):
         if self.is_lost or self._transport is None:
             raise ConnectionError(self._reason)
         self._correlation_id = self._correlation_id % _MAX_CORRELATION_ID + 1
-        spec = _spec_of(type(request))
-        sent = _Sent(spec, version, self._correlation_id, self._loop.create_future())
+        exchange = _exchange(type(request), version)
+        sent = _Sent(exchange, self._correlation_id, self._loop.create_future())
         header = RequestHeader(
-            request_api_key=int(spec.key),
+            request_api_key=exchange.api_key,
             request_api_version=version,
             correlation_id=sent.correlation_id,
             client_id=self._client_id,
         )
-        frame = encode(header, spec.request_header_version(version)) + encode(request, version)
+        head, body = encode(header, exchange.request_header_version), encode(request, version)
         sent.timer = self._loop.call_later(timeout_ms / 1000, self._timed_out, sent, timeout_ms)
         self._sent.append(sent)
-        self._transport.write(_SIZE.pack(len(frame)) + frame)
+        self._transport.write(b"".join((_SIZE.pack(len(head) + len(body)), head, body)))
         return await sent.answer
 
     def abort(self, reason: str) -> None:
@@ -218,7 +228,7 @@ class _Connection(asyncio.BufferedProtocol):
         try:
             answer = _decode(sent, frame)
         except DecodeError as error:
-            self.abort(f"an answer to {sent.spec.name} cannot be decoded: {error}")
+            self.abort(f"an answer to {sent.exchange.name} cannot be decoded: {error}")
             return
         self._sent.popleft()
         if sent.timer is not None:
@@ -229,7 +239,7 @@ class _Connection(asyncio.BufferedProtocol):
     def _timed_out(self, late: _Sent, timeout_ms: int) -> None:
         if late.answer.done():
             return
-        late.answer.set_exception(TimeoutError(f"no answer to {late.spec.name} within {timeout_ms} ms"))
+        late.answer.set_exception(TimeoutError(f"no answer to {late.exchange.name} within {timeout_ms} ms"))
         self.abort("an earlier request was not answered in time")
 
     def _lose(self) -> None:
@@ -243,16 +253,35 @@ class _Connection(asyncio.BufferedProtocol):
                 each.answer.set_exception(ConnectionError(self._reason))
 
 
-def _spec_of(request_type: type[Message]) -> ApiSpec:
+_exchanges: dict[tuple[type[Message], int], _Exchange] = {}
+
+
+def _exchange(request_type: type[Message], version: int) -> _Exchange:
+    known = _exchanges.get((request_type, version))
+    if known is None:
+        known = _exchanges[request_type, version] = _new_exchange(request_type, version)
+    return known
+
+
+def _new_exchange(request_type: type[Message], version: int) -> _Exchange:
     key = request_type.MESSAGE.api_key
     if key is None:
         raise TypeError(f"{request_type.__name__} is no request")
-    return API_SPECS[ApiKey(key)]
+    spec = API_SPECS[ApiKey(key)]
+    return _Exchange(
+        spec.name,
+        key,
+        version,
+        spec.request_header_version(version),
+        spec.response_header_version(version),
+        spec.response_type(),
+    )
 
 
 def _decode(sent: _Sent, frame: bytearray) -> Message:
     """Raises DecodeError, also for an answer to another request."""
-    header, offset = decode_prefix(ResponseHeader, frame, sent.spec.response_header_version(sent.version))
+    exchange = sent.exchange
+    header, offset = decode_prefix(ResponseHeader, frame, exchange.response_header_version)
     if header.correlation_id != sent.correlation_id:
         raise DecodeError(f"it is of request {header.correlation_id}, not {sent.correlation_id}")
-    return decode(sent.spec.response_type(), frame, sent.version, offset=offset)
+    return decode(exchange.response_type, frame, exchange.version, offset=offset)
