@@ -6,6 +6,7 @@ An answer that a handler gives at once costs no task. What it gives later (an aw
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from struct import Struct
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...controller.metadata_store import ConnectionLossError, SessionExpiredErro
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
-from ..network.request import CloseConnectionError, Reply, ReplyPart, Request
+from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
 from .context import EncodedAnswer, Handler, RequestContext
@@ -91,7 +92,7 @@ class Dispatcher:
             return None
         request.abandon, context.abandon = context.abandon, None
         if isinstance(answer, asyncio.Future):
-            return self._answer_when_done(request, route, message, answer)
+            return LaterReply(answer, partial(self._settle, request, route, message, answer.result))
         return self._answer_later(request, route, message, answer)
 
     def _find_route(self, request: Request) -> Route | None:
@@ -111,24 +112,6 @@ class Dispatcher:
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route
         return route
-
-    def _answer_when_done(
-        self, request: Request, route: Route, message: Message, answer: "asyncio.Future[Any]"
-    ) -> "asyncio.Future[list[ReplyPart] | None]":
-        """For parked produces and fetches, of which there are many: a task would cost several times as much."""
-        reply: asyncio.Future[list[ReplyPart] | None] = answer.get_loop().create_future()
-
-        def done(_answer: "asyncio.Future[Any]") -> None:
-            if reply.done() or answer.cancelled():  # the connection is gone
-                reply.cancel()
-                return
-            try:
-                reply.set_result(self._settle(request, route, message, answer.result))
-            except Exception as error:
-                reply.set_exception(error)
-
-        answer.add_done_callback(done)
-        return reply
 
     def _settle(
         self, request: Request, route: Route, message: Message, result: Callable[[], Any]

@@ -16,9 +16,9 @@ import logging
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
@@ -40,7 +40,7 @@ from .holds import (
 from .loop_resources import LoopResources
 from .parked_requests import ParkedRequest, ParkedRequests
 from .region_sender import RegionSender
-from .request import CloseConnectionError, ConnectionInfo, ReplyPart, Request
+from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request
 from .request_header import BadRequestHeaderError
 from .response_writer import AnswerTooLongError, ResponseWriter
 from .strangers import Offence, recognise
@@ -333,23 +333,26 @@ class Connection(asyncio.BufferedProtocol):
         elif reply is not None:
             self._park(request, reply)
 
-    def _park(self, request: Request, reply: Awaitable[list[ReplyPart] | None]) -> None:
+    def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None]) -> None:
         kept_bytes = 0
         if request.api_key == _PRODUCE:
             kept_bytes = len(request.frame)
             self._memory.change(kept_bytes, 1)
-        future: asyncio.Future[list[ReplyPart] | None]
-        if asyncio.isfuture(reply):
-            future = reply
+        future: asyncio.Future[Any]
+        if isinstance(reply, LaterReply):
+            future, settle = reply.future, reply.settle
         else:
             future = self._resources.new_task(reply)
+            settle = future.result
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)
         parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()
-        future.add_done_callback(partial(self._answered, parked, kept_bytes, request.api_key, request.api_version))
+        future.add_done_callback(
+            partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
+        )
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:
@@ -361,19 +364,22 @@ class Connection(asyncio.BufferedProtocol):
         kept_bytes: int,
         api_key: int,
         api_version: int,
-        future: "asyncio.Future[list[ReplyPart] | None]",
+        settle: Callable[[], list[ReplyPart] | None],
+        _done: "asyncio.Future[Any]",
     ) -> None:
         if kept_bytes:
             self._memory.change(-kept_bytes, -1)
-        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        error: BaseException | None = None
+        try:
+            parked.parts = settle()
+        except (Exception, asyncio.CancelledError) as raised:
+            error = raised
         if self._lost:
             if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
                 self._failed(error, api_key, api_version)
             return
         parked.is_ready = True
-        if error is None:
-            parked.parts = future.result()
-        else:
+        if error is not None:
             self._parked.drop_behind(parked)
             self._failed(error, api_key, api_version)
         self._resources.idle.touch(self)

@@ -1,11 +1,13 @@
 """What the network layer hands to the handler, and what it takes back."""
 
+from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .strangers import Offence
 
-__all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "Region", "Reply", "ReplyPart", "Request", "bytes_in"]
+__all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
+           "bytes_in"]  # fmt: skip
 
 
 class Region(Protocol):
@@ -132,14 +134,26 @@ class Request:
         return memoryview(self.frame)[self.header_size :]
 
 
-Reply: TypeAlias = "list[ReplyPart] | Awaitable[list[ReplyPart] | None] | None"
+class LaterReply:
+    """A reply that ``settle`` makes when ``future`` is done, of whatever that brought: one future and no task for a
+    request that waits, of which there are many. ``settle`` is called once, and may raise what a handler may; when the
+    future was cancelled CancelledError."""
+
+    __slots__ = ("future", "settle")
+
+    def __init__(self, future: "Future[Any]", settle: "Callable[[], list[ReplyPart] | None]") -> None:
+        self.future = future
+        self.settle = settle
+
+
+Reply: TypeAlias = "list[ReplyPart] | LaterReply | Awaitable[list[ReplyPart] | None] | None"
 """Header and body of the response without its size; None sends nothing (Produce with acks=0)."""
 
 Handler: TypeAlias = Callable[[Request], Reply]
 """Called on the loop, requests of a connection in the order they came; answers leave in that order too.
 
-A list at once is the fast path. A coroutine is started as a task before the next request of its connection is handed
-over; what must happen in order has to happen before its first real suspension.
+A list at once is the fast path, a `LaterReply` the next one. A coroutine is started as a task before the next request
+of its connection is handed over; what must happen in order has to happen before its first real suspension.
 """
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pybroker.broker.network.listener import Listeners
-from pybroker.broker.network.request import CloseConnectionError, Reply, ReplyPart, Request
+from pybroker.broker.network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
 from support.patience import HANGS_AFTER_S
 
@@ -71,7 +71,7 @@ class ScriptedHandler:
         match request.api_key:
             case 0 | 4:
                 future = self.later[request.correlation_id] = asyncio.get_running_loop().create_future()
-                return future
+                return LaterReply(future, future.result)
             case 1:
                 return [correlation, *self.regions]
             case 5:

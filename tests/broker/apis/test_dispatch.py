@@ -14,7 +14,7 @@ from pybroker.broker.apis.api_versions import ApiVersions
 from pybroker.broker.apis.context import EncodedAnswer, Handler, RequestContext
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
-from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, Request
+from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.controller.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
@@ -47,11 +47,20 @@ def heartbeat(version: int = 4) -> Request:
     return received(encode(header, spec.request_header_version(version)) + body)
 
 
+async def settled(reply: Reply) -> list[ReplyPart] | None:
+    if isinstance(reply, LaterReply):
+        await asyncio.wait([reply.future])
+        return reply.settle()
+    return await reply if isinstance(reply, Awaitable) else reply
+
+
+def joined(parts: list[ReplyPart]) -> bytes:
+    return b"".join(parts)  # type: ignore[arg-type]
+
+
 async def answer(dispatcher: Dispatcher, request: Request) -> bytes | None:
-    reply = dispatcher(request)
-    if isinstance(reply, Awaitable):
-        reply = await reply
-    return None if reply is None else b"".join(reply)  # type: ignore[arg-type]
+    reply = await settled(dispatcher(request))
+    return None if reply is None else joined(reply)
 
 
 def heartbeats_by(handler: Handler) -> Dispatcher:
@@ -70,11 +79,11 @@ async def test_the_answer_repeats_the_correlation_id_in_the_header_of_its_versio
 async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     reply = heartbeats_by(lambda context, request: future)(heartbeat())
-    assert isinstance(reply, asyncio.Future)
+    assert isinstance(reply, LaterReply)
     future.set_result(HeartbeatResponse(error_code=25))
-    parts = await reply
+    parts = await settled(reply)
     assert parts is not None
-    assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == 25
+    assert decode(HeartbeatResponse, joined(parts)[5:], 4).error_code == 25
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -91,15 +100,15 @@ async def test_a_handler_may_encode_its_answer_itself(at_once: bool) -> None:
 async def test_a_futures_error_is_a_code_or_the_end_of_the_connection(error: Exception) -> None:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     reply = heartbeats_by(lambda context, request: future)(heartbeat())
-    assert isinstance(reply, asyncio.Future)
+    assert isinstance(reply, LaterReply)
     future.set_exception(error)
     if isinstance(error, CloseConnectionError):
         with pytest.raises(CloseConnectionError):
-            await reply
+            await settled(reply)
     else:
-        parts = await reply
+        parts = await settled(reply)
         assert parts is not None
-        assert decode(HeartbeatResponse, b"".join(parts)[5:], 4).error_code == ErrorCode.NOT_COORDINATOR
+        assert decode(HeartbeatResponse, joined(parts)[5:], 4).error_code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_a_handler_may_answer_later_or_not_at_all() -> None:

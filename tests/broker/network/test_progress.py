@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES
-from pybroker.broker.network.request import Reply, Request
+from pybroker.broker.network.request import LaterReply, Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, PRODUCE, frame
 from support.virtual_network import VirtualNetwork, VirtualPeer
@@ -47,7 +47,7 @@ class World:
         if request.api_key in (PRODUCE, FETCH):
             future = self.loop.future()
             self.loop.call_later(self.dice.random() * self.answer_s, future.set_result, answer)
-            return future
+            return LaterReply(future, future.result)
         if request.api_key == THROTTLED:
             request.connection.throttle(self.dice.random())
         if len(request.frame) > HEAVY_BYTES or request.api_key == SLOW:
@@ -189,7 +189,7 @@ def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() ->
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.0)
     hoarder = world.network.connect()
     never = world.loop.future()
-    world.network.resources.handler = lambda request: never
+    world.network.resources.handler = lambda request: LaterReply(never, never.result)
     hoarder.send(frame(PRODUCE, 1, bytes(150_000)))
     while hoarder.is_readable:
         hoarder.deliver(65_536)
