@@ -7,7 +7,7 @@ from typing import Any
 from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ..storage.files import NotCachedError
 from ..storage.topic_partition import TopicPartition
-from .end_of_partition import result_at_end
+from .end_of_partition import end_for_follower, result_at_end
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
@@ -198,13 +198,7 @@ class FetchReads:
                         hosted, fetch, params, limit, min_one_batch, from_fetcher, cached_only
                     )
                 else:
-                    max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
-                    shared = None if from_fetcher else self._shared.find(hosted, fetch, params, max_bytes)
-                    result = shared or read_partition(
-                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
-                    )
-                    if shared is None and not from_fetcher:
-                        self._shared.keep(hosted, fetch, params, result)
+                    result = self._read(hosted, fetch, params, limit, min_one_batch, from_fetcher, cached_only)
             except KafkaError as error:
                 result = FetchResult(error.code)
                 is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)
@@ -220,6 +214,26 @@ class FetchReads:
             results.append((fetch, result))
         return results, total, is_urgent or not is_anything_there
 
+    def _read(
+        self,
+        hosted: HostedPartition,
+        fetch: PartitionFetch,
+        params: FetchParams,
+        limit: int,
+        min_one_batch: bool,
+        is_alone: bool,
+        cached_only: bool,
+    ) -> FetchResult:
+        """``is_alone``: the result is nobody else's. Those that were woken by the same change may be given the same."""
+        max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
+        shared = None if is_alone else self._shared.find(hosted, fetch, params, max_bytes)
+        if shared is not None:
+            return shared
+        result = read_partition(hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only)
+        if not is_alone:
+            self._shared.keep(hosted, fetch, params, result)
+        return result
+
     def _read_for_follower(
         self,
         hosted: HostedPartition,
@@ -234,8 +248,8 @@ class FetchReads:
         partition.check_readable(fetch.current_leader_epoch, leader_only=True)
         replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
         leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's
-        result = read_partition(
-            hosted, fetch, params, min(fetch.max_bytes, limit), min_one_batch=min_one_batch, cached_only=cached_only
+        result = end_for_follower(hosted, fetch) or self._read(
+            hosted, fetch, params, limit, min_one_batch, from_fetcher or hosted.is_throttled_as_leader, cached_only
         )
         if result.size_bytes and hosted.is_throttled_as_leader:
             self._apply_throttle(hosted, params.replica_id, result)

@@ -94,6 +94,12 @@ def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd 
     Raises OffsetOutOfRangeError when our epochs cannot tell, or the offset is before our start.
     """
     log = hosted.log
+    view = log.view
+    if (
+        fetch.last_fetched_epoch == log.latest_epoch
+        and view.log_start_offset <= fetch.fetch_offset <= view.log_end_offset
+    ):
+        return None  # as nearly always: the last epoch ends where the log does
     found = log.end_offset_for_epoch(fetch.last_fetched_epoch)
     if found is None:
         raise OffsetOutOfRangeError(

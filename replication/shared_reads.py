@@ -1,4 +1,5 @@
-"""Reads that several consumers want alike: groups that keep up are woken by the same append and are at the same offset.
+"""Reads that several fetchers want alike: groups, or followers, that keep up are woken by the same append and are at
+the same offset.
 
 They are answered in one turn of the loop, so what one of them was given is kept for the others until that turn has
 ended, and no longer: it holds a file open.
@@ -41,7 +42,7 @@ class SharedReads:
     def find(
         self, hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, max_bytes: int
     ) -> FetchResult | None:
-        """What a consumer would read with room for ``max_bytes``, when another one just has."""
+        """What a fetcher would read with room for ``max_bytes``, when another one just has."""
         read = self._reads.get(hosted)
         if (
             read is None
@@ -50,18 +51,20 @@ class SharedReads:
             or read.result.size_bytes >= max_bytes
             or read.high_watermark != hosted.partition.high_watermark
             or read.view is not hosted.log.view
-            or not is_plain(hosted.partition, fetch)
+            or not is_plain(hosted, fetch)
         ):
             return None
         return read.result
 
     def keep(self, hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, result: FetchResult) -> None:
-        """A consumer just read this. What was cut by its limits is for it alone."""
+        """A fetcher just read this. What was cut by its limits is for it alone."""
         if not result.size_bytes or result.is_cut:
             return
         if not self._reads:
             self._call_soon(self._reads.clear)
-        result.is_shared = bool(hosted.waiting_consumers)  # those whose turn comes behind it, most likely
+        is_follower = params.isolation is Isolation.LOG_END
+        waiting = hosted.waiting_followers if is_follower else hosted.waiting_consumers
+        result.is_shared = bool(waiting)  # their turn comes behind it, most likely
         self._reads[hosted] = _SharedRead(
             hosted.log.view, hosted.partition.high_watermark, fetch.fetch_offset, params.isolation, result
         )

@@ -152,6 +152,10 @@ class FileRegion:
         """The bytes themselves; fewer than `size_bytes` when the file was cut meanwhile."""
         return self.file.read_at(self.position, self.size_bytes)
 
+    def read_cached(self) -> bytes | bytearray:
+        """`read` without waiting for the disk. Raises NotCachedError."""
+        return self.file.read_cached_at(self.position, self.size_bytes)
+
     def __len__(self) -> int:
         return self.size_bytes
 

@@ -20,7 +20,7 @@ from ...protocol.messages.fetch import (
     SnapshotId,
 )
 from ...replication.fetch import FetchResult, PartitionFetch
-from ...storage.page_cache import read_if_cached
+from ...storage.files import NotCachedError
 from .context import EncodedAnswer
 
 __all__ = ["FIRST_SHARED_VERSION", "partition_data", "shared_answer"]
@@ -107,8 +107,11 @@ def _piece(index: int, result: FetchResult, version: int) -> bytes | None:
         return None
     data = partition_data(index, result, version)
     if region is not None:
-        records = read_if_cached(region.fileno(), region.position, region.size_bytes)
-        if records is None or len(records) < region.size_bytes:  # who sends it waits for the disk, or finds out why
+        try:
+            records = region.read_cached()
+        except (NotCachedError, OSError):  # who sends it waits for the disk, or finds out what is wrong
+            return None
+        if len(records) < region.size_bytes:
             return None
         data.records = records
     topic = FetchableTopicResponse(topic_id=NULL_UUID, partitions=[data])

@@ -1,4 +1,4 @@
-"""What consumers at the end are told is one shared result, and always what reading the partition would have told."""
+"""What fetchers at the end are told is one shared result, and always what reading the partition would have told."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import product
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.protocol.errors import KafkaError
-from pybroker.replication.end_of_partition import result_at_end
+from pybroker.replication.end_of_partition import end_for_follower, result_at_end
 from pybroker.replication.fetch import FetchResult, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.reader import read_partition
@@ -37,11 +37,13 @@ def fetch_of(offset: int, leader_epoch: int = -1, topic_id: UUID | None = None, 
 
 
 def known(replicas: Replicas, fetch: PartitionFetch, isolation: Isolation) -> FetchResult | None:
+    if isolation is Isolation.LOG_END:
+        return end_for_follower(replicas.hosted(), fetch)
     return result_at_end(replicas.hosted(), fetch, consumer(isolation=isolation))
 
 
 def read(replicas: Replicas, fetch: PartitionFetch, isolation: Isolation) -> FetchResult:
-    params = consumer(isolation=isolation)
+    params = follower(2) if isolation is Isolation.LOG_END else consumer(isolation=isolation)
     return read_partition(replicas.hosted(), fetch, params, 1 << 20, min_one_batch=True, cached_only=False)
 
 
@@ -75,7 +77,7 @@ async def follow(replicas: Replicas) -> None:
 
 async def test_it_is_what_reading_tells_whatever_has_happened(replicas: Replicas) -> None:
     steps: list[Step] = [append, delete_records, begin_transaction, new_leader_epoch, append]
-    taken = 0
+    taken = dict.fromkeys(Isolation, 0)
     for step in [*steps, wait_for_a_follower, follow]:
         await step(replicas)
         hosted = replicas.hosted()
@@ -83,15 +85,22 @@ async def test_it_is_what_reading_tells_whatever_has_happened(replicas: Replicas
             range(hosted.log.log_end_offset + 2),
             (-1, 0, 3, 4, 9),
             (None, TOPIC_ID, UUID(int=7), UUID(int=8)),
-            (-1, 0),
-            CONSUMERS,
+            (-1, 0, 3, 4),
+            Isolation,
         ):
             fetch = fetch_of(offset, epoch, topic_id, last_epoch)
             result = known(replicas, fetch, isolation)
             if result is not None:
                 assert result == read(replicas, fetch, isolation)
-                taken += 1
-    assert taken >= 32
+                taken[isolation] += 1
+    assert min(taken.values()) >= 8
+
+
+async def test_followers_share_it_with_consumers(replicas: Replicas) -> None:
+    await append(replicas)
+    to_follower = known(replicas, fetch_of(2, leader_epoch=0, last_epoch=0), Isolation.LOG_END)
+    assert to_follower is not None
+    assert to_follower is known(replicas, fetch_of(2), Isolation.HIGH_WATERMARK)
 
 
 @pytest.mark.parametrize("isolation", CONSUMERS)

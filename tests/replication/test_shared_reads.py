@@ -57,12 +57,42 @@ async def test_consumers_that_are_woken_together_are_given_one_read(replicas: Re
     assert results[3].aborted_transactions == []
 
 
+async def test_followers_that_are_woken_together_are_given_one_read(replicas: Replicas) -> None:
+    await replicas.order(leader_epoch=1, isr=(1, 2, 3), replicas=(1, 2, 3))
+    replicas.append(batch_of(b"b"))
+    waiting = [
+        replicas.fetch(fetch_from(2, leader_epoch=1, last_epoch=1), params=follower(broker))[1] for broker in (2, 3)
+    ]
+    to_consumer = replicas.fetch(fetch_from(2))[1]
+    replicas.append(batch_of(b"c"))
+    await asyncio.sleep(0)
+    first, second = (later[0][0][1] for later in waiting)
+    assert values_in(first.records) == [b"c"]
+    assert first is second
+    assert first.is_shared
+    assert not to_consumer  # nothing is committed yet
+
+
+async def test_a_throttled_leader_reads_for_each_follower(replicas: Replicas) -> None:
+    """What one of them is given counts, and may be taken away again."""
+    await replicas.order(leader_epoch=1, isr=(1, 2, 3), replicas=(1, 2, 3))
+    replicas.hosted().is_throttled_as_leader = True
+    waiting = [replicas.fetch(fetch_from(1), params=follower(broker))[1] for broker in (2, 3)]
+    replicas.append(batch_of(b"b"))
+    await asyncio.sleep(0)
+    first, second = (later[0][0][1] for later in waiting)
+    assert values_in(first.records) == values_in(second.records) == [b"b"]
+    assert first is not second
+    assert not first.is_shared
+
+
 async def test_a_read_is_shared_with_who_wants_the_same(replicas: Replicas) -> None:
     turn = Turn(replicas)
     result = turn.read(fetch_from(0))
     assert values_in(result.records) == [b"a"]
     assert turn.find(fetch_from(0)) is result
     assert turn.find(fetch_from(0, leader_epoch=0)) is result
+    assert turn.find(fetch_from(0, last_epoch=0)) is result
     assert turn.find(fetch_from(0), max_bytes=result.size_bytes + 1) is result
 
 
@@ -73,7 +103,7 @@ async def test_a_read_is_not_for_who_wants_or_may_have_something_else(replicas: 
     assert turn.find(fetch_from(0), max_bytes=size) is None
     assert turn.find(fetch_from(0), isolation=Isolation.COMMITTED) is None
     assert turn.find(fetch_from(0, leader_epoch=9)) is None
-    assert turn.find(fetch_from(0, last_epoch=0)) is None
+    assert turn.find(fetch_from(0, last_epoch=1)) is None
     stranger = fetch_from(0)
     stranger.topic_id = UUID(int=TOPIC_ID.int + 1)
     assert turn.find(stranger) is None

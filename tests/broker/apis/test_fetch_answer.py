@@ -1,5 +1,6 @@
 """Answers put together of pieces are, byte for byte, what encoding them as a whole gives."""
 
+import errno
 import os
 from pathlib import Path
 from uuid import UUID
@@ -11,7 +12,7 @@ from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse
 from pybroker.replication.fetch import FetchResult, PartitionFetch
-from pybroker.storage.files import File, FileRegion, Files
+from pybroker.storage.files import File, FileRegion, Files, NotCachedError
 from pybroker.storage.transaction_index import AbortedTransaction
 
 LATEST_VERSION = 17
@@ -96,6 +97,18 @@ def test_errors_large_records_and_files_that_were_cut_are_left_to_the_common_way
     assert shared_answer(17, ErrorCode.NONE, 1, [*large[:1], (fetch_of(7, 9), refused)]) is None
     beyond = records(file, (1 << 20) - 10, 100)
     assert shared_answer(17, ErrorCode.NONE, 1, [(fetch_of(7, 9), beyond)]) is None
+
+
+def test_records_that_cannot_be_read_are_left_to_the_common_way(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (NotCachedError("the disk would have to be asked"), OSError(errno.EIO, "broken")):
+
+        def fail(*_arguments: object, error: Exception = error) -> bytes:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(File, "read_cached_at", fail)
+            assert shared_answer(17, ErrorCode.NONE, 1, [(fetch_of(7, 0), records(file, 0, 100))]) is None
+    assert shared_answer(17, ErrorCode.NONE, 1, [(fetch_of(7, 0), records(file, 0, 100))]) is not None
 
 
 def test_what_is_sent_are_bytes(file: File) -> None:
