@@ -5,7 +5,7 @@ only the partitions of which something changed. After any doubt the session is g
 request with epoch 0 that still names the old session closes that one.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..protocol.errors import ErrorCode
@@ -37,23 +37,51 @@ class ClientFetchSession:
         self._epoch = INITIAL_EPOCH
         self._partitions: dict[TopicPartition, WantedPartition] = {}
         """What the leader believes to be wanted."""
+        self._without_id: dict[TopicPartition, None] = {}
 
-    def request(self, wanted: Mapping[TopicPartition, WantedPartition]) -> SessionRequest | None:
-        """The next request, with which ``wanted`` are the partitions of the session; None: there is nothing to ask."""
-        before = self._partitions
+    def request(
+        self, wanted: Mapping[TopicPartition, WantedPartition], changed: Iterable[TopicPartition]
+    ) -> SessionRequest | None:
+        """The next request, with which ``wanted`` are the partitions of the session; None: there is nothing to ask.
+
+        Only of those ``changed`` it may be something else than in the request before.
+        """
+        named: dict[TopicPartition, WantedPartition] = {}
+        forgotten: dict[TopicPartition, WantedPartition] = {}
         if self._epoch == INITIAL_EPOCH:
-            before = {}
-        named = {each: want for each, want in wanted.items() if before.get(each) != want}
-        forgotten = {each: want for each, want in before.items() if each not in wanted}
-        for each, want in named.items():  # a topic that was deleted and made anew in between
-            known = before.get(each)
-            if known is not None and known.topic_id != want.topic_id and known.topic_id is not None:
-                forgotten[each] = known
+            self._partitions = dict(wanted)
+            self._without_id = {each: None for each, want in wanted.items() if want.topic_id is None}
+            named = self._partitions.copy()
+        else:
+            for each in changed:
+                self._change(each, wanted.get(each), named, forgotten)
         if not wanted and not forgotten:
             return None
-        self._partitions = dict(wanted)
-        has_ids = all(want.topic_id is not None for want in (*wanted.values(), *forgotten.values()))
+        has_ids = not self._without_id and all(want.topic_id is not None for want in forgotten.values())
         return SessionRequest(self._session_id, self._epoch, named, forgotten, has_ids)
+
+    def _change(
+        self,
+        topic_partition: TopicPartition,
+        want: WantedPartition | None,
+        named: dict[TopicPartition, WantedPartition],
+        forgotten: dict[TopicPartition, WantedPartition],
+    ) -> None:
+        """Have the session agree with ``want``, and the request say so."""
+        known = self._partitions.get(topic_partition)
+        if known == want:
+            return
+        if want is None:
+            del self._partitions[topic_partition]
+        else:
+            self._partitions[topic_partition] = named[topic_partition] = want
+        if want is not None and want.topic_id is None:
+            self._without_id[topic_partition] = None
+        else:
+            self._without_id.pop(topic_partition, None)
+        # Also a topic that was deleted and made anew in between.
+        if known is not None and (want is None or known.topic_id not in (want.topic_id, None)):
+            forgotten[topic_partition] = known
 
     def answered(self, session_id: int, error: ErrorCode, partitions: Collection[TopicPartition]) -> bool:
         """An answer came to the last request; returns whether what it holds may be used."""

@@ -43,6 +43,11 @@ class FetchState:
     def is_in_sync(self) -> bool:
         return self.lag is not None and self.lag <= 0
 
+    @property
+    def is_steady(self) -> bool:
+        """Fetching, in sync and not delayed: only an answer, or an order, changes what is asked for next."""
+        return self.phase is Phase.FETCHING and self.is_in_sync and not self.delayed_until_ms
+
     def is_delayed(self, now_ms: int) -> bool:
         return now_ms < self.delayed_until_ms
 
@@ -84,6 +89,7 @@ class FetchState:
         )
 
     def delayed(self, until_ms: int) -> "FetchState":
+        """With 0: not any more."""
         return replace(self, delayed_until_ms=until_ms)
 
 
@@ -92,6 +98,8 @@ class FetchStates:
 
     def __init__(self) -> None:
         self._states: dict[TopicPartition, FetchState] = {}
+        self._unsteady: dict[TopicPartition, None] = {}
+        self._changed: dict[TopicPartition, None] = {}
         self.failed: dict[TopicPartition, None] = {}
         """Those that wait for an order of the controller."""
 
@@ -100,6 +108,27 @@ class FetchStates:
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, FetchState]]:
         return iter(tuple(self._states.items()))
+
+    @property
+    def are_steady(self) -> bool:
+        """See `FetchState.is_steady`."""
+        return not self._unsteady
+
+    def take_changed(self) -> dict[TopicPartition, None]:
+        """Those that came, went or changed since this was last asked."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def note_change(self, topic_partition: TopicPartition) -> None:
+        """Of something that its state does not tell."""
+        self._changed[topic_partition] = None
+
+    def end_delays(self, now_ms: int) -> None:
+        """Those that are over."""
+        for topic_partition in tuple(self._unsteady):
+            state = self._states[topic_partition]
+            if state.delayed_until_ms and not state.is_delayed(now_ms):
+                self._put(topic_partition, state.delayed(0))
 
     def get(self, topic_partition: TopicPartition) -> FetchState | None:
         return self._states.get(topic_partition)
@@ -129,18 +158,28 @@ class FetchStates:
                 self._put(topic_partition, state.delayed(now_ms + delay_ms))
 
     def fail(self, topic_partition: TopicPartition) -> None:
-        if self._states.pop(topic_partition, None) is not None:
+        if self._take_out(topic_partition) is not None:
             self.failed[topic_partition] = None
 
     def remove(self, topic_partition: TopicPartition) -> FetchState | None:
         self.failed.pop(topic_partition, None)
-        return self._states.pop(topic_partition, None)
+        return self._take_out(topic_partition)
 
     def next_due_ms(self, now_ms: int) -> int | None:
         """When the first delay is over; None: nothing is delayed."""
-        due = [state.delayed_until_ms for state in self._states.values() if state.is_delayed(now_ms)]
-        return min(due, default=None)
+        states = (self._states[each] for each in self._unsteady)
+        return min((state.delayed_until_ms for state in states if state.is_delayed(now_ms)), default=None)
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
         self._states.pop(topic_partition, None)
         self._states[topic_partition] = state
+        self._changed[topic_partition] = None
+        if state.is_steady:
+            self._unsteady.pop(topic_partition, None)
+        else:
+            self._unsteady[topic_partition] = None
+
+    def _take_out(self, topic_partition: TopicPartition) -> FetchState | None:
+        self._changed[topic_partition] = None
+        self._unsteady.pop(topic_partition, None)
+        return self._states.pop(topic_partition, None)

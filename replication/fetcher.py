@@ -12,7 +12,7 @@ gone: another leader was elected, the replica stopped, the directory failed.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -52,6 +52,9 @@ _TRANSIENT = frozenset(
 )
 """What the leader says while it has not heard of a change that we have heard of, or the other way round."""
 
+_LOOK_MS = 5000
+"""How often all partitions are looked at, also those of which nothing was heard."""
+
 
 class Fetcher:
     """One leader's, for some of the partitions that are followed. ``name`` is for the log.
@@ -83,6 +86,9 @@ class Fetcher:
         self._received = received
         self._broken = broken
         self.states = FetchStates()
+        self._asked: dict[TopicPartition, FetchState] = {}
+        self._wanted: dict[TopicPartition, WantedPartition] = {}
+        self._next_look_ms = 0
         self._changed = asyncio.Event()
         self._unsettled = 0
         self._settled = asyncio.Event()
@@ -163,6 +169,8 @@ class Fetcher:
     # -- truncating
 
     async def _truncate(self) -> None:
+        if self.states.are_steady:
+            return
         now_ms = self._partitions.monotonic_ms()
         questions: dict[TopicPartition, tuple[FetchState, EpochQuestion]] = {}
         for topic_partition, state in self.states:
@@ -231,25 +239,10 @@ class Fetcher:
     # -- fetching
 
     async def _fetch(self) -> bool:
-        asked: dict[TopicPartition, FetchState] = {}
-        wanted: dict[TopicPartition, WantedPartition] = {}
-        now_ms = self._partitions.monotonic_ms()
-        for topic_partition, state in self.states:
-            hosted = self._partitions.get(topic_partition)
-            if hosted is None or not state.is_fetching(now_ms):
-                continue
-            if not state.is_in_sync and self._is_held_back(topic_partition):
-                continue
-            asked[topic_partition] = state
-            wanted[topic_partition] = WantedPartition(
-                state.topic_id,
-                state.fetch_offset,
-                hosted.log.log_start_offset,
-                state.leader_epoch,
-                state.last_fetched_epoch,
-            )
+        changed = self._look()
+        asked = self._asked
         try:
-            answer = await self._leader.fetch(wanted)
+            answer = await self._leader.fetch(self._wanted, changed)
         except (ConnectionError, TimeoutError, KafkaError) as error:
             self._not_reached(error)
             return True
@@ -261,6 +254,43 @@ class Fetcher:
                 await self._take(topic_partition, current, fetched)
         await self._all_settled()
         return True
+
+    def _look(self) -> Iterable[TopicPartition]:
+        """Find out what is to be asked for; returns those partitions of which that may have changed.
+
+        Of many partitions few have something new at a time, so all are looked at only now and then: their logs may
+        begin later by now. And whenever one of them waits for something that its state does not tell.
+        """
+        now_ms = self._partitions.monotonic_ms()
+        changed: Iterable[TopicPartition] = self.states.take_changed()
+        if not self.states.are_steady or now_ms >= self._next_look_ms:
+            self._next_look_ms = now_ms + _LOOK_MS
+            self.states.end_delays(now_ms)
+            changed = self._wanted | dict(self.states)
+            self.states.take_changed()
+        for topic_partition in changed:
+            self._look_at(topic_partition, now_ms)
+        return changed
+
+    def _look_at(self, topic_partition: TopicPartition, now_ms: int) -> None:
+        state, hosted = self.states.get(topic_partition), self._partitions.get(topic_partition)
+        if (
+            state is None
+            or hosted is None
+            or not state.is_fetching(now_ms)
+            or (not state.is_in_sync and self._is_held_back(topic_partition))
+        ):
+            self._wanted.pop(topic_partition, None)
+            self._asked.pop(topic_partition, None)
+            return
+        self._asked[topic_partition] = state
+        self._wanted[topic_partition] = WantedPartition(
+            state.topic_id,
+            state.fetch_offset,
+            hosted.log.log_start_offset,
+            state.leader_epoch,
+            state.last_fetched_epoch,
+        )
 
     async def _take(self, topic_partition: TopicPartition, state: FetchState, fetched: FetchedPartition) -> None:
         hosted = self._partitions.get(topic_partition)
@@ -298,7 +328,9 @@ class Fetcher:
         self.states.change(hosted.topic_partition, state, after)
         start = min(fetched.log_start_offset, partition.high_watermark)
         if start > log.log_start_offset:
-            moved = self._settling(hosted.topic_partition, after, lambda _: None)
+            moved = self._settling(
+                hosted.topic_partition, after, lambda _: self.states.note_change(hosted.topic_partition)
+            )
             follower_log.move_log_start(hosted, start, state.leader_epoch, moved)
 
     # -- an offset that the leader has not got

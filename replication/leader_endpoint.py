@@ -1,6 +1,6 @@
 """What a follower asks of its leader."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -61,9 +61,11 @@ class LeaderEndpoint(Protocol):
         """Whether `fetch` tells where logs diverge (KIP-595)."""
 
     async def fetch(
-        self, wanted: Mapping[TopicPartition, WantedPartition]
+        self, wanted: Mapping[TopicPartition, WantedPartition], changed: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, FetchedPartition] | None:
         """What the leader has of ``wanted``, in its order; partitions of which there is nothing new may be missing.
+
+        Only of those ``changed`` something else may be wanted than the time before.
 
         None: there was nothing to ask. Raises KafkaError when the request as a whole was refused.
         """

@@ -2,7 +2,7 @@
 RemoteLeaderEndPoint)."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -96,16 +96,18 @@ class RemoteLeader:
     # -- fetching
 
     async def fetch(
-        self, wanted: Mapping[TopicPartition, WantedPartition]
+        self, wanted: Mapping[TopicPartition, WantedPartition], changed: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, FetchedPartition] | None:
         """See `LeaderEndpoint`."""
-        asked = self._session.request(wanted)
+        asked = self._session.request(wanted, changed)
         if asked is None:
             return None
         version = self._versions.fetch
         if version >= _FIRST_WITH_TOPIC_IDS and not asked.uses_topic_ids:
             version = _FIRST_WITH_TOPIC_IDS - 1
-        self._names = {want.topic_id: each.topic for each, want in wanted.items() if want.topic_id is not None}
+        if asked.is_full:
+            self._names.clear()
+        self._names |= {want.topic_id: each.topic for each, want in asked.named.items() if want.topic_id is not None}
         try:
             response = await self._link.ask(self._fetch_request(asked, version), version, self._settings.timeout_ms)
         except (ConnectionError, TimeoutError):
