@@ -6,7 +6,12 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
-from pybroker.storage.inline_append import LARGE_APPEND_BYTES, SMALL_APPEND_BYTES, is_little_work
+from pybroker.storage.inline_append import (
+    FEW_BATCHES,
+    LARGE_APPEND_BYTES,
+    SMALL_APPEND_BYTES,
+    is_little_work,
+)
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from support.storage_logs import NOW_MS
@@ -79,6 +84,33 @@ def test_nonsense_is_refused_at_once() -> None:
     assert not little(bytearray(b"\xff" * MIDDLE))
 
 
-def test_of_what_a_leader_sent_little_is_written_on_the_loop() -> None:
-    assert is_little_work(FollowerAppend(batch(SMALL), NOW_MS), PLAIN)
-    assert not is_little_work(FollowerAppend(batch(MIDDLE), NOW_MS), PLAIN)
+def replicated(records: bytes | bytearray) -> bool:
+    return is_little_work(FollowerAppend(records, NOW_MS), PLAIN)
+
+
+def test_what_a_leader_sent_in_few_batches_is_written_on_the_loop() -> None:
+    assert replicated(batch(SMALL))
+    assert replicated(batch(MIDDLE))
+    assert replicated(b"".join([batch(MIDDLE)] * 3))
+    assert not replicated(batch(HUGE))
+
+
+def test_what_a_leader_sent_in_many_batches_is_not() -> None:
+    small = batch(SMALL)
+    assert len(small) * FEW_BATCHES > SMALL_APPEND_BYTES
+    assert replicated(b"".join([small] * FEW_BATCHES))
+    assert not replicated(b"".join([small] * (FEW_BATCHES + 1)))
+
+
+def test_the_leaders_last_batch_may_be_cut_off_anywhere() -> None:
+    sent = b"".join([batch(MIDDLE)] * 2)
+    for left in (1, 11, 12, 60, 1000):
+        assert replicated(sent[:-left])
+        assert replicated(sent[: len(sent) // 2 + left])
+
+
+def test_a_length_that_is_nonsense_ends_the_look_at_what_a_leader_sent() -> None:
+    for length in (-1, -12, -(2**31), 2**31 - 1):
+        torn = bytearray(batch(MIDDLE))
+        torn[8:12] = length.to_bytes(4, "big", signed=True)
+        assert replicated(torn)
