@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from benchmarks import hostile
+from benchmarks import cluster, hostile
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
+from benchmarks.progress import progress
 from benchmarks.record_walks import WALKS
 from benchmarks.report import OTHER_WORK, Figures, report
 from benchmarks.scenarios import SCENARIOS, Scenario
@@ -24,12 +25,15 @@ from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
 ROUNDS = 3
 SCALE = 1.0
 HOSTILE = "hostile"
+CLUSTER = "cluster"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench", description=__doc__, epilog="scripts/bench cluster --help: three brokers of each"
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of both brokers (default 3)")
     parser.add_argument(
         "--scale", type=float, default=SCALE, help="share of each row's records and seconds (default 1)"
@@ -56,11 +60,11 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
                 workload.prepare(site)
-                before, used_before = moment(broker.pid), cpu_seconds(broker.pid)
+                before, used_before = moment((broker.pid,)), cpu_seconds(broker.pid)
                 found = workload.run(site)
                 found["broker CPU s"] = cpu_seconds(broker.pid) - used_before
                 add(figures, workload.name, contestant, found)
-                add(figures, OTHER_WORK, contestant, {"% of CPU": others_percent(before, moment(broker.pid))})
+                add(figures, OTHER_WORK, contestant, {"% of CPU": others_percent(before, moment((broker.pid,)))})
             add(figures, _MEMORY_AFTER, contestant, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()
@@ -92,11 +96,9 @@ def add(figures: Figures, row: str, contestant: Contestant, found: dict[str, flo
         figures[row][contestant.name][name].append(value)
 
 
-def progress(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == [CLUSTER]:
+        return cluster.main(arguments[1:])
     options = parse(arguments)
     if options.only == HOSTILE and not options.list:  # no comparison with Kafka
         return hostile.main()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support.java import java_command
 
-__all__ = ["create_topic", "run_tool"]
+__all__ = ["create_replicated_topic", "create_topic", "run_tool"]
 
 
 def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m") -> str:
@@ -22,4 +22,15 @@ def create_topic(servers: str, topic: str, partitions: int) -> None:
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", servers, "--create", "--topic", topic),
         *("--partitions", str(partitions), "--replication-factor", "1", "--if-not-exists"),
+    )
+
+
+def create_replicated_topic(servers: str, topic: str, *, partitions: int = 1, assignment: str = "") -> None:
+    """Three replicas of each partition; ``assignment`` says which brokers they are on, the leader first."""
+    where = ("--replica-assignment", assignment)
+    count = ("--partitions", str(partitions), "--replication-factor", "3")
+    run_tool(
+        "org.apache.kafka.tools.TopicCommand",
+        *("--bootstrap-server", servers, "--create", "--topic", topic, *(where if assignment else count)),
+        *("--config", "min.insync.replicas=2"),
     )

@@ -2,6 +2,7 @@
 
 import os
 import resource
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,14 @@ class Moment(NamedTuple):
     ours: float
 
 
-def moment(broker_pid: int) -> Moment:
+def moment(broker_pids: Iterable[int]) -> Moment:
     """Tools count when they have ended, so a measurement begins and ends between them."""
     line = Path("/proc/stat").read_text().splitlines()[0]
     user, nice, system, idle, waiting, *rest = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in line.split()[1:9])
     busy = user + nice + system + sum(rest)
     own, tools = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    ours = cpu_seconds(broker_pid) + own.ru_utime + own.ru_stime + tools.ru_utime + tools.ru_stime
+    brokers = sum(map(cpu_seconds, broker_pids))
+    ours = brokers + own.ru_utime + own.ru_stime + tools.ru_utime + tools.ru_stime
     return Moment(busy + idle + waiting, busy, ours)
 
 

@@ -1,0 +1,175 @@
+"""Three brokers of one kind and their ZooKeeper, as processes that can be killed, stopped and started one by one."""
+
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import decode
+from pybroker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+)
+from support.broker_process import BrokerProcess
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
+
+from benchmarks.contestants import cpu_seconds, kafka_as_shipped, resident_mib
+from benchmarks.wire import exchange
+
+__all__ = ["BROKER_IDS", "CLUSTERS", "Cluster", "ClusterKind", "wait_until"]
+
+BROKER_IDS = (1, 2, 3)
+SESSION_TIMEOUT_MS = 6000
+_METADATA_VERSION = 7
+_SETTINGS = {
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "offsets.topic.replication.factor": "3",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+}
+
+Broker = BrokerProcess | KafkaProcess
+
+
+@dataclass(frozen=True)
+class ClusterKind:
+    """``new_broker(directory, zookeeper, settings)`` makes a broker that is not started."""
+
+    name: str
+    new_broker: Callable[[Path, ZooKeeperProcess, Mapping[str, str]], Broker]
+
+
+def _pybroker(directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str]) -> BrokerProcess:
+    return BrokerProcess(directory, {"zookeeper.connect": zookeeper.connect, **settings})
+
+
+CLUSTERS = (ClusterKind("pybroker", _pybroker), ClusterKind("kafka", kafka_as_shipped))
+
+
+class Cluster:
+    """Broker 1 is started first, and so is the first controller."""
+
+    def __init__(self, kind: ClusterKind, directory: Path) -> None:
+        self.name = kind.name
+        self._directory = directory
+        self._zookeeper = ZooKeeperProcess(directory / "zookeeper")
+        self._brokers: dict[int, Broker] = {}
+        self._up: set[int] = set()
+        self._kind = kind
+
+    def start(self) -> "Cluster":
+        self._zookeeper.start()
+        for broker_id in BROKER_IDS:
+            directory = self._directory / f"{self.name}-{broker_id}"
+            settings = {**_SETTINGS, "broker.id": str(broker_id)}
+            self._brokers[broker_id] = self._kind.new_broker(directory, self._zookeeper, settings)
+            self.start_broker(broker_id)
+        wait_until(lambda: len(self.metadata(self.first_up).brokers) == len(BROKER_IDS), "all brokers are registered")
+        return self
+
+    def close(self) -> None:
+        for broker_id in sorted(self._up):
+            self._brokers[broker_id].kill()
+        self._zookeeper.kill()
+        shutil.rmtree(self._directory)
+
+    # -- one broker
+
+    def start_broker(self, broker_id: int) -> None:
+        self._brokers[broker_id].start()
+        self._up.add(broker_id)
+
+    def kill(self, broker_id: int) -> None:
+        self._up.remove(broker_id)
+        self._brokers[broker_id].kill()
+
+    def shut_down(self, broker_id: int) -> None:
+        """SIGTERM, and what it does until it ends."""
+        self._up.remove(broker_id)
+        self._brokers[broker_id].stop()
+
+    def pause(self, broker_id: int) -> None:
+        os.kill(self._brokers[broker_id].pid, signal.SIGSTOP)
+
+    def resume(self, broker_id: int) -> None:
+        os.kill(self._brokers[broker_id].pid, signal.SIGCONT)
+
+    # -- all of them
+
+    @property
+    def first_up(self) -> int:
+        return min(self._up)
+
+    @property
+    def up(self) -> list[int]:
+        return sorted(self._up)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(broker.bootstrap_servers for broker in self._brokers.values())
+
+    @property
+    def zookeeper_connect(self) -> str:
+        return self._zookeeper.connect
+
+    def processes(self) -> list[int]:
+        """Those of the brokers that are up, with the children that they have."""
+        pids = []
+        for broker_id in self.up:
+            process = psutil.Process(self._brokers[broker_id].pid)
+            pids += [process.pid, *(child.pid for child in process.children(recursive=True))]
+        return pids
+
+    def cpu_seconds(self) -> float:
+        return sum(cpu_seconds(pid) for pid in self.processes())
+
+    def memory_mib(self) -> float:
+        return sum(resident_mib(pid) for pid in self.processes())
+
+    # -- what a broker says
+
+    def metadata(self, broker_id: int, topic: str | None = None) -> MetadataResponse:
+        """As this broker knows it; of no topic at all without ``topic``. OSError when it does not answer."""
+        topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        host, _, port = self._brokers[broker_id].bootstrap_servers.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            answer = exchange(connection, ApiKey.METADATA, _METADATA_VERSION, request)
+        return decode(MetadataResponse, answer, _METADATA_VERSION)
+
+    def partitions(self, broker_id: int, topic: str) -> list[MetadataResponsePartition]:
+        """Of ``topic``, as this broker knows it."""
+        topics = self.metadata(broker_id, topic).topics
+        return topics[0].partitions if topics else []
+
+    def controller_id(self) -> int:
+        return self.metadata(self.first_up).controller_id
+
+    def wait_until_in_sync(self, topic: str, partitions: int) -> None:
+        """All replicas of ``topic`` are, as every broker knows it."""
+
+        def is_in_sync() -> bool:
+            return all(
+                len(known := self.partitions(broker_id, topic)) == partitions
+                and all(len(each.isr_nodes) == len(each.replica_nodes) and each.leader_id >= 0 for each in known)
+                for broker_id in self.up
+            )
+
+        wait_until(is_in_sync, f"all replicas of {topic} are in sync")
+
+
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 120.0) -> None:
+    """Looks every 50 ms. Raises TimeoutError."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {patience_s:.0f} s")
+        time.sleep(0.05)
