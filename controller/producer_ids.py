@@ -63,6 +63,7 @@ class ProducerIds:
         while self._next > self._last:
             if self._fetching is None:
                 self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="producer-id-block")
+                self._fetching.add_done_callback(_note_failure)
             await asyncio.shield(self._fetching)  # shared: one caller's end must not cost the others theirs
         producer_id = self._next
         self._next += 1
@@ -79,3 +80,9 @@ class ProducerIds:
         finally:
             self._fetching = None
         self._next, self._last = block.first, block.last
+
+
+def _note_failure(fetching: asyncio.Task[None]) -> None:
+    """Who waits is told of it; all of them may be gone."""
+    if not fetching.cancelled():
+        fetching.exception()

@@ -1,6 +1,7 @@
 """Producer ids: nobody gets one twice."""
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,26 @@ async def test_failure_to_fetch_is_told_and_tried_again() -> None:
     results = await asyncio.gather(ids.next(), ids.next(), return_exceptions=True)
     assert [type(result) for result in results] == [ProducerIdsExhaustedError] * 2
     assert await ids.next() == 7
+
+
+async def test_a_failure_that_nobody_waits_for_any_more_is_no_news() -> None:
+    """As when the broker stops: its clients are hung up on first."""
+    fails = asyncio.Event()
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def next_block() -> ProducerIdBlock:
+        await fails.wait()
+        raise ConnectionError("closed")
+
+    ids = ProducerIds(next_block)
+    asking = asyncio.create_task(ids.next())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    fails.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    gc.collect()
+    assert reported == []
