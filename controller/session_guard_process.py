@@ -10,14 +10,17 @@ all files of a process closes it, too; so the process itself is watched where th
 that is stopped lives.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # for type checkers it is true; the module that has it would cost more than all the others
 if TYPE_CHECKING:
     import socket
+    from typing import Any
 
 STOP = b"stop\n"
 END = b"end\n"
@@ -100,7 +103,7 @@ def _broker_died(told: bytes) -> None:
         time.sleep(_PAUSE_S)
 
 
-def _connection(host: str, port: int, order: dict[str, Any]) -> "socket.socket":
+def _connection(host: str, port: int, order: dict[str, Any]) -> socket.socket:
     import socket
 
     connection = socket.create_connection((host, port), _CONNECT_TIMEOUT_S)
@@ -126,7 +129,7 @@ def _find_package() -> None:
     sys.modules["pybroker"] = module_from_spec(spec)
 
 
-def close_session(connection: "socket.socket", session_id: int, password: bytes) -> None:
+def close_session(connection: socket.socket, session_id: int, password: bytes) -> None:
     """Take up a session and close it. OSError, EOFError: there was no answer."""
     import struct
 
@@ -139,12 +142,12 @@ def close_session(connection: "socket.socket", session_id: int, password: bytes)
     _frame(connection)
 
 
-def _frame(connection: "socket.socket") -> bytes:
+def _frame(connection: socket.socket) -> bytes:
     size = int.from_bytes(_exactly(connection, 4), "big")
     return _exactly(connection, size)
 
 
-def _exactly(connection: "socket.socket", size: int) -> bytes:
+def _exactly(connection: socket.socket, size: int) -> bytes:
     received = b""
     while len(received) < size:
         piece = connection.recv(size - len(received))
