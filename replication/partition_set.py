@@ -203,7 +203,7 @@ class PartitionSet:
         try:
             partition.check_append(required_acks)
         except KafkaError as error:
-            done(AppendResult.failed(error))
+            done(self._refusal(hosted, error))
             return
         hosted.strand.append(
             LeaderAppend(records, partition.leader_epoch, now_ms, origin),

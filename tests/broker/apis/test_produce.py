@@ -337,6 +337,17 @@ async def test_from_v10_on_the_leader_is_named(producer: Producer, version: int)
         assert (leader, nodes) == ((2, 3), [(2, "two.example", 9093, "rack-b")])
 
 
+async def test_who_is_refused_for_want_of_replicas_is_told_where_the_log_begins(producer: Producer) -> None:
+    await producer.replicas.order(leader_epoch=3, isr=(1,), replicas=(1, 2))
+    producer.send(batch_of(b"a", b"b"), acks=1)
+    hosted = producer.replicas.hosted()
+    hosted.log.increment_log_start_offset(1)
+    hosted.partition.minimum_isr = 2
+    answer = producer.send(batch_of(b"c"), acks=-1)
+    assert isinstance(answer, ProduceResponse)
+    assert (only(answer).error_code, only(answer).log_start_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, 1)
+
+
 async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(producer: Producer) -> None:
     """What everyone is told may come later than the order."""
     producer.hints.leaders[TP] = (1, 0)
