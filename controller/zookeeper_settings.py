@@ -7,7 +7,7 @@ from .zookeeper_tls import TlsSettings
 
 __all__ = ["ZooKeeperSettings"]
 
-_SENSITIVE = ("/config/users", "/config/brokers", "/delegation_token")
+_SENSITIVE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 _OPEN_TO_ALL = "/consumers"
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -12,10 +12,12 @@ from confluent_kafka import Consumer, Message, Producer
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kazoo.client import KazooClient
 from support.broker_process import BrokerProcess, DidNotStartError
 from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
 from support.kafka_tools import TOOLS, run_tool
 from support.patience import await_that
+from support.secured_zookeeper import SecuredZooKeeper
 from support.zookeeper_tree import TreeNode, client_of, read_tree
 
 SETTINGS = {
@@ -151,11 +153,22 @@ def use(servers: str) -> None:
     admin.close()
 
 
-def settled(connect: str) -> Mapping[str, TreeNode]:
+def settled(connect: str | KazooClient) -> Mapping[str, TreeNode]:
     """The tree when nothing is under way in it any more."""
     with client_of(connect) as client:
         await_that(lambda: not client.get_children("/admin/delete_topics"), "topics are deleted")
     return read_tree(connect)
+
+
+def lived_in(
+    broker: KafkaProcess | BrokerProcess, client: Callable[[], str | KazooClient]
+) -> list[dict[str, TreeNode]]:
+    """The tree of a broker that is used, before and after its stop."""
+    broker.start()
+    use(broker.bootstrap_servers)
+    trees = [comparable(settled(client()))]
+    broker.stop()
+    return [*trees, comparable(read_tree(client()))]
 
 
 def comparable(tree: Mapping[str, TreeNode]) -> dict[str, TreeNode]:
@@ -179,20 +192,35 @@ def test_tree_is_what_kafka_leaves_for_the_same_operations(
     tmp_path: Path, zookeeper: ZooKeeperProcess, connect: str
 ) -> None:
     broker = on_zookeeper(tmp_path / "pybroker", connect)
+    of_kafka = f"{zookeeper.connect}/clusters/{next(ROOTS)}"
+    kafka = KafkaProcess(tmp_path / "kafka", zookeeper, {**SETTINGS, "zookeeper.connect": of_kafka})
+    assert lived_in(broker, lambda: connect) == lived_in(kafka, lambda: of_kafka)
     with broker:
-        use(broker.bootstrap_servers)
-        ours = settled(connect)
         described = run_tool(
             f"{TOOLS}.TopicCommand", "--bootstrap-server", broker.bootstrap_servers, "--describe", "--topic", "kept"
         )
         assert "PartitionCount: 3" in described
-    of_kafka = f"{zookeeper.connect}/clusters/{next(ROOTS)}"
-    kafka = KafkaProcess(tmp_path / "kafka", zookeeper, {**SETTINGS, "zookeeper.connect": of_kafka}).start()
-    use(kafka.bootstrap_servers)
-    theirs = settled(of_kafka)
-    kafka.stop()
-    assert comparable(ours) == comparable(theirs)
-    assert comparable(read_tree(connect)) == comparable(read_tree(of_kafka))
+
+
+def test_nodes_are_whose_they_are_in_kafka(tmp_path: Path) -> None:
+    """With zookeeper.set.acl; who is who, ZooKeeper knows by their certificates."""
+    zookeeper = SecuredZooKeeper(tmp_path / "zookeeper")
+    zookeeper.process.start()
+    try:
+        ours = BrokerProcess(tmp_path / "pybroker", {**SETTINGS, **zookeeper.properties("/a/pybroker")})
+        netty = {"zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty"}
+        settings = {**SETTINGS, **zookeeper.properties("/a/kafka"), **netty}
+        theirs = KafkaProcess(tmp_path / "kafka", zookeeper.process, settings)
+        of_pybroker = lived_in(ours, lambda: zookeeper.client("/a/pybroker"))
+        of_kafka = lived_in(theirs, lambda: zookeeper.client("/a/kafka"))
+        assert of_pybroker == of_kafka
+        assert len({node.acl for node in of_kafka[0].values()}) == 3, "open ones, secret ones, and all others"
+        with client_of(zookeeper.client("")) as client:
+            assert client.get_acls("/a/pybroker")[0] == client.get_acls("/a/kafka")[0]
+    finally:
+        ours.kill()
+        theirs.kill()
+        zookeeper.process.kill()
 
 
 def test_kafka_takes_over_the_tree_and_the_directory_and_hands_them_back(
