@@ -13,7 +13,7 @@ from pybroker.protocol.messages.metadata import MetadataResponsePartition
 from support.java import java_command
 
 from benchmarks.clusters import BROKER_IDS, SESSION_TIMEOUT_MS, Cluster, wait_until
-from benchmarks.kafka_tools import create_replicated_topic, run_tool
+from benchmarks.kafka_tools import create_topic_on, run_tool
 from benchmarks.targets import Target, ratio_at_least, ratio_at_most
 
 __all__ = ["CLUSTER_ROWS", "ClusterRow", "warm_up_cluster"]
@@ -49,7 +49,7 @@ def warm_up_cluster(cluster: Cluster) -> None:
 
 def _make_topic(cluster: Cluster, topic: str, replicas: Sequence[int]) -> None:
     """One partition, led by the first of ``replicas``."""
-    create_replicated_topic(cluster.bootstrap_servers, topic, assignment=":".join(map(str, replicas)))
+    create_topic_on(cluster.bootstrap_servers, topic, ":".join(map(str, replicas)))
     cluster.wait_until_in_sync(topic, 1)
 
 
@@ -179,7 +179,7 @@ def _controller_killed(cluster: Cluster, scale: float) -> dict[str, float]:
     """From the end of the process to the moment when all that are left know a living leader of each partition."""
     topic = f"many-{time.time_ns()}"
     count = max(int(_PARTITIONS * scale), 3)
-    create_replicated_topic(cluster.bootstrap_servers, topic, partitions=count)
+    cluster.create_topic(topic, count)
     cluster.wait_until_in_sync(topic, count)
     time.sleep(_QUIET_S)
     controller_id = cluster.controller_id()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 from pybroker.protocol.apis import ApiKey
-from pybroker.protocol.codec import decode
+from pybroker.protocol.codec import Message, decode
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from pybroker.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -29,6 +30,8 @@ __all__ = ["BROKER_IDS", "CLUSTERS", "Cluster", "ClusterKind", "wait_until"]
 BROKER_IDS = (1, 2, 3)
 SESSION_TIMEOUT_MS = 6000
 _METADATA_VERSION = 7
+_CREATE_TOPICS_VERSION = 4
+_PATIENCE_S = 180
 _SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "offsets.topic.replication.factor": "3",
@@ -140,10 +143,25 @@ class Cluster:
         """As this broker knows it; of no topic at all without ``topic``. OSError when it does not answer."""
         topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return decode(
+            MetadataResponse, self._ask(broker_id, ApiKey.METADATA, _METADATA_VERSION, request), _METADATA_VERSION
+        )
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        """Three replicas of each partition. By hand: on a busy machine Kafka's tool gives up before many are made."""
+        wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=len(BROKER_IDS))
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=_PATIENCE_S * 1000)
+        version = _CREATE_TOPICS_VERSION
+        answer = decode(
+            CreateTopicsResponse, self._ask(self.controller_id(), ApiKey.CREATE_TOPICS, version, request), version
+        )
+        if answer.topics[0].error_code:
+            raise RuntimeError(f"{topic} was not made: {answer.topics[0]}")
+
+    def _ask(self, broker_id: int, api_key: ApiKey, version: int, request: Message) -> memoryview:
         host, _, port = self._brokers[broker_id].bootstrap_servers.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=30) as connection:
-            answer = exchange(connection, ApiKey.METADATA, _METADATA_VERSION, request)
-        return decode(MetadataResponse, answer, _METADATA_VERSION)
+        with socket.create_connection((host, int(port)), timeout=_PATIENCE_S) as connection:
+            return exchange(connection, api_key, version, request)
 
     def partitions(self, broker_id: int, topic: str) -> list[MetadataResponsePartition]:
         """Of ``topic``, as this broker knows it."""
@@ -166,7 +184,7 @@ class Cluster:
         wait_until(is_in_sync, f"all replicas of {topic} are in sync")
 
 
-def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 120.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
     """Looks every 50 ms. Raises TimeoutError."""
     deadline = time.monotonic() + patience_s
     while not condition():

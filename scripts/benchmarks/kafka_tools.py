@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support.java import java_command
 
-__all__ = ["create_replicated_topic", "create_topic", "run_tool"]
+__all__ = ["create_topic", "create_topic_on", "run_tool"]
 
 
 def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m") -> str:
@@ -25,12 +25,9 @@ def create_topic(servers: str, topic: str, partitions: int) -> None:
     )
 
 
-def create_replicated_topic(servers: str, topic: str, *, partitions: int = 1, assignment: str = "") -> None:
-    """Three replicas of each partition; ``assignment`` says which brokers they are on, the leader first."""
-    where = ("--replica-assignment", assignment)
-    count = ("--partitions", str(partitions), "--replication-factor", "3")
+def create_topic_on(servers: str, topic: str, replicas: str) -> None:
+    """One partition, on the brokers ``replicas`` (``1:2:3``), the first of which leads."""
     run_tool(
         "org.apache.kafka.tools.TopicCommand",
-        *("--bootstrap-server", servers, "--create", "--topic", topic, *(where if assignment else count)),
-        *("--config", "min.insync.replicas=2"),
+        *("--bootstrap-server", servers, "--create", "--topic", topic, "--replica-assignment", replicas),
     )
