@@ -5,7 +5,7 @@ Each keeps a book of what the broker acknowledged. All go on when the broker is 
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -82,7 +82,10 @@ class Producing(CrashLoad):
         sent: how many, by partition.
     """
 
-    def __init__(self, servers: str, topic: str, partitions: int, name: str) -> None:
+    most_under_way = 300
+
+    def __init__(self, servers: str, topic: str, partitions: int, name: str, **settings: object) -> None:
+        """``settings``: further ones of librdkafka, with ``_`` for dots."""
         super().__init__()
         self.name = name
         self.topic = topic
@@ -98,11 +101,12 @@ class Producing(CrashLoad):
                 "batch.size": 20_000,  # no batch may be larger than a segment
                 "message.timeout.ms": 0,
                 "retry.backoff.max.ms": 100,
+                **_dotted(settings),
             }
         )
 
     def step(self) -> None:
-        if len(self._producer) > 300:
+        if len(self._producer) > self.most_under_way:
             self._producer.poll(0.05)
             return
         partition = self._next = (self._next + 1) % len(self.sent)
@@ -130,11 +134,12 @@ class Producing(CrashLoad):
 class Committing(CrashLoad):
     """Commits 1, 2, 3, … in turn to the partitions of a topic, for a group that nobody joins."""
 
-    def __init__(self, servers: str, topic: str, partitions: int, group: str) -> None:
+    def __init__(self, servers: str, topic: str, partitions: int, group: str, **settings: object) -> None:
+        """``settings``: further ones of librdkafka, with ``_`` for dots."""
         super().__init__()
         self.group = group
         self.committed = {TopicPartition(topic, partition): 0 for partition in range(partitions)}
-        self._consumer = Consumer({"bootstrap.servers": servers, **_QUICK, "group.id": group})
+        self._consumer = Consumer({"bootstrap.servers": servers, **_QUICK, **_dotted(settings), "group.id": group})
         self._offset = 0
 
     def step(self) -> None:
@@ -160,14 +165,17 @@ class Consuming(CrashLoad):
         committed: by partition.
     """
 
-    def __init__(self, servers: str, topic: str, group: str) -> None:
+    def __init__(self, servers: str, topic: str, group: str, **settings: object) -> None:
+        """``settings``: further ones of librdkafka, with ``_`` for dots."""
         super().__init__()
         self.topic = topic
         self.group = group
         self.seen: dict[int, set[bytes]] = defaultdict(set)
         self.committed: dict[int, int] = {}
-        settings = {"session.timeout.ms": 6000, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-        self._consumer = Consumer({"bootstrap.servers": servers, **_QUICK, **settings, "group.id": group})
+        basic = {"session.timeout.ms": 6000, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, **_QUICK, **basic, **_dotted(settings), "group.id": group}
+        )
         self._consumer.subscribe([topic])
 
     def step(self) -> None:
@@ -189,6 +197,10 @@ class Consuming(CrashLoad):
     def stop(self) -> None:
         super().stop()
         self._consumer.close()
+
+
+def _dotted(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
 
 
 class TopicMaking(CrashLoad):

@@ -1,0 +1,19 @@
+"""A cluster of three brokers on a real ZooKeeper, stock clients at work, and one fault after the other."""
+
+from pathlib import Path
+
+import pytest
+from support.cluster_faults import FAULTS, Fault, a_log_directory_is_taken_away
+from support.kafka_process import ZooKeeperProcess
+from support.loaded_cluster import LoadedCluster
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_nothing_acknowledged_is_lost_when(
+    fault: Fault, tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str
+) -> None:
+    with LoadedCluster(tmp_path, tree, seed=FAULTS.index(fault)) as cluster:
+        cluster.begin_load(enough_in_sync=2 if fault is a_log_directory_is_taken_away else 1)
+        fault(cluster, zookeeper)
+        cluster.check_health()
+        cluster.end_load()

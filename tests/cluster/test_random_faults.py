@@ -1,0 +1,52 @@
+"""Four brokers on a real ZooKeeper, stock clients at work, and faults by chance for as long as it is told.
+
+scripts/test tests/cluster/test_random_faults.py --long -s --fault-minutes 60 --fault-seed 7
+"""
+
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random, randrange
+
+import pytest
+from support.cluster_faults import FAULTS, a_log_directory_is_taken_away
+from support.kafka_process import ZooKeeperProcess
+from support.loaded_cluster import LoadedCluster
+
+MOST_FAULTS = 8
+"""Behind one another, before everything is checked and begins anew."""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(0)
+def test_nothing_acknowledged_is_lost_whatever_happens(
+    tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str, pytestconfig: pytest.Config
+) -> None:
+    seed = pytestconfig.getoption("--fault-seed")
+    seed = randrange(10**6) if seed is None else seed
+    print(f"seed {seed}", flush=True)
+    end = time.monotonic() + pytestconfig.getoption("--fault-minutes") * 60
+    happened: Counter[str] = Counter()
+    with LoadedCluster(tmp_path, tree, seed, brokers=4) as cluster:
+        while time.monotonic() < end:
+            one_generation(cluster, zookeeper, happened, end)
+            print(f"seed {seed}: {dict(happened)}", flush=True)
+
+
+def one_generation(cluster: LoadedCluster, zookeeper: ZooKeeperProcess, happened: Counter[str], end: float) -> None:
+    """New topics and clients, some faults, and a look at everything."""
+    random: Random = cluster.random
+    enough_in_sync = random.choice((1, 2))
+    faults = [fault for fault in FAULTS if enough_in_sync == 2 or fault is not a_log_directory_is_taken_away]
+    cluster.begin_load(enough_in_sync)
+    for _ in range(random.randrange(1, MOST_FAULTS + 1)):
+        time.sleep(random.uniform(0, 2))  # nothing is waited for: this is the random moment
+        fault = random.choice(faults)
+        print(f"{time.strftime('%X')} {fault.__name__}", flush=True)
+        fault(cluster, zookeeper)
+        cluster.check_health()
+        happened[fault.__name__] += 1
+        if time.monotonic() > end:
+            break
+    cluster.end_load()
+    cluster.require_no_traceback()

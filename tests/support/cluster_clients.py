@@ -1,0 +1,150 @@
+"""The stock clients that work with a cluster while it fails, and what must be true of what was acknowledged to them."""
+
+from contextlib import suppress
+from random import Random
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from support.cluster_load import PlainMember, PlainProducing, TopicChanging
+from support.cluster_view import ClusterView
+from support.crash_load import Committing, Consuming, CrashLoad, Producing
+from support.kept_records import read_all
+from support.patience import await_answer
+
+__all__ = ["ClusterClients"]
+
+_SETTINGS = {"socket_timeout_ms": 6000, "topic_metadata_refresh_interval_ms": 1000}
+
+
+class ClusterClients:
+    """Two idempotent producers, by librdkafka; one of kafka-python's that is not; a group with a member of each; one
+    who commits without being a member; one who makes, grows and deletes topics.
+
+    ``events`` and ``lonely`` are topics that are there, of ``partitions`` each. Begin with `start`.
+    """
+
+    def __init__(
+        self, servers: str, view: ClusterView, events: str, lonely: str, partitions: int, random: Random
+    ) -> None:
+        self._servers = servers
+        self._view = view
+        self.events, self.lonely, self.partitions = events, lonely, partitions
+        self._group, self._committers = f"readers-of-{events}", f"committers-of-{lonely}"
+        self.to_events, self.to_lonely = (
+            Producing(servers, topic, partitions, topic, linger_ms=5, request_timeout_ms=5000, **_SETTINGS)
+            for topic in (events, lonely)
+        )
+        self.to_events.most_under_way = self.to_lonely.most_under_way = 30
+        self.plain = PlainProducing(servers, events, partitions, "plain")
+        self.members: list[Consuming | PlainMember] = [
+            Consuming(servers, events, self._group, fetch_wait_max_ms=100, **_SETTINGS),
+            PlainMember(servers, events, self._group),
+        ]
+        self.committing = Committing(servers, lonely, partitions, self._committers, **_SETTINGS)
+        self.topics = TopicChanging(view, random, f"made-beside-{events}")
+        self.producers = [self.to_events, self.to_lonely, self.plain]
+        self.committers = [*self.members, self.committing]
+        self.everybody: list[CrashLoad] = [*self.producers, *self.committers, self.topics]
+
+    @property
+    def failures(self) -> list[str]:
+        return [f"{type(load).__name__}: {failure}" for load in self.everybody for failure in load.failures]
+
+    def start(self) -> None:
+        for load in self.everybody:
+            load.start()
+
+    def stop(self) -> None:
+        """Returns when everything that was sent is acknowledged."""
+        for load in self.everybody:
+            load.stop()
+
+    def give_up(self) -> None:
+        for load in self.everybody:
+            load.give_up()
+
+    # -- what must be true at any time
+
+    def check_commits(self) -> None:
+        """What was acknowledged before is there, or something later."""
+        due: dict[int, int] = {}
+        for member in self.members:
+            for partition, offset in dict(member.committed).items():
+                due[partition] = max(offset, due.get(partition, 0))
+        self._check_committed(self._group, self.events, due)
+        due = {each.partition: offset for each, offset in dict(self.committing.committed).items() if offset}
+        self._check_committed(self._committers, self.lonely, due)
+
+    def _check_committed(self, group: str, topic: str, due: dict[int, int]) -> None:
+        places = [TopicPartition(topic, partition) for partition in sorted(due)]
+        found = self._committed(group, places) if places else {}
+        assert all(found[partition] >= offset for partition, offset in due.items()), (group, due, found)
+
+    def _committed(self, group: str, places: list[TopicPartition]) -> dict[int, int]:
+        """As the coordinator has it, who may be moving just now."""
+        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group})
+
+        def ask() -> list[TopicPartition]:
+            with suppress(KafkaException):
+                return list(consumer.committed(places, timeout=10))
+            return []
+
+        def is_whole(found: list[TopicPartition]) -> bool:
+            return bool(found) and all(each.error is None for each in found)
+
+        found = await_answer(ask, is_whole, f"the offsets of {group}")
+        consumer.close()
+        return {each.partition: each.offset for each in found}
+
+    # -- what must be true when all have stopped
+
+    def check_all(self) -> None:
+        self.check_commits()
+        for topic in (self.events, self.lonely):
+            for partition in range(self.partitions):
+                self._check_partition(topic, partition)
+        self._check_seen()
+        self._check_topics()
+
+    def _check_partition(self, topic: str, partition: int) -> None:
+        where = f"{topic}-{partition}"
+        read = read_all(self._servers, topic, partition)
+        assert [offset for offset, _ in read] == list(range(len(read))), f"{where}: gaps"
+        if topic == self.events:
+            _check_plain(self.plain, partition, dict(read), where)
+            _check_idempotent(self.to_events, partition, read, where)
+        else:
+            _check_idempotent(self.to_lonely, partition, read, where)
+
+    def _check_seen(self) -> None:
+        """The group missed nothing below what it committed."""
+        for partition in range(self.partitions):
+            end = max(member.committed.get(partition, 0) for member in self.members)
+            seen = set().union(*(member.seen[partition] for member in self.members))
+            for name, books in ((self.to_events.name, self.to_events.offsets), (self.plain.name, self.plain.offsets)):
+                due = {f"{name}:{number}".encode() for number, offset in books[partition].items() if offset < end}
+                assert due <= seen, f"not seen in partition {partition}: {sorted(due - seen)}"
+
+    def _check_topics(self) -> None:
+        existing = {topic.name: len(topic.partitions) for topic in self._view.metadata().topics}
+        assert {name: existing.get(name) for name in self.topics.alive} == self.topics.alive
+        assert not existing.keys() & self.topics.gone
+
+
+def _check_idempotent(producing: Producing, partition: int, read: list[tuple[int, bytes]], where: str) -> None:
+    """Each number once, in order, where it was acknowledged to be."""
+    name = f"{producing.name}:".encode()
+    found = [(int(value.removeprefix(name)), offset) for offset, value in read if value.startswith(name)]
+    numbers = [number for number, _ in found]
+    wrong = next((place for place, number in enumerate(numbers) if number != place), len(numbers))
+    assert numbers == list(range(producing.sent[partition])), f"{where}: {numbers[wrong : wrong + 10]} at {wrong}"
+    acknowledged = producing.offsets[partition]
+    moved = {
+        number: (offset, acknowledged.get(number)) for number, offset in found if offset != acknowledged.get(number)
+    }
+    assert not moved, f"{where}: not where they were acknowledged to be: {moved}"
+
+
+def _check_plain(producing: PlainProducing, partition: int, read: dict[int, bytes], where: str) -> None:
+    acknowledged = producing.offsets[partition].items()
+    lost = {number: offset for number, offset in acknowledged if read.get(offset) != producing.value(number)}
+    assert not lost, f"{where}: lost, or moved: {lost}"

@@ -1,0 +1,227 @@
+"""A cluster of processes with stock clients at work, and what must be true of it whatever happens to its brokers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from types import TracebackType
+
+from pybroker.broker.cluster.blocking_cluster import BlockingCluster
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
+from support.cluster_clients import ClusterClients
+from support.cluster_view import ClusterView
+from support.crash_load import CrashLoad
+from support.patience import await_answer, await_that
+
+__all__ = ["PARTITIONS", "LoadedCluster"]
+
+PARTITIONS = 3
+
+SETTINGS = {
+    "zookeeper.session.timeout.ms": "6000",
+    "replica.lag.time.max.ms": "5000",
+    "replica.fetch.wait.max.ms": "100",
+    "replica.fetch.backoff.ms": "100",
+    "controller.socket.timeout.ms": "5000",
+    "replica.socket.timeout.ms": "5000",
+    "offsets.topic.num.partitions": "3",
+    "log.segment.bytes": "200000",
+    "log.index.interval.bytes": "1024",
+    "log.segment.delete.delay.ms": "1000",
+    "log.flush.offset.checkpoint.interval.ms": "500",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
+    "leader.imbalance.check.interval.seconds": "5",
+    "auto.create.topics.enable": "false",
+}
+
+
+class LoadedCluster:
+    """``zookeeper``: where its tree is to be. Everything lies under ``directory``, and stays there."""
+
+    def __init__(
+        self, directory: Path, zookeeper: str, seed: int, brokers: int = 3, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.random = Random(seed)
+        self.cluster = BlockingCluster(
+            brokers,
+            {**SETTINGS, "log.dirs": _two_log_directories(directory), **(settings or {})},
+            directory=directory,
+            zookeeper=zookeeper,
+        )
+        self.away: set[int] = set()
+        self.view = ClusterView(self.cluster, self.away)
+        self.clients: ClusterClients
+        self.enough_in_sync = 0
+        self._loads = 0
+
+    def __enter__(self) -> "LoadedCluster":
+        self.cluster.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loads:
+            self.clients.give_up()
+        for broker in self.cluster.broker_ids:  # data are of no use any more: no need to stop cleanly
+            self.cluster.kill(broker)
+        self.cluster.__exit__(kind, error, trace)
+
+    # -- the load
+
+    def begin_load(self, enough_in_sync: int = 1) -> None:
+        """New topics, new clients. Two of three replicas must be in sync to write to ``clients.events``, and
+        ``enough_in_sync`` to write to ``clients.lonely``."""
+        self.enough_in_sync = enough_in_sync
+        self._loads += 1
+        events, lonely = f"events-{self._loads}", f"lonely-{self._loads}"
+        self._create_topic(events, 2)
+        self._create_topic(lonely, enough_in_sync)
+        random = Random(self.random.random())
+        self.clients = ClusterClients(self.cluster.bootstrap_servers, self.view, events, lonely, PARTITIONS, random)
+        self.clients.start()
+        self.await_progress()
+
+    def _create_topic(self, name: str, min_insync_replicas: int) -> None:
+        configs = [CreatableTopicConfig(name="min.insync.replicas", value=str(min_insync_replicas))]
+        topic = CreatableTopic(name=name, num_partitions=PARTITIONS, replication_factor=3, configs=configs)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=5000)
+
+        def is_there() -> bool:
+            answer = self.view.ask_controller(request, 5)
+            return answer is not None and answer.topics[0].error_code in (
+                ErrorCode.NONE,
+                ErrorCode.TOPIC_ALREADY_EXISTS,
+            )
+
+        await_that(is_there, f"{name} is made")
+
+    def end_load(self) -> None:
+        """Everything is checked, and the topics go."""
+        self.clients.stop()
+        assert not self.clients.failures, self.clients.failures
+        self.view.await_health()
+        self.clients.check_all()
+        self._check_replicas()
+        self._check_output()
+        self._delete_topics()
+
+    def _delete_topics(self) -> None:
+        due = {topic.name or "" for topic in self.view.metadata().topics if not (topic.name or "").startswith("__")}
+        # Files of a partition that was moved away from a broker that was down stay there, as Kafka's do.
+        without_files = (due | self.clients.topics.gone) - {self.clients.events}
+        request = DeleteTopicsRequest(topic_names=sorted(due), timeout_ms=5000)
+
+        def left() -> set[str]:
+            self.view.ask_controller(request, 3)
+            left = {topic.name or "" for topic in self.view.metadata().topics} & due
+            return left | (self._partitions_on_disk() & without_files)
+
+        await_answer(left, lambda left: not left, "topics that are deleted are gone, and their files")
+
+    def _partitions_on_disk(self) -> set[str]:
+        """Topics of which some broker has files."""
+        logs = (
+            path for broker in self.cluster.broker_ids for at in self.log_directories(broker) for path in at.iterdir()
+        )
+        return {path.name.rpartition("-")[0] for path in logs}
+
+    # -- waiting
+
+    @contextmanager
+    def without(self, *brokers: int) -> Iterator[None]:
+        """While this lasts, nothing is expected of them."""
+        self.away.update(brokers)
+        yield
+        self.away.difference_update(brokers)
+
+    def await_progress(self, more: int = 20, unless: Callable[[], bool] = lambda: False) -> None:
+        """Until all clients have worked on, whatever is away just now; but topics need all brokers.
+
+        On a busy machine a broker may have been the last of an ISR when it went away, or ``unless`` come true: then
+        there need be no progress before it is back.
+        """
+        self.await_progress_of(*self.clients.producers, more=more, unless=unless)
+        self.await_progress_of(*self.clients.committers, unless=unless)
+        if not self.away:
+            self.await_progress_of(self.clients.topics, unless=unless)
+
+    def await_progress_of(self, *loads: CrashLoad, more: int = 3, unless: Callable[[], bool] = lambda: False) -> None:
+        wanted = {load: load.steps + more for load in loads}
+
+        def goes_on(load: CrashLoad) -> bool:
+            return load.steps >= wanted[load] or bool(load.failures) or self._is_stuck() or unless()
+
+        for load in loads:
+            await_that(partial(goes_on, load), f"{type(load).__name__} gets from step {load.steps} to {wanted[load]}")
+        assert not self.clients.failures, self.clients.failures
+
+    def _is_stuck(self) -> bool:
+        """Whether a partition that clients need has nobody left who might lead it."""
+        needed = {self.clients.events, self.clients.lonely, "__consumer_offsets"}
+        return bool(self.away) and any(isr <= self.away for topic, isr in self.view.isrs() if topic in needed)
+
+    def await_missed(self, broker: int) -> None:
+        """Until the others know that its session ended."""
+        for other in self.cluster.broker_ids:
+            if other not in (*self.away, broker):
+                known_to = partial(self.view.brokers_known_to, other)
+                await_answer(known_to, lambda known: broker not in known, f"broker {other} misses broker {broker}")
+
+    def is_out_of_all_isrs(self, broker: int) -> bool:
+        """Waits until it is, or is the last of one, which it stays."""
+
+        def find() -> list[set[int]]:
+            return [isr for _, isr in self.view.isrs() if broker in isr]
+
+        found = await_answer(find, lambda found: not found or {broker} in found, f"no ISR has broker {broker} in it")
+        return not found
+
+    def log_directories(self, broker: int) -> list[Path]:
+        """Those that are there."""
+        return sorted(self.cluster.data_directory(broker).parent.glob("data-*"))
+
+    # -- what must be true
+
+    def check_health(self) -> None:
+        """All is well again, and nothing that was committed is forgotten."""
+        self.await_progress()
+        self.view.await_health()
+        self.clients.check_commits()
+        self._check_output()
+
+    def _check_replicas(self) -> None:
+        """The same bytes everywhere; once more, where something was still on its way."""
+        for topic in self.view.metadata().topics:
+            for partition in topic.partitions:
+                name, replicas = f"{topic.name}-{partition.partition_index}", partition.replica_nodes
+                await_that(partial(self._are_equal, name, replicas), f"the replicas of {name} are equal")
+
+    def _are_equal(self, partition: str, brokers: list[int]) -> bool:
+        return len({self._bytes_of(broker, partition) for broker in brokers}) == 1
+
+    def _bytes_of(self, broker: int, partition: str) -> bytes:
+        """All batches, whatever the segments in which they lie."""
+        directories = [directory / partition for directory in self.log_directories(broker)]
+        files = sorted(file for directory in directories for file in directory.glob("*.log"))
+        return b"".join(file.read_bytes() for file in files)
+
+    def require_no_traceback(self) -> None:
+        """No broker has met what nobody expected."""
+        self._require_no("Traceback")
+
+    def _check_output(self) -> None:
+        self._require_no("the broker cannot go on")
+
+    def _require_no(self, words: str) -> None:
+        for broker in self.cluster.broker_ids:
+            text = self.cluster.log_file(broker).read_text(errors="replace")
+            place = text.find(words)
+            assert place < 0, f"broker {broker}: …{text[max(place - 1000, 0) : place + 4000]}…"
+
+
+def _two_log_directories(directory: Path) -> str:
+    return ",".join(str(directory / "broker-{id}" / f"data-{number}") for number in (1, 2))
