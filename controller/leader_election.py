@@ -4,7 +4,7 @@ Each strategy answers with the new leader and ISR, or None when no replica may l
 id whether that replica is on a live broker and not in a failed log directory.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -69,17 +69,19 @@ def elect_after_restarts(
     assignment: ReplicaAssignment,
     current: LeaderAndIsr,
     is_online: Callable[[int], bool],
-    restarted: Collection[int],
+    restarted: Sequence[int],
 ) -> Election:
     """Members of the ISR were restarted and nobody noticed: those that were up all the time are left in it, and lead.
-    When there is none of them, one is as good as another; but a leader that was restarted begins another epoch: it may
-    have lost what followers still have, and they find that out only by the epoch."""
+
+    When there is none of them, the one leads that was restarted first (``restarted`` is in that order), under another
+    epoch: when those after it were, it may have had what they lost then, and followers find out only by the epoch what
+    their leader lost."""
     live = tuple(filter(is_online, assignment.replicas))
     staying = [replica for replica in live if replica in current.isr and replica not in restarted]
     if not staying:
+        back = [replica for replica in restarted if replica in live and replica in current.isr]
         has_followers = len(assignment.replicas) > 1  # alone, an epoch that never ends costs nothing
-        leads_again = has_followers and current.leader in live and current.leader in restarted
-        return Election(current.with_leader(current.leader) if leads_again else None, live)
+        return Election(current.with_leader(back[0]) if back and has_followers else None, live)
     leader = current.leader if current.leader in staying else staying[0]
     isr = tuple(member for member in current.isr if member not in restarted)
     return Election(current.with_leader_and_isr(leader, isr), live)

@@ -4,7 +4,7 @@ A controller that sees a broker's epoch change takes the broker for dead and com
 ISRs, for it may have lost what it had not synced. Whoever becomes controller finds such a broker up, and perhaps still
 leader of partitions whose followers have records that it lost. But a broker's epoch is the zxid of its registration:
 when it is later than the last change of a partition's state, the broker was restarted (or lost its session) since
-then. Kafka does not look at this.
+then; and of those that were restarted the one with the lowest has been up the longest. Kafka does not look at this.
 """
 
 import logging
@@ -46,9 +46,14 @@ def _without_restarted(context: ControllerContext, partition: TopicPartition, zx
     if leadership is None:
         return None
     current = leadership.leader_and_isr
-    restarted = [
-        member for member in current.isr if context.broker(member) is not None and context.broker_epoch(member) > zxid
-    ]
+    restarted = sorted(
+        (
+            member
+            for member in current.isr
+            if context.broker(member) is not None and context.broker_epoch(member) > zxid
+        ),
+        key=context.broker_epoch,
+    )
     if not restarted:
         return None
 

@@ -28,10 +28,14 @@ class ReplicaStateMachine:
         self._flush = flush
 
     async def start(self) -> None:
-        """Take the states from which brokers are up, tell those that are what they hold, and take the others out of
-        the ISRs: they may have gone when nobody was controller, and while they have all records of a leader that has
-        not got any more since, the leader does not notice."""
-        online, offline = [], []
+        """Take the states from which brokers are up, tell those that are what they hold, and take those that are not
+        out of the ISRs in which somebody is left: they may have gone when nobody was controller, and while they have
+        all records of a leader that has not got any more since, the leader does not notice.
+
+        Where nobody of several is left, all stay in it: whoever comes back first leads. (Kafka leaves one of them, the
+        last that it happens to look at.)
+        """
+        online, gone = [], []
         for replica in self._context.replicas_of(self._context.all_partitions):
             if self._context.is_replica_online(replica.broker_id, replica.partition):
                 self._context.initialize_replica(replica, ReplicaState.ONLINE)
@@ -39,9 +43,19 @@ class ReplicaStateMachine:
             else:
                 # Should its topic be on its way out, it is deleted when its broker is back.
                 self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
-                offline.append(replica)
+                if self._may_leave(replica):
+                    gone.append(replica)
         self.move_online(online)
-        await self.move_offline(offline)
+        await self.move_offline(gone)
+
+    def _may_leave(self, replica: PartitionReplica) -> bool:
+        """Its ISR; or, alone in it, not to lead any more."""
+        leadership = self._context.leadership(replica.partition)
+        if leadership is None or self._context.is_queued_for_deletion(replica.topic):
+            return False
+        isr = leadership.leader_and_isr.isr
+        others_are_left = any(self._context.is_replica_online(member, replica.partition) for member in isr)
+        return replica.broker_id in isr and (len(isr) == 1 or others_are_left)
 
     def move_new(self, replicas: Iterable[PartitionReplica]) -> None:
         for replica in replicas:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from ..protocol.errors import CorruptRecordError
@@ -30,6 +31,7 @@ __all__ = [
     "MANY_RECORDS",
     "SMALL_BYTES",
     "BigBatchError",
+    "all_read_here",
     "check_wrapped",
     "give_way",
     "read_all_here",
@@ -53,6 +55,17 @@ def read_all_here() -> None:
     """This is a process in which nobody waits."""
     global _is_apart
     _is_apart = True
+
+
+@contextmanager
+def all_read_here() -> Iterator[None]:
+    """`read_all_here` for as long as this lasts: in a simulation nobody waits either, and there is no other process."""
+    global _is_apart
+    before, _is_apart = _is_apart, True
+    try:
+        yield
+    finally:
+        _is_apart = before
 
 
 def unpack_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:

@@ -200,7 +200,7 @@ async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> Non
     assert await second.state("t") == LeaderAndIsr(1, (1, 2), 1, 1)  # both were restarted: an epoch ends
     assert await second.state("t", 2) == LeaderAndIsr(2, (2,))  # nobody follows
     assert second.brokers[1].roles[TopicPartition("t", 0)].is_new is False
-    assert second.brokers[2].metadata.leader_of("t", 1) == (2, 1)
+    assert second.brokers[2].metadata.leader_of("t", 1) == (1, 1)  # which was registered first
     await second.stop()
 
 
@@ -235,6 +235,44 @@ async def test_next_controller_leaves_leader_and_isr_as_they_were_when_all_were_
         await plane.bounce(broker_id)
     await plane.controller.start()
     assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 1, 1)
+
+
+async def test_next_controller_has_the_one_lead_that_was_restarted_first_when_all_were(plane: ControlPlane) -> None:
+    """It was up when the others were restarted, and may have what they lost then."""
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker_id in (3, 2):
+        await plane.bounce(broker_id)
+    await plane.controller.start()
+    assert await plane.state("t") == LeaderAndIsr(3, (2, 3), 1, 1)
+
+
+async def test_next_controller_takes_out_of_the_isr_who_died_without_one(plane: ControlPlane) -> None:
+    """Else a follower that comes back and catches up would seem to have been restarted since it was last in sync."""
+    await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (3,)})
+    await plane.settled()
+    await plane.controller.stop()
+    await plane.take_down(3)
+    await plane.controller.start()
+    assert await plane.state("t", 0) == LeaderAndIsr(2, (2,), 1, 1)
+    assert (await plane.state("t", 1)).leader == 2
+    assert (await plane.state("t", 1)).isr == (2,)
+    assert await plane.state("t", 2) == LeaderAndIsr(-1, (3,), 1, 1)
+    assert plane.brokers[2].metadata.leader_of("t", 1) == (2, (await plane.state("t", 1)).leader_epoch)
+
+
+async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker_id in (2, 3):
+        await plane.take_down(broker_id)
+    await plane.controller.start()
+    assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 0, 0)
+    await plane.bring_up(3)
+    await plane.settled()
+    assert (await plane.state("t")).leader == 3
 
 
 async def test_half_created_topic_is_finished_by_the_next_controller(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
-"""``scripts/simulate``: run seeds, say what failed and how, and how often each fault was felt."""
+"""``scripts/simulate``: run seeds, say what failed and how, and what each fault came to."""
 
 import argparse
 import os
 import sys
 import time
+from pathlib import Path
 
 from simulation.campaign import Summary, run_seeds, shortened, useful_lines
 
@@ -14,6 +15,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--lines", action="store_true", help="print all that happened in each seed")
+    parser.add_argument("--tally", type=Path, help="a file: add this run's figures to those that are in it")
     given = parser.parse_args()
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
@@ -31,8 +33,13 @@ def main() -> int:
         plan, result = shortened(seed)
         print(f"\nseed {seed}, {plan}: {result.violation}")
         print("\n".join(useful_lines(result)))
+    summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
+    failed = bool(summary.failed)
+    if given.tally is not None:
+        summary.add_saved(given.tally)
+        summary.save(given.tally)
     print("\n".join(["", *summary.lines()]))
-    return 1 if summary.failed else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -10,11 +10,21 @@ from pybroker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from pybroker.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from pybroker.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+)
+from pybroker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
@@ -82,6 +92,46 @@ class Admin:
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=_TIMEOUT_MS)
         answer = await self.ask(request, 6)
         self._tell(f"delete {topic}", None if answer is None else answer.responses[0].error_code)
+
+    async def grow(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
+        """`assignment` of the partitions that come in addition to the one there is."""
+        request = CreatePartitionsRequest(
+            topics=[
+                CreatePartitionsTopic(
+                    name=topic,
+                    count=1 + len(assignment),
+                    assignments=[CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignment],
+                )
+            ],
+            timeout_ms=_TIMEOUT_MS,
+        )
+        answer = await self.ask(request, 2)
+        self._tell(f"grow {topic}", None if answer is None else answer.results[0].error_code)
+
+    async def delete_records(self, place: Place, offset: int) -> None:
+        """Those before `offset`; its leader does that."""
+        history = self.client.history
+        history.deletions[place] = max(offset, history.deletions.get(place, 0))
+        request = DeleteRecordsRequest(
+            topics=[
+                DeleteRecordsTopic(
+                    name=place[0], partitions=[DeleteRecordsPartition(partition_index=place[1], offset=offset)]
+                )
+            ],
+            timeout_ms=_TIMEOUT_MS,
+        )
+        await self.client.refresh(place[0])
+        try:
+            leader, _ = self.client.leaders.get(place, (-1, -1))
+            answer = await self.client.ask(leader, request, 2, _TIMEOUT_MS / 1000 + 1)
+        except UnansweredError:
+            answer = None
+        told = None if answer is None else answer.topics[0].partitions[0]
+        self._tell(f"delete-records {place[0]}-{place[1]} before {offset}", None if told is None else told.error_code)
+        if told is not None and told.error_code == 0 and told.low_watermark < offset:
+            history.violations.append(
+                f"{place}: records before {offset} are deleted, it begins at {told.low_watermark}"
+            )
 
     async def reassign(self, place: Place, replicas: Sequence[int] | None) -> None:
         """None: cancel what is under way."""

@@ -1,6 +1,7 @@
-"""What administrators do while a cluster works: partitions move, leaders are elected, topics come and go."""
+"""What administrators do while a cluster works: partitions move, leaders are elected, topics and records go."""
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 from simulation.admin import Admin
@@ -11,15 +12,23 @@ __all__ = ["AdminChanges"]
 
 
 class AdminChanges:
-    """One change after another, by chance. `places` are the partitions that clients use; they stay."""
+    """One change after another, by chance. `places` are the partitions that clients use; they stay. `readable_end`:
+    up to where somebody has read one of them."""
 
     def __init__(
-        self, admin: Admin, places: list[Place], brokers: list[int], tree: TreeChecker, random: Random
+        self,
+        admin: Admin,
+        places: list[Place],
+        brokers: list[int],
+        tree: TreeChecker,
+        readable_end: Callable[[Place], int],
+        random: Random,
     ) -> None:
         self._admin = admin
         self._places = places
         self._brokers = brokers
         self._tree = tree
+        self._readable_end = readable_end
         self._random = random
         self._passing = 0
 
@@ -52,13 +61,21 @@ class AdminChanges:
         await self._admin.set_config(topic, "unclean.leader.election.enable", value)
 
     async def _make_and_delete(self) -> None:
-        """A topic, perhaps of the same name as one before, that goes again."""
+        """A topic, perhaps of the same name as one before, that grows, and goes again."""
         self._passing += 1
         topic = f"passing{self._passing % 2}"
         replicas = self._random.sample(self._brokers, min(2, len(self._brokers)))
         if await self._admin.create(topic, [replicas], {}, attempts=2):
             await asyncio.sleep(self._random.uniform(0, 2))
+            if self._random.random() < 0.5:
+                await self._admin.grow(topic, [self._random.sample(self._brokers, len(replicas))])
             await self._admin.delete(topic)
+
+    async def _delete_records(self) -> None:
+        place = self._random.choice(self._places)
+        offset = self._random.randint(0, self._readable_end(place))
+        if offset > 0:
+            await self._admin.delete_records(place, offset)
 
 
 _CHANGES = (
@@ -69,4 +86,5 @@ _CHANGES = (
     AdminChanges._elect_uncleanly,
     AdminChanges._switch_unclean,
     AdminChanges._make_and_delete,
+    AdminChanges._delete_records,
 )

@@ -1,5 +1,6 @@
 """Many seeds, in several processes; what fails is run again with as few faults as still make it fail."""
 
+import json
 import multiprocessing
 import os
 import time
@@ -7,49 +8,77 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from simulation.simulation_run import Plan, Result, run_seed
 
 __all__ = ["Summary", "run_seeds", "shortened", "useful_lines"]
 
+CPU_BUDGET_S = 1.0
+"""What a seed may cost."""
 _LINES = 120
 
 
 @dataclass
 class Summary:
-    """Of all seeds that were run. `cpu_s` is that of the runs alone."""
+    """Of all seeds that were run, here and in the runs that were added. `cpu_s` is that of the runs alone."""
 
     seeds: int = 0
     cpu_s: float = 0.0
     slowest: tuple[float, int] = (0.0, -1)
+    over_budget: int = 0
+    """Seeds that took more than `CPU_BUDGET_S`."""
     virtual_s: float = 0.0
+    ranges: list[str] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     fired: Counter[str] = field(default_factory=Counter)
-    felt: Counter[str] = field(default_factory=Counter)
+    met: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result, cpu_s: float) -> None:
         self.seeds += 1
         self.cpu_s += cpu_s
         self.slowest = max(self.slowest, (cpu_s, result.seed))
+        self.over_budget += cpu_s > CPU_BUDGET_S
         self.virtual_s += result.virtual_s
         self.fired += result.fired
-        self.felt += result.felt
+        self.met += result.met
+        self.changed += result.changed
         self.counts += result.counts
         if result.violation is not None:
             self.failed.append(result.seed)
 
+    def add_saved(self, path: Path) -> None:
+        """What `save` wrote, if it has."""
+        if not path.exists():
+            return
+        saved = json.loads(path.read_text())
+        self.seeds += saved["seeds"]
+        self.cpu_s += saved["cpu_s"]
+        self.slowest = max(self.slowest, tuple(saved["slowest"]))
+        self.over_budget += saved["over_budget"]
+        self.virtual_s += saved["virtual_s"]
+        self.ranges = saved["ranges"] + self.ranges
+        self.failed += saved["failed"]
+        for name in ("fired", "met", "changed", "counts"):
+            getattr(self, name).update(saved[name])
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(vars(self), indent=1))
+
     def lines(self) -> Iterator[str]:
+        yield f"{self.seeds} seeds ({', '.join(self.ranges)}), {self.virtual_s:.0f} virtual seconds"
         yield (
-            f"{self.seeds} seeds, {self.virtual_s:.0f} virtual seconds, {self.cpu_s:.0f} s of CPU "
-            f"({self.cpu_s / max(self.seeds, 1):.2f} a seed, at most {self.slowest[0]:.2f}: seed {self.slowest[1]})"
+            f"{self.cpu_s:.0f} s of CPU: {self.cpu_s / max(self.seeds, 1):.2f} a seed, at most {self.slowest[0]:.2f} "
+            f"(seed {self.slowest[1]}), {self.over_budget} over {CPU_BUDGET_S:.0f} s"
         )
-        yield f"{'fault':<34}{'fired':>8}{'felt':>8}"
+        yield f"{'fault':<34}{'fired':>8}{'met':>8}{'changed':>8}"
         for name, count in sorted(self.fired.items()):
-            yield f"{name:<34}{count:>8}{self.felt[name]:>8}"
-        yield f"{'what happened':<34}{'times':>8}"
+            yield f"{name:<34}{count:>8}{self.met[name]:>8}{self.changed[name]:>8}"
+        yield f"{'what happened':<58}{'times':>8}"
         for name, count in sorted(self.counts.items()):
-            yield f"{name:<34}{count:>8}"
+            yield f"{name:<58}{count:>8}"
         yield f"failed: {sorted(self.failed) or 'none'}"
 
 
@@ -84,15 +113,17 @@ def _timed(seed: int) -> tuple[Result, float]:
 
 
 def shortened(seed: int) -> tuple[Plan, Result]:
-    """A failing seed with as few faults as still make it fail."""
+    """A failing seed with as few faults, and no changes by administrators, as still make it fail."""
     plan = Plan.of_seed(seed)
     result = run_seed(seed, plan)
     for number in range(plan.fault_count):
-        fewer = replace(plan, skipped=plan.skipped | {number})
-        other = run_seed(seed, fewer)
-        if other.violation is not None:
-            plan, result = fewer, other
-    return plan, result
+        plan, result = _if_it_fails(seed, replace(plan, skipped=plan.skipped | {number}), plan, result)
+    return _if_it_fails(seed, replace(plan, change_count=0), plan, result)
+
+
+def _if_it_fails(seed: int, fewer: Plan, plan: Plan, result: Result) -> tuple[Plan, Result]:
+    other = run_seed(seed, fewer)
+    return (plan, result) if other.violation is None else (fewer, other)
 
 
 def useful_lines(result: Result) -> list[str]:
@@ -103,4 +134,6 @@ def useful_lines(result: Result) -> list[str]:
 
 
 def _is_about(line: str, violation: str) -> bool:
-    return any(word and word in violation for word in line.split()[2:3])
+    """It begins with what was sent, of which the violation speaks."""
+    words = line.split()[2:3]
+    return any(word.partition("+")[0].rstrip(":") in violation for word in words)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
@@ -18,10 +19,18 @@ class UnansweredError(Exception):
 
 
 class ClientLink:
-    """Connected when it is first needed; a broken one is not used again."""
+    """Connected when it is first needed; a broken one is not used again. `on_unanswered` is told the host."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, client_id: str) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        client_id: str,
+        on_unanswered: Callable[[str], None] = lambda host: None,
+    ) -> None:
         self._loop = loop
+        self._on_unanswered = on_unanswered
         self._address = (host, port)
         self._client_id = client_id
         self._protocol: _Answers | None = None
@@ -31,14 +40,20 @@ class ClientLink:
     async def ask(self, request: Message, version: int, timeout_s: float) -> Any:
         """The answer. Raises UnansweredError."""
         try:
+            frame = await self._answer(request, version, timeout_s)
+        except UnansweredError:
+            self._on_unanswered(self._address[0])
+            raise
+        return answer_in(frame, request, version)
+
+    async def _answer(self, request: Message, version: int, timeout_s: float) -> bytes:
+        try:
             async with asyncio.timeout(timeout_s):
                 protocol = await self._connected()
-                future = protocol.send(self._frame(request, version), self._loop.create_future())
-                frame = await future
+                return await protocol.send(self._frame(request, version), self._loop.create_future())
         except TimeoutError:
             self.close()
             raise UnansweredError("no answer in time") from None
-        return answer_in(frame, request, version)
 
     async def tell(self, request: Message, version: int, timeout_s: float) -> None:
         """Send what has no answer. Raises UnansweredError when there is no connection."""

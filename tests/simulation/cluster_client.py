@@ -8,6 +8,7 @@ from typing import Any
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from simulation.client_link import ClientLink, UnansweredError
+from simulation.effects import Effects
 from simulation.history import History, Place
 from simulation.virtual_loop import VirtualLoop
 
@@ -25,7 +26,13 @@ class ClusterClient:
     """On a machine of its own, of that name. `servers` are hosts and ports to begin with."""
 
     def __init__(
-        self, name: str, loop: VirtualLoop, servers: Sequence[tuple[str, int]], random: Random, history: History
+        self,
+        name: str,
+        loop: VirtualLoop,
+        servers: Sequence[tuple[str, int]],
+        random: Random,
+        history: History,
+        effects: Effects,
     ) -> None:
         self.name = name
         self.loop = loop
@@ -34,6 +41,8 @@ class ClusterClient:
         self.leaders: dict[Place, Leader] = {}
         self.partitions: dict[str, int] = {}
         self.controller_id = -1
+        self._effects = effects
+        self._numbers: dict[Place, int] = {}
         self._servers = list(servers)
         self._brokers: dict[int, tuple[str, int]] = {}
         self._links: dict[tuple[str, int], ClientLink] = {}
@@ -45,11 +54,24 @@ class ClusterClient:
     async def back_off(self) -> None:
         await asyncio.sleep(BACKOFF_S * (1 + self.random.random()))
 
+    def next_number(self, place: Place) -> int:
+        """Of what this client sends to a partition."""
+        number = self._numbers[place] = self._numbers.get(place, 0) + 1
+        return number
+
+    def failed(self, what: str, broker_id: int) -> None:
+        """A broker said no: count it."""
+        self.history.counts[what] += 1
+        self._effects.add("requests refused", self.name, f"broker-{broker_id}")
+
     def link(self, address: tuple[str, int]) -> ClientLink:
         link = self._links.get(address)
         if link is None:
-            link = self._links[address] = ClientLink(self.loop, *address, self.name)
+            link = self._links[address] = ClientLink(self.loop, *address, self.name, self._unanswered)
         return link
+
+    def _unanswered(self, host: str) -> None:
+        self._effects.add("requests without an answer", self.name, host)
 
     async def ask(self, node_id: int, request: Message, version: int, timeout_s: float = _ASK_TIMEOUT_S) -> Any:
         """Raises UnansweredError."""

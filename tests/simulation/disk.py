@@ -66,7 +66,7 @@ class Disk:
 
     `is_full`, `failing` (a path: whatever is written or synced below it fails with EIO) and `slow_s` (of each write and
     sync) may be set at any time. `spent_s` is how long all that was asked of the disk took; it only grows. `counts`
-    says how often each fault was felt: "full", "failed", "slow", "lost", "torn".
+    says how often each fault was met: "full", "failed", "slow", "lost", "torn".
     """
 
     random: Random

@@ -1,23 +1,43 @@
 """What goes wrong in a run: which faults, when, where, and for how long, all from one seed.
 
-Each is undone after a while; at the end everything is. Per fault it is counted how often it was brought about ("fired")
-and how often something noticed it ("felt"): a fault that is never felt proves nothing.
+Each is undone after a while; at the end everything is. Per fault it is counted how often it was brought about
+("fired"), how often somebody ran into it ("met": a message that could not go that way, a write that found no room), and
+how often things then went otherwise for those whom it was about ("changed": see `effects.py`). A fault that is never
+met proves nothing. "nothing" is no fault at all: what it seems to change is what others do meanwhile, and tells how
+much of the last column is coincidence.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
+from typing import TypeVar
 
+from simulation.cluster_shape import DISK
 from simulation.disk import Loss
+from simulation.network import Way
 from simulation.simulated_broker import SimulatedBroker
 from simulation.simulated_cluster import SimulatedCluster
 
 __all__ = ["FAULTS", "Faults"]
 
-Undo = Callable[[], None]
-
 _LONGEST_S = 8.0
+_AFTERMATH_S = 3.0
+"""As long as clients wait for an answer: so long after its end a fault may still come to something."""
+
+Key = TypeVar("Key")
+
+
+@dataclass
+class Brought:
+    """A fault that is there. ``undo`` ends it, ``meetings`` is how often it was met since then, ``hosts`` are the
+    machines that it is about."""
+
+    undo: Callable[[], None]
+    meetings: Callable[[], int]
+    hosts: Sequence[str]
 
 
 class Faults:
@@ -28,7 +48,9 @@ class Faults:
         self._clients = client_hosts
         self._random = random
         self.fired: Counter[str] = Counter()
-        self.felt: Counter[str] = Counter()
+        self.met: Counter[str] = Counter()
+        self.changed: Counter[str] = Counter()
+        self._unjudged: dict[int, tuple[str, Sequence[str], Counter[str]]] = {}
 
     async def run(self, names: list[str], count: int, duration_s: float, skipped: Collection[int]) -> None:
         times_s = sorted(self._random.uniform(0, duration_s) for _ in range(count))
@@ -43,32 +65,34 @@ class Faults:
 
     async def _bring_about(self, fault: "_Fault", name: str, latest_s: float) -> None:
         cluster = self._cluster
-        before = self._signs()
-        undo = FAULTS[name](fault)
-        if undo is None:
+        effects_before = cluster.effects.snapshot()
+        brought = FAULTS[name](fault)
+        if brought is None:
             return
         self.fired[name] += 1
-        cluster.note("fault", name)
+        cluster.note("fault", f"{name}: {', '.join(brought.hosts)}")
         await asyncio.sleep(min(fault.random.uniform(0.05, _LONGEST_S), max(latest_s - cluster.loop.time(), 0.05)))
-        if self._signs() != before:
-            self.felt[name] += 1
-        undo()
+        if brought.meetings():
+            self.met[name] += 1
+            number = self.met.total()
+            self._unjudged[number] = (name, brought.hosts, effects_before)
+            cluster.loop.call_later(_AFTERMATH_S, self._judge, number)
+        brought.undo()
         cluster.note("fault", f"{name} is over")
 
-    def _signs(self) -> tuple[int, ...]:
-        """Whatever changes when somebody notices that something is wrong."""
-        cluster = self._cluster
-        return (
-            cluster.tree.counts.total(),
-            cluster.network.counts.total(),
-            sum(broker.disk.counts.total() for broker in cluster.brokers.values()),
-            sum(broker.starts for broker in cluster.brokers.values()),
-            cluster.zookeeper.fired["session expired"],
-        )
+    def judge_all(self) -> None:
+        """The run is over: what has not come to anything by now does not."""
+        for number in list(self._unjudged):
+            self._judge(number)
+
+    def _judge(self, number: int) -> None:
+        if number in self._unjudged:
+            name, hosts, effects_before = self._unjudged.pop(number)
+            self.changed[name] += self._cluster.effects.have_changed(effects_before, hosts)
 
 
 class _Fault:
-    """What can go wrong: each of these gives the way back, or None when there is nobody to whom it could be done.
+    """What can go wrong: each of these brings it about, or gives None when there is nobody to whom it could be done.
 
     Chance is each fault's own: one that is left out changes nothing about the others.
     """
@@ -82,21 +106,32 @@ class _Fault:
         running = self._cluster.running()
         return self.random.choice(running) if running else None
 
-    def process_dies(self) -> Undo | None:
+    def _any_broker(self) -> SimulatedBroker:
+        """Whether it runs or not."""
+        return self.random.choice(list(self._cluster.brokers.values()))
+
+    def nothing(self) -> Brought:
+        return Brought(lambda: None, _always, [self._any_broker().name])
+
+    # --- brokers
+
+    def process_dies(self) -> Brought | None:
         return self._crash(Loss.NOTHING, without_power=False)
 
-    def power_fails(self) -> Undo | None:
+    def power_fails(self) -> Brought | None:
         return self._crash(self.random.choice((Loss.SOME, Loss.SOME, Loss.ALL)), without_power=True)
 
-    def _crash(self, loss: Loss, *, without_power: bool) -> Undo | None:
+    def _crash(self, loss: Loss, *, without_power: bool) -> Brought | None:
         broker = self._some_broker()
         if broker is None:
             return None
         self._cluster.crash(broker, loss, without_power=without_power)
-        return lambda: self._cluster.start(broker)
+        return Brought(lambda: self._cluster.start(broker), _always, [broker.name])
 
-    def power_fails_everywhere(self) -> Undo | None:
+    def power_fails_everywhere(self) -> Brought | None:
         brokers = [broker for broker in self._cluster.brokers.values() if broker.is_up]
+        if not brokers:
+            return None
         for broker in brokers:
             self._cluster.crash(broker, self.random.choice(list(Loss)), without_power=True)
 
@@ -104,34 +139,36 @@ class _Fault:
             for broker in brokers:
                 self._cluster.start(broker)
 
-        return undo
+        return Brought(undo, _always, [broker.name for broker in brokers])
 
-    def broker_is_stopped(self) -> Undo | None:
+    def broker_is_stopped(self) -> Brought | None:
         broker = self._some_broker()
         if broker is None:
             return None
         stopping = self._cluster.loop.create_task(broker.stop())
         self._cluster.note(broker.name, "stop")
-        return lambda: stopping.add_done_callback(lambda _: self._cluster.start(broker))
+        undo = partial(stopping.add_done_callback, lambda _: self._cluster.start(broker))
+        return Brought(undo, _always, [broker.name])
 
-    def way_is_cut(self) -> Undo | None:
+    # --- the network
+
+    def way_is_cut(self) -> Brought:
         """One way, between two machines."""
-        source, destination = self._two_machines()
-        self._cluster.network.cut(source, destination)
-        return lambda: self._cluster.network.heal(source, destination)
+        return self._cut([self._two_machines()])
 
-    def link_is_cut(self) -> Undo | None:
+    def link_is_cut(self) -> Brought:
         one, other = self._two_machines()
-        return self._cut_both_ways([(one, other)])
+        return self._cut([(one, other), (other, one)])
 
-    def broker_is_isolated(self) -> Undo | None:
+    def broker_is_isolated(self) -> Brought:
         """From all machines but ZooKeeper's."""
-        name = self.random.choice(list(self._cluster.brokers.values())).name
-        return self._cut_both_ways([(name, other) for other in self._cluster.network.hosts if other != name])
+        name = self._any_broker().name
+        others = [other for other in self._cluster.network.hosts if other != name]
+        ways = [way for other in others for way in ((name, other), (other, name))]
+        return replace(self._cut(ways), hosts=[name])
 
-    def _cut_both_ways(self, pairs: list[tuple[str, str]]) -> Undo:
+    def _cut(self, ways: list[Way]) -> Brought:
         network = self._cluster.network
-        ways = [way for one, other in pairs for way in ((one, other), (other, one))]
         for way in ways:
             network.cut(*way)
 
@@ -139,94 +176,128 @@ class _Fault:
             for way in ways:
                 network.heal(*way)
 
-        return undo
+        return Brought(undo, _since_now(network.stalls, *ways), list(ways[0]))
 
-    def way_is_slow(self) -> Undo | None:
-        source, destination = self._two_machines()
-        self._cluster.network.slow(source, destination, self.random.choice((0.02, 0.2, 1.0)))
-        return lambda: self._cluster.network.slow(source, destination, 0.0)
+    def way_is_slow(self) -> Brought:
+        network, way = self._cluster.network, self._two_machines()
+        network.slow(*way, self.random.choice((0.02, 0.2, 1.0)))
+        return Brought(partial(network.slow, *way, 0.0), _since_now(network.delays, way), way)
 
-    def connections_break(self) -> Undo | None:
+    def connections_break(self) -> Brought | None:
         network = self._cluster.network
         connections = network.connections()
         if not connections:
             return None
-        for connection in self.random.sample(connections, self.random.randint(1, len(connections))):
+        broken = self.random.sample(connections, self.random.randint(1, len(connections)))
+        hosts = dict.fromkeys(host for each in broken for host in network.ends_of(each))
+        for connection in broken:
             network.reset(connection)
-        return lambda: None
+        return Brought(lambda: None, _always, list(hosts))
 
-    def connections_are_refused(self) -> Undo | None:
-        name = self.random.choice(list(self._cluster.brokers.values())).name
-        self._cluster.network.refuse(name)
-        for connection in self._cluster.network.connections():
+    def connections_are_refused(self) -> Brought:
+        network, name = self._cluster.network, self._any_broker().name
+        network.refuse(name)
+        for connection in network.connections():
             if connection.peer_host.name == name and self.random.random() < 0.5:
-                self._cluster.network.reset(connection)
-        return lambda: self._cluster.network.refuse(name, refuses=False)
+                network.reset(connection)
+        return Brought(partial(network.refuse, name, refuses=False), _since_now(network.refusals, name), [name])
 
-    def disk_is_slow(self) -> Undo | None:
-        broker = self.random.choice(list(self._cluster.brokers.values()))
-        broker.disk.slow_s = self.random.choice((0.005, 0.05, 0.5))
-
-        def undo() -> None:
-            broker.disk.slow_s = 0.0
-
-        return undo
-
-    def disk_is_full(self) -> Undo | None:
-        broker = self.random.choice(list(self._cluster.brokers.values()))
-        broker.disk.is_full = True
-
-        def undo() -> None:
-            broker.disk.is_full = False
-
-        return undo
-
-    def disk_fails(self) -> Undo | None:
-        """Whatever is written to it: its broker ends, and is started again when it works."""
-        broker = self._some_broker()
-        if broker is None:
-            return None
-        broker.disk.failing = "/disk"
-
-        def undo() -> None:
-            broker.disk.failing = None
-            self._cluster.start(broker)
-
-        return undo
-
-    def zookeeper_is_cut_off(self) -> Undo | None:
-        """From one broker: silently, or so that the broker knows; it may last longer than the session does."""
-        name = self.random.choice(list(self._cluster.brokers.values())).name
-        zookeeper = self._cluster.zookeeper
-        zookeeper.cut(name, silent=self.random.random() < 0.5)
-        return lambda: zookeeper.heal(name)
-
-    def zookeeper_connection_breaks(self) -> Undo | None:
-        name = self.random.choice(list(self._cluster.brokers.values())).name
-        self._cluster.zookeeper.drop_connection(name)
-        return lambda: None
-
-    def zookeeper_stops(self) -> Undo | None:
-        self._cluster.zookeeper.stop()
-        return self._cluster.zookeeper.start
-
-    def clock_jumps(self) -> Undo | None:
-        broker = self.random.choice(list(self._cluster.brokers.values()))
-        broker.clock_ahead_ms += self.random.choice((-60_000, -1_000, 1_000, 60_000))
-
-        def undo() -> None:
-            broker.clock_ahead_ms = 0
-
-        return undo
-
-    def _two_machines(self) -> tuple[str, str]:
+    def _two_machines(self) -> Way:
         brokers = [broker.name for broker in self._cluster.brokers.values()]
         one = self.random.choice(brokers)
         other = self.random.choice([name for name in brokers * 2 + self._clients if name != one])
         return (one, other) if self.random.random() < 0.5 else (other, one)
 
+    # --- disks
 
-FAULTS: dict[str, Callable[[_Fault], Undo | None]] = {
+    def disk_is_slow(self) -> Brought:
+        broker = self._any_broker()
+        broker.disk.slow_s = self.random.choice((0.005, 0.05, 0.5))
+
+        def undo() -> None:
+            broker.disk.slow_s = 0.0
+
+        return Brought(undo, _since_now(broker.disk.counts, "slow"), [broker.name])
+
+    def disk_is_full(self) -> Brought:
+        broker = self._any_broker()
+        broker.disk.is_full = True
+
+        def undo() -> None:
+            broker.disk.is_full = False
+
+        return Brought(undo, _since_now(broker.disk.counts, "full"), [broker.name])
+
+    def disk_fails(self) -> Brought | None:
+        """Whatever is written to it: its broker ends, and is started again when it works."""
+        broker = self._some_broker()
+        return None if broker is None else self._fail(broker, DISK)
+
+    def log_directory_fails(self) -> Brought | None:
+        """One of several, if there are several: the broker goes on with the others, until it is started again."""
+        broker = self._some_broker()
+        if broker is None or len(broker.config.log_dirs) < 2:
+            return None
+        return self._fail(broker, self.random.choice(broker.config.log_dirs))
+
+    def _fail(self, broker: SimulatedBroker, path: str) -> Brought:
+        broker.disk.failing = path
+
+        def undo() -> None:
+            broker.disk.failing = None
+            if broker.has_lost_directories():
+                self._cluster.crash(broker, Loss.NOTHING, without_power=False)
+            self._cluster.start(broker)
+
+        return Brought(undo, _since_now(broker.disk.counts, "failed"), [broker.name])
+
+    # --- ZooKeeper
+
+    def zookeeper_is_cut_off(self) -> Brought:
+        """From one broker: silently, or so that the broker knows; it may last longer than the session does."""
+        name, zookeeper = self._any_broker().name, self._cluster.zookeeper
+        meetings = zookeeper.connection_count(name)
+        zookeeper.cut(name, silent=self.random.random() < 0.5)
+        return Brought(partial(zookeeper.heal, name), lambda: meetings, [name])
+
+    def zookeeper_connection_breaks(self) -> Brought:
+        name, zookeeper = self._any_broker().name, self._cluster.zookeeper
+        meetings = zookeeper.connection_count(name)
+        zookeeper.drop_connection(name)
+        return Brought(lambda: None, lambda: meetings, [name])
+
+    def zookeeper_stops(self) -> Brought:
+        zookeeper, hosts = self._cluster.zookeeper, [broker.name for broker in self._cluster.brokers.values()]
+        meetings = sum(map(zookeeper.connection_count, hosts))
+        zookeeper.stop()
+        return Brought(zookeeper.start, lambda: meetings, hosts)
+
+    # --- clocks
+
+    def clock_jumps(self) -> Brought:
+        broker = self._any_broker()
+        broker.clock_ahead_ms += self.random.choice((-60_000, -1_000, 1_000, 60_000))
+        before = broker.clock_reads
+
+        def undo() -> None:
+            broker.clock_ahead_ms = 0
+
+        return Brought(undo, lambda: broker.clock_reads - before, [broker.name])
+
+
+def _always() -> int:
+    """Whoever it is done to cannot but meet it."""
+    return 1
+
+
+def _since_now(counter: Counter[Key], *keys: Key) -> Callable[[], int]:
+    """How much has been counted under these keys from now on."""
+    before = sum(counter[key] for key in keys)
+    return lambda: sum(counter[key] for key in keys) - before
+
+
+FAULTS: dict[str, Callable[[_Fault], Brought | None]] = {
+    "nothing": _Fault.nothing,
     "process dies": _Fault.process_dies,
     "power fails": _Fault.power_fails,
     "power fails everywhere": _Fault.power_fails_everywhere,
@@ -240,6 +311,7 @@ FAULTS: dict[str, Callable[[_Fault], Undo | None]] = {
     "disk is slow": _Fault.disk_is_slow,
     "disk is full": _Fault.disk_is_full,
     "disk fails": _Fault.disk_fails,
+    "log directory fails": _Fault.log_directory_fails,
     "zookeeper is cut off": _Fault.zookeeper_is_cut_off,
     "zookeeper's connection breaks": _Fault.zookeeper_connection_breaks,
     "zookeeper stops": _Fault.zookeeper_stops,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from zlib import crc32
 
-__all__ = ["Guarantee", "History", "Outcome", "Sent", "ViolationError"]
+__all__ = ["Guarantee", "History", "Outcome", "Place", "Sent", "Transaction", "ViolationError"]
 
 _LINES = 4000
 
@@ -33,6 +33,7 @@ class Guarantee(Enum):
     LEADER = "acks=1"
     ALL = "acks=all"
     ONCE = "idempotent"
+    TRANSACTION = "transactional"
 
     @property
     def acks(self) -> int:
@@ -57,6 +58,17 @@ class Sent:
     """Who acknowledged it."""
 
 
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """What a producer sent, to be taken whole or not at all. `is_committed`: it was decided that it counts."""
+
+    producer_id: int
+    sent: list[Sent] = field(default_factory=list)
+    is_committed: bool = False
+    read: dict[str, dict[bytes, None]] = field(default_factory=dict)
+    """What of it each consumer has read that wants committed records only."""
+
+
 @dataclass
 class History:
     """`lines` are the last things that happened, in words; `digest` stands for all of them, for comparing runs."""
@@ -69,7 +81,23 @@ class History:
     counts: Counter[str] = field(default_factory=Counter)
     suspicions: list[tuple[Place, str]] = field(default_factory=list)
     """What must not be, unless something excuses it that happened to that partition."""
+    violations: list[str] = field(default_factory=list)
+    """What must not be, whatever happened."""
+    transactions: dict[bytes, Transaction] = field(default_factory=dict)
+    """By the value of each record in them."""
+    ended_transactions: list[Transaction] = field(default_factory=list)
+    """All markers of which are acknowledged."""
+    committed_readers: list[str] = field(default_factory=list)
+    """Consumers that want committed records only."""
+    deletions: dict[Place, int] = field(default_factory=dict)
+    """Up to which offset somebody asked for records to be deleted."""
+    kept_to_size: dict[str, None] = field(default_factory=dict)
+    """Topics of which old records go by themselves."""
     digest: int = 0
+
+    def may_be_trimmed(self, place: Place, log_start_offset: int) -> bool:
+        """Whether the log may begin there."""
+        return place[0] in self.kept_to_size or log_start_offset <= self.deletions.get(place, 0)
 
     def note(self, time_s: float, who: str, what: str) -> None:
         line = f"{time_s:10.4f} {who}: {what}"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -10,10 +11,16 @@ from unittest.mock import patch
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_election import elect_when_offline
+from pybroker.replication import fetch_reads
+from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.replication.isolation import Isolation
 from pybroker.replication.partition import Leader, Partition
 from pybroker.replication.partition_state import PartitionState
+from pybroker.replication.reader import read_partition
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.producer_state import ProducerState
 from pybroker.storage.strand import AppendCallback, Strand
 
 __all__ = ["MISTAKES", "slow_queues"]
@@ -94,6 +101,23 @@ def _elect_anybody(*arguments: Any, **named: Any) -> Any:
     return elect_when_offline(*arguments, **{**named, "unclean_allowed": True})
 
 
+def _read_to_the_end(
+    hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, max_bytes: int, **named: bool
+) -> FetchResult:
+    """Whoever reads is shown the whole log, as followers are."""
+    return read_partition(hosted, fetch, replace(params, isolation=Isolation.LOG_END), max_bytes, **named)
+
+
+@contextmanager
+def _forgotten_sequences() -> Iterator[None]:
+    """A log that takes what a producer sends again for something new."""
+    with (
+        patch.object(ProducerState, "find_duplicate", lambda self, batch: None),
+        patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
+    ):
+        yield
+
+
 MISTAKES: dict[str, Callable[[], Any]] = {
     "a follower truncates to its high watermark": partial(
         _patched, Partition, "become_follower", _cut_to_the_high_watermark
@@ -109,5 +133,10 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "the controller forgets broker epochs": _forgotten_broker_epochs,
     "an append that was queued as leader runs as follower": _unfenced_appends,
+    "consumers see what is not committed": partial(_patched, fetch_reads, "read_partition", _read_to_the_end),
+    "who reads committed records sees open transactions": partial(
+        _patched, Log, "last_stable_offset", lambda log, high_watermark: high_watermark
+    ),
+    "a log forgets the sequences of producers": _forgotten_sequences,
 }
 """By what is wrong: a context in which it is."""

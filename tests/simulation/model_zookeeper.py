@@ -43,6 +43,7 @@ class Session:
     """What the server knows of a session."""
 
     session_id: int
+    client: str
     timeout_s: float
     connection: ClientConnection | None = None
     expiry: asyncio.TimerHandle | None = None
@@ -65,6 +66,8 @@ class ModelZooKeeper:
         """The least and the longest time that anything is under way, one way. May be changed at any time."""
         self.fired: Counter[str] = Counter()
         """How often each fault came to be."""
+        self.on_expired: Callable[[str], None] = lambda client: None
+        """Told whose session has expired."""
         self._random = random
         self._clock_ms = clock_ms
         self._watches = WatchTable()
@@ -133,6 +136,9 @@ class ModelZooKeeper:
     def is_cut(self, client: str) -> bool:
         return client in self._cut
 
+    def connection_count(self, client: str) -> int:
+        return len(self._connections_of(client))
+
     def drop_connection(self, client: str) -> None:
         """Break ``client``'s connection; it may connect again at once."""
         self.fired["dropped connection"] += 1
@@ -187,7 +193,7 @@ class ModelZooKeeper:
 
     def begin_session(self, connection: ClientConnection, timeout_s: float) -> int:
         self._session_count += 1
-        session = Session(_FIRST_SESSION_ID + self._session_count, timeout_s, connection)
+        session = Session(_FIRST_SESSION_ID + self._session_count, connection.store.client, timeout_s, connection)
         self._sessions[session.session_id] = session
         connection.session = session
         self.tree.last_zxid += 1
@@ -225,6 +231,7 @@ class ModelZooKeeper:
 
     def _expired(self, session: Session) -> None:
         self.fired["session expired"] += 1
+        self.on_expired(session.client)
         self._end(session)
 
     def _end(self, session: Session) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from simulation.transport import Pipe, VirtualTransport
 from simulation.virtual_loop import CURRENT_HOST, VirtualLoop
 
-__all__ = ["Host", "Network", "VirtualServer"]
+__all__ = ["Host", "Network", "VirtualServer", "Way"]
 
 _FASTEST_S = 0.0001
 _SLOWEST_S = 0.002
@@ -86,16 +86,23 @@ class _ListeningSocket:
         """Buffers are what they are."""
 
 
+Way = tuple[str, str]
+"""From one machine to another."""
+
+
 class Network:
-    """`counts` says how often what went wrong was felt: "stalled", "slowed", "refused", "reset"."""
+    """`stalls` and `delays` count what could not go a way, or went it slowly, `refusals` by machine, `resets` all."""
 
     def __init__(self, loop: VirtualLoop, random: Random) -> None:
         self.loop = loop
         self.hosts: dict[str, Host] = {}
-        self.counts: Counter[str] = Counter()
+        self.stalls: Counter[Way] = Counter()
+        self.delays: Counter[Way] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.resets = 0
         self._random = random
-        self._cuts: dict[tuple[str, str], None] = {}
-        self._slow: dict[tuple[str, str], float] = {}
+        self._cuts: dict[Way, None] = {}
+        self._slow: dict[Way, float] = {}
         self._stalled: dict[Pipe, None] = {}
         loop.network = self
 
@@ -143,8 +150,12 @@ class Network:
         """One end of each: the one that connected."""
         return [each for host in self.hosts.values() for each in host.transports if each.is_client]
 
+    def ends_of(self, transport: VirtualTransport) -> Way:
+        """The machine that connected, and the other."""
+        return transport.host_name, transport.peer_host.name
+
     def reset(self, transport: VirtualTransport) -> None:
-        self.counts["reset"] += 1
+        self.resets += 1
         transport.break_off()
         if transport.peer is not None:
             transport.peer.break_off()
@@ -179,13 +190,13 @@ class Network:
 
     def stalled(self, pipe: Pipe) -> None:
         """It has something to deliver, and cannot."""
-        self.counts["stalled"] += 1
+        self.stalls[pipe.source, pipe.destination] += 1
         self._stalled[pipe] = None
 
     def delay(self, source: str, destination: str) -> float:
         extra_s = self._slow.get((source, destination), 0.0)
         if extra_s:
-            self.counts["slowed"] += 1
+            self.delays[source, destination] += 1
         return self._random.uniform(_FASTEST_S, _SLOWEST_S) + extra_s
 
     async def create_server(
@@ -209,7 +220,7 @@ class Network:
         await self._shake_hands(source, machine)
         server = machine.servers.get(port)
         if server is None or not server.is_serving() or machine.refuses:
-            self.counts["refused"] += machine.refuses
+            self.refusals[machine.name] += machine.refuses
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         here = VirtualTransport(self, source, (source.address, source.free_port()), copy_context(), is_client=True)
         there = VirtualTransport(self, machine, (machine.address, port), server.context, is_client=False)
@@ -228,8 +239,9 @@ class Network:
         for pause_s in _CONNECT_RETRY_S:
             await asyncio.sleep(self.delay(source.name, destination.name))
             there, back = (source.name, destination.name), (destination.name, source.name)
-            if not self.is_blocked(*there) and not self.is_blocked(*back):
+            blocked = [way for way in (there, back) if self.is_blocked(*way)]
+            if not blocked:
                 return
-            self.counts["stalled"] += 1
+            self.stalls.update(blocked)
             await asyncio.sleep(pause_s)
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))

@@ -9,17 +9,18 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Guarantee, Outcome, Place, Sent
+from simulation.history import Guarantee, Outcome, Place, Sent, Transaction
 
-__all__ = ["Producer"]
+__all__ = ["Lane", "Producer", "ProducerIds"]
 
 _PRODUCE_VERSION = 9
 _REQUEST_TIMEOUT_MS = 2_000
 _DELIVERY_TIMEOUT_S = 15.0
+_WALL_CLOCK_START_MS = 1_700_000_000_000
 
 
 class Producer:
-    """One batch at a time to each partition. `now_ms` is its wall clock."""
+    """One batch at a time to each partition."""
 
     def __init__(self, client: ClusterClient, guarantee: Guarantee, places: list[Place], pause_s: float) -> None:
         self._client = client
@@ -36,42 +37,82 @@ class Producer:
         await asyncio.gather(*(self._run_one(place) for place in self._places))
 
     async def _run_one(self, place: Place) -> None:
-        lane = _Lane(self._client, self._guarantee, place)
+        ids = ProducerIds(self._client)
+        lane = Lane(self._client, self._guarantee, place, ids)
         random = self._client.random
         while not self._is_over:
             await asyncio.sleep(random.uniform(0, 2 * self._pause_s))
-            await lane.send(random.choice((1, 1, 2, 5)))
+            if self._guarantee is not Guarantee.ONCE or await ids.learn(place[0]):
+                await lane.send(random.choice((1, 1, 2, 5)))
 
 
-class _Lane:
-    """The way to one partition."""
+class ProducerIds:
+    """The id and epoch by which brokers know an idempotent producer; −1 while it has none."""
 
-    def __init__(self, client: ClusterClient, guarantee: Guarantee, place: Place) -> None:
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+        self.producer_id = -1
+        self.producer_epoch = -1
+
+    async def learn(self, topic: str) -> bool:
+        """Whether it has one now."""
+        if self.producer_id >= 0:
+            return True
+        try:
+            answer = await self._client.ask_any(InitProducerIdRequest(transactional_id=None), 4)
+        except UnansweredError:
+            await self._client.back_off()
+            await self._client.refresh(topic)
+            return False
+        if answer.error_code:
+            await self._client.back_off()
+            return False
+        self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        return True
+
+    def forget(self) -> None:
+        """What became of its sequence numbers is not known."""
+        self.producer_id = -1
+
+
+class Lane:
+    """A producer's way to one partition."""
+
+    def __init__(self, client: ClusterClient, guarantee: Guarantee, place: Place, ids: ProducerIds) -> None:
         self._client = client
         self._guarantee = guarantee
         self._place = place
+        self._ids = ids
         self._count = 0
-        self._producer_id = -1
-        self._producer_epoch = -1
-        self._sequence = -1
+        self._sequence_of = -1  # the producer id that `_sequence` belongs to
+        self._sequence = 0
 
-    async def send(self, size: int) -> None:
+    async def send(self, size: int, transaction: Transaction | None = None) -> Sent:
+        """A batch of ``size`` records, delivered or given up."""
         client, place = self._client, self._place
-        self._count += 1
-        values = tuple(f"{client.name}/{place[1]}/{self._count}/{index}".encode() for index in range(size))
+        values = self._values(size)
         sent = Sent(client.name, self._count, place, values, self._guarantee, client.loop.time())
-        if self._guarantee is Guarantee.ONCE and not await self._has_producer_id():
-            return
+        if transaction is not None:
+            transaction.sent.append(sent)
+            client.history.transactions.update(dict.fromkeys(values, transaction))
+        if self._sequence_of != self._ids.producer_id:
+            self._sequence_of, self._sequence = self._ids.producer_id, 0
         client.history.sent.append(sent)
         await self._deliver(sent)
         sent.done_s = client.loop.time()
         client.history.counts[f"{sent.guarantee.value}: {sent.outcome.value}"] += 1
         client.note(f"{sent.values[0].decode()}+{size} {sent.outcome.value} at {sent.base_offset}")
-        if self._guarantee is Guarantee.ONCE:
-            if sent.outcome is Outcome.ACKNOWLEDGED:
-                self._sequence += size
-            else:
-                self._producer_id = -1  # what became of its sequence numbers is not known
+        if sent.outcome is Outcome.ACKNOWLEDGED:
+            self._sequence += size
+        elif self._guarantee is Guarantee.ONCE:
+            self._ids.forget()
+        return sent
+
+    def _values(self, size: int) -> tuple[bytes, ...]:
+        """Each like no other of this cluster."""
+        client, (topic, partition) = self._client, self._place
+        self._count = client.next_number(self._place)
+        return tuple(f"{client.name}/{topic}-{partition}/{self._count}/{index}".encode() for index in range(size))
 
     async def _deliver(self, sent: Sent) -> None:
         client = self._client
@@ -93,6 +134,7 @@ class _Lane:
                 return
             if code is not None:
                 client.note(f"{sent.values[0].decode()}: {code.name} of {leader}, epoch {epoch}")
+                client.failed(f"produce: {code.name}", leader)
                 was_unanswered = was_unanswered or code in _MAY_BE_THERE
                 if not error_for(code).retriable and code not in _RETRIED:
                     self._refused(sent, code)
@@ -108,21 +150,24 @@ class _Lane:
     def _refused(self, sent: Sent, code: ErrorCode) -> None:
         """For good. The first attempt may have come through, all the same."""
         sent.outcome = Outcome.UNKNOWN if sent.attempts > 1 else Outcome.REFUSED
-        if self._guarantee is Guarantee.ONCE:
+        if self._guarantee in (Guarantee.ONCE, Guarantee.TRANSACTION) and code is not ErrorCode.INVALID_TIMESTAMP:
             self._client.history.suspicions.append(
                 (sent.place, f"{sent.values[0].decode()}, the next in its sequence, was refused: {code.name}")
             )
 
     async def _try(self, sent: Sent, leader: int) -> ErrorCode:
         topic, partition = sent.place
-        now_ms = int(self._client.loop.time() * 1000) + 1_700_000_000_000
+        now_ms = int(self._client.loop.time() * 1000) + _WALL_CLOCK_START_MS
+        has_sequence = self._guarantee in (Guarantee.ONCE, Guarantee.TRANSACTION)
         records = build_batch(
             [Record(offset, now_ms, b"key", value) for offset, value in enumerate(sent.values)],
-            producer_id=self._producer_id,
-            producer_epoch=self._producer_epoch,
-            base_sequence=self._sequence,
+            producer_id=self._ids.producer_id if has_sequence else -1,
+            producer_epoch=self._ids.producer_epoch if has_sequence else -1,
+            base_sequence=self._sequence if has_sequence else -1,
+            is_transactional=self._guarantee is Guarantee.TRANSACTION,
         )
         request = ProduceRequest(
+            transactional_id=self._client.name if self._guarantee is Guarantee.TRANSACTION else None,
             acks=sent.guarantee.acks,
             timeout_ms=_REQUEST_TIMEOUT_MS,
             topic_data=[
@@ -136,21 +181,6 @@ class _Lane:
         result = answer.responses[0].partition_responses[0]
         sent.base_offset = result.base_offset if result.error_code == 0 else -1
         return ErrorCode(result.error_code)
-
-    async def _has_producer_id(self) -> bool:
-        if self._producer_id >= 0:
-            return True
-        try:
-            answer = await self._client.ask_any(InitProducerIdRequest(transactional_id=None), 4)
-        except UnansweredError:
-            await self._client.back_off()
-            await self._client.refresh(self._place[0])
-            return False
-        if answer.error_code:
-            await self._client.back_off()
-            return False
-        self._producer_id, self._producer_epoch, self._sequence = answer.producer_id, answer.producer_epoch, 0
-        return True
 
 
 _RETRIED = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReplicaChecker", "batches_of"]
 
+_LONGEST_CUT_S = 10.0
+"""A disk may be slow."""
+
 Fingerprint = tuple[int, int, int]
 """Of a batch: next offset, leader epoch, checksum."""
 
@@ -46,6 +49,12 @@ class ReplicaChecker:
         self._isrs: dict[tuple[int, int, object, Place, int], IsrState] = {}
         self._committed: dict[Place, _Committed] = {}
         self._checked: dict[tuple[int, int, object, Place], int] = {}
+        self._seen: dict[tuple[int, Place], tuple[object, ...]] = {}
+        """As what a replica was last looked at: what has not changed since is as right as it was."""
+        self._outside_since_s: dict[tuple[int, Place], float] = {}
+        """Since when a follower's high watermark has not been inside of its log."""
+        self.committed_ends: dict[Place, int] = {}
+        """The highest high watermark that any replica had so far."""
         self.checks = 0
 
     def check(self, brokers: Iterable["SimulatedBroker"]) -> None:
@@ -55,23 +64,42 @@ class ReplicaChecker:
             for hosted in broker.partitions():
                 self._check_one(broker, hosted)
 
+    def note_high_watermarks(self, broker: "SimulatedBroker", place: Place | None = None) -> None:
+        """Of one partition, or of all."""
+        for hosted in broker.partitions():
+            if place is None or hosted.topic_partition == place:
+                self._note_high_watermark(hosted.topic_partition, hosted.partition.high_watermark)
+
+    def _note_high_watermark(self, place: Place, high_watermark: int) -> None:
+        if high_watermark > self.committed_ends.get(place, 0):
+            self.committed_ends[place] = high_watermark
+
     def _check_one(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
-        partition, log = hosted.partition, hosted.log
+        partition, view = hosted.partition, hosted.log.view
+        high_watermark, leader_role = partition.high_watermark, partition.leader
+        state = (
+            broker.starts,
+            partition.topic_id,
+            high_watermark,
+            view.log_start_offset,
+            view.log_end_offset,
+            partition.leader_epoch,
+            partition.partition_epoch,
+            leader_role and leader_role.isr,
+        )
+        who = (broker.broker_id, partition.topic_partition)
+        if self._seen.get(who) == state:
+            return
+        self._seen[who] = state
+        self._note_high_watermark(partition.topic_partition, high_watermark)
         topic, number = partition.topic_partition
-        high_watermark = partition.high_watermark
-        view = log.view
-        # While a log is being cut, the loop has not heard of it yet.
-        if not view.log_start_offset <= high_watermark <= view.log_end_offset and hosted.strand.is_idle:
-            raise ViolationError(
-                f"broker {broker.broker_id}, {topic}-{number}: log start {view.log_start_offset}, high watermark "
-                f"{high_watermark}, log end {view.log_end_offset}"
-            )
-        if partition.leader is None:
+        if not view.log_start_offset <= high_watermark <= view.log_end_offset:
+            self._check_outside(broker, hosted)
+        if leader_role is None:
             return
         place = (topic, number)
         self._tree.leads(broker.broker_id, place, partition.leader_epoch)
         claim = (partition.topic_id, place, partition.leader_epoch)
-        leader_role = partition.leader
         leader = self._leaders.setdefault(claim, broker.broker_id)
         if leader != broker.broker_id:
             raise ViolationError(f"{place}: {leader} and {broker.broker_id} lead under epoch {partition.leader_epoch}")
@@ -85,6 +113,21 @@ class ReplicaChecker:
             self._check_maximal(partition, place, leader_role)
         self._isrs[key] = leader_role.isr
         self._check_minimum(broker, partition, place)
+
+    def _check_outside(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
+        """A high watermark is not inside of the log. While a follower's is cut, the loop has yet to hear of it."""
+        partition, view, now_s = hosted.partition, hosted.log.view, self._tree.now_s()
+        who = (broker.broker_id, partition.topic_partition)
+        self._seen.pop(who, None)
+        since_s = self._outside_since_s.get(who, now_s)
+        if now_s - since_s > 2 * _LONGEST_CUT_S:
+            since_s = now_s  # that was another time
+        self._outside_since_s[who] = since_s
+        if partition.leader is not None or now_s - since_s > _LONGEST_CUT_S:
+            raise ViolationError(
+                f"broker {broker.broker_id}, {partition.topic_partition}: log start {view.log_start_offset}, high "
+                f"watermark {partition.high_watermark}, log end {view.log_end_offset}"
+            )
 
     def _check_maximal(self, partition: Partition, place: Place, leader: Leader) -> None:
         """The high watermark has moved, and the ISR has not: every member, or who may be one by now, has reached it."""

@@ -4,7 +4,8 @@ What it is given instead of the real world is all in `environment`: the loop it 
 """
 
 import asyncio
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -16,6 +17,7 @@ from pybroker.config.config import Config
 from pybroker.controller.metadata_store import MetadataStore
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.storage.log import Log
+from simulation.cluster_shape import ClusterShape
 from simulation.disk import Disk, Loss
 from simulation.region_copier import RegionCopier
 from simulation.simulated_files import SimulatedFiles
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
     from simulation.model_zookeeper import ModelZooKeeper
     from simulation.network import Network
 
-__all__ = ["PORT", "SimulatedBroker"]
+__all__ = ["SimulatedBroker"]
 
-PORT = 9092
 WALL_CLOCK_START_MS = 1_700_000_000_000
-_SESSION_TIMEOUT_MS = 6_000
+_PLAIN = ClusterShape()
 
 
 class SimulatedBroker:
-    """`server` is None while it does not run. `clock_ahead_ms`: how far its wall clock is off."""
+    """`server` is None while it does not run. `clock_ahead_ms`: how far its wall clock is off; `clock_reads`: how often
+    it was looked at. `compactions`: how many were done."""
 
     def __init__(
         self,
@@ -43,28 +45,30 @@ class SimulatedBroker:
         zookeeper: "ModelZooKeeper",
         settings: Mapping[str, str],
         random: Random,
+        shape: ClusterShape = _PLAIN,
     ) -> None:
         self.broker_id = broker_id
         self.name = f"broker-{broker_id}"
         self.network = network
         self.disk = Disk(Random(random.random()))
         self.clock_ahead_ms = 0
+        self.clock_reads = 0
+        self.compactions = 0
         self.server: BrokerServer | None = None
         self.files: SimulatedFiles | None = None
         self.starts = 0
         self.started_s = 0.0
         """When it was started the last time."""
+        self.running_since_s = 0.0
+        """When that start was over, and others knew of it."""
         self.failures: list[Exception] = []
         """Why it could not go on, each time."""
+        self.on_end: Callable[[], None] = lambda: None
+        """Called when it is about to be no more; and before that, when it gives up by itself:"""
+        self.on_failure: Callable[[], None] = lambda: None
         self.config = Config.load(
             "",
-            {
-                "broker.id": str(broker_id),
-                "listeners": f"PLAINTEXT://{self.name}:{PORT}",
-                "log.dirs": "/disk",
-                "zookeeper.connect": "model:2181",
-                **settings,
-            },
+            {**shape.settings_of(broker_id, self.name), "zookeeper.connect": "model:2181", **settings},
         )
         self._loop: VirtualLoop = network.loop
         self._zookeeper = zookeeper
@@ -91,7 +95,13 @@ class SimulatedBroker:
         logs = getattr(self.server, "_logs", None)
         return [] if logs is None else logs.all_logs()
 
+    def has_lost_directories(self) -> bool:
+        """It goes on without some of its log directories."""
+        logs = getattr(self.server, "_logs", None)
+        return self.is_running and logs is not None and len(logs.directories.online()) < len(self.config.log_dirs)
+
     def clock_ms(self) -> int:
+        self.clock_reads += 1
         return WALL_CLOCK_START_MS + int(self._loop.time() * 1000) + self.clock_ahead_ms
 
     def environment(self, files: SimulatedFiles) -> Environment:
@@ -100,7 +110,8 @@ class SimulatedBroker:
         disk, loop = self.disk, self._loop
 
         async def open_store(config: Config, clock_ms: object) -> MetadataStore:
-            return await self._zookeeper.open(self.name, session_timeout_ms=_SESSION_TIMEOUT_MS)
+            timeout_ms = config.int("zookeeper.session.timeout.ms")
+            return await self._zookeeper.open(self.name, session_timeout_ms=timeout_ms)
 
         return Environment(
             clock_ms=self.clock_ms,
@@ -109,16 +120,20 @@ class SimulatedBroker:
             new_uuid=lambda: str(UUID(int=random.getrandbits(128), version=4)),
             files=files,
             start_pool=lambda _loop, workers, _name: SimulatedPool(loop, workers, random, files),
-            start_compaction=lambda: InlineCompaction(loop, files),
+            start_compaction=lambda: InlineCompaction(loop, files, self._compacted),
             new_sender=RegionCopier,
             open_store=open_store,
         )
+
+    def _compacted(self) -> None:
+        self.compactions += 1
 
     def start(self) -> asyncio.Task[None]:
         """The task ends when it runs, or could not be started: then `failures` says why."""
         assert self.server is None
         self.starts += 1
         self.started_s = self._loop.time()
+        self.running_since_s = math.inf
         context = on_host(self.name)
         files = self.files = SimulatedFiles(self.disk, self.clock_ms)
         server = self.server = context.run(BrokerServer, self.config, self.environment(files))
@@ -137,12 +152,14 @@ class SimulatedBroker:
             if self.server is server:
                 self._failed(server, error)
             return
+        self.running_since_s = self._loop.time()
         server.failed.add_done_callback(lambda failed: self._failed(server, failed.result()))
 
     def _failed(self, server: BrokerServer, error: Exception) -> None:
         """It cannot go on: as its process would, it ends."""
         if self.server is server:
             self.failures.append(error)
+            self.on_failure()
             self.crash(Loss.NOTHING)
 
     def crash(self, loss: Loss, *, without_power: bool = False) -> list[str]:
@@ -150,6 +167,7 @@ class SimulatedBroker:
         server, files = self.server, self.files
         assert server is not None
         assert files is not None
+        self.on_end()
         self.server = None
         if without_power:
             self.network.switch_off(self.name)
@@ -168,5 +186,6 @@ class SimulatedBroker:
         if server is not None:
             await self._loop.create_task(server.stop(), context=on_host(self.name))
             if self.server is server:
+                self.on_end()
                 self.server = None
                 self.disk.crash(Loss.NOTHING)

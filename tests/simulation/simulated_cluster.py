@@ -5,15 +5,19 @@ import json
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from random import Random
+from typing import TypeVar
 
 from simulation.cluster_client import ClusterClient
+from simulation.cluster_shape import PORT, ClusterShape
 from simulation.disk import Loss
+from simulation.effects import Effects
 from simulation.history import History, Place, ViolationError
 from simulation.model_zookeeper import ModelZooKeeper
 from simulation.network import Network
 from simulation.replica_checker import ReplicaChecker
-from simulation.simulated_broker import PORT, WALL_CLOCK_START_MS, SimulatedBroker
+from simulation.simulated_broker import WALL_CLOCK_START_MS, SimulatedBroker
 from simulation.tree_checker import ObservedTree, TreeChecker
 from simulation.virtual_loop import CURRENT_HOST, DeadlockError, VirtualLoop, on_host
 
@@ -27,14 +31,18 @@ SETTINGS = {
     "default.replication.factor": "3",
     "group.initial.rebalance.delay.ms": "300",
     "leader.imbalance.check.interval.seconds": "5",
+    "log.cleaner.backoff.ms": "1500",
+    "log.cleaner.min.cleanable.ratio": "0.2",
     "log.flush.interval.ms": "2000",
     "log.flush.offset.checkpoint.interval.ms": "3000",
     "log.flush.scheduler.interval.ms": "500",
     "log.flush.start.offset.checkpoint.interval.ms": "3000",
     "log.index.size.max.bytes": "4096",
+    "log.retention.check.interval.ms": "1000",
     "log.segment.bytes": "16384",
     "num.recovery.threads.per.data.dir": "1",
     "offsets.topic.num.partitions": "2",
+    "offsets.topic.segment.bytes": "2048",
     "replica.fetch.wait.max.ms": "400",
     "replica.high.watermark.checkpoint.interval.ms": "1500",
     "replica.lag.time.max.ms": "2500",
@@ -43,8 +51,10 @@ SETTINGS = {
 }
 """Small files and short times: what takes a production cluster an hour happens here within a minute."""
 
+ResultT = TypeVar("ResultT")
+
 _TOPICS = "/brokers/topics"
-_CHECK_EVERY_TURNS = 8
+_CHECK_EVERY_TURNS = 4
 _END_S = 0.01
 _LOG_CHECK_INTERVAL_S = 0.5
 
@@ -52,15 +62,29 @@ _LOG_CHECK_INTERVAL_S = 0.5
 class SimulatedCluster:
     """`loop` runs nothing but this. `violation` is the first thing that must not be, once there is one."""
 
-    def __init__(self, broker_count: int, random: Random, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        broker_count: int,
+        random: Random,
+        settings: Mapping[str, str] | None = None,
+        shape: ClusterShape | None = None,
+    ) -> None:
         self.random = random
+        self.shape = shape or ClusterShape()
         self.loop = VirtualLoop()
         self.history = History()
+        self.effects = Effects()
         self.network = Network(self.loop, Random(random.random()))
         self.zookeeper = ModelZooKeeper(
             self.loop, Random(random.random()), lambda: WALL_CLOCK_START_MS + int(self.loop.time() * 1000)
         )
-        self.tree = TreeChecker(self.loop.time, lambda what: self.note("tree", what), self._up_since_s)
+        self.zookeeper.on_expired = lambda client: self.effects.add("sessions expired", client)
+        self.tree = TreeChecker(
+            self.loop.time,
+            lambda what: self.note("tree", what),
+            self._up_since_s,
+            lambda what, broker_id: self.effects.add(what, f"broker-{broker_id}"),
+        )
         tree = ObservedTree()
         tree.checker = self.tree
         self.zookeeper.tree = tree
@@ -73,9 +97,13 @@ class SimulatedCluster:
                 self.zookeeper,
                 {**SETTINGS, **counts, **(settings or {})},
                 Random(random.random()),
+                self.shape,
             )
             for broker_id in range(1, broker_count + 1)
         }
+        for broker in self.brokers.values():
+            broker.on_end = partial(self.replicas.note_high_watermarks, broker)
+            broker.on_failure = partial(self.effects.add, "brokers that gave up", broker.name)
         self.violation: ViolationError | None = None
         self._turns_checked = 0
         self._logs_checked_s = 0.0
@@ -87,9 +115,9 @@ class SimulatedCluster:
     def client(self, name: str) -> ClusterClient:
         self.network.add_host(name)
         servers = [(broker.name, PORT) for broker in self.brokers.values()]
-        return ClusterClient(name, self.loop, servers, Random(self.random.random()), self.history)
+        return ClusterClient(name, self.loop, servers, Random(self.random.random()), self.history, self.effects)
 
-    def spawn(self, host: str, work: "asyncio._CoroutineLike[None]") -> "asyncio.Task[None]":
+    def spawn(self, host: str, work: "asyncio._CoroutineLike[ResultT]") -> "asyncio.Task[ResultT]":
         """Run it on a machine."""
         return self.loop.create_task(work, context=on_host(host))
 
@@ -108,6 +136,8 @@ class SimulatedCluster:
         if broker.is_up:
             lost = broker.crash(loss, without_power=without_power)
             self.note(broker.name, f"crash, loses {loss.value} of what was not synced ({len(lost)} files)")
+            if lost:
+                self.effects.add("crashes that lost bytes", broker.name)
             for place in dict.fromkeys(filter(None, map(_place_of, lost))):
                 self.tree.lost_bytes(broker.broker_id, place)
 
@@ -119,6 +149,12 @@ class SimulatedCluster:
                 return False
             await asyncio.sleep(0.1)
         return True
+
+    def committed_end(self, place: Place) -> int:
+        """Up to which offset a partition is known to be committed by now: its highest high watermark so far."""
+        for broker in self.brokers.values():
+            self.replicas.note_high_watermarks(broker, place)
+        return self.replicas.committed_ends.get(place, 0)
 
     def assignments(self) -> dict[str, dict[int, list[int]]]:
         """Of all topics, as the tree has them."""
@@ -133,7 +169,9 @@ class SimulatedCluster:
 
     def _up_since_s(self, broker_id: int) -> float | None:
         broker = self.brokers[broker_id]
-        return broker.started_s if broker.is_running else None
+        if not broker.is_running or broker.disk.failing is not None or broker.has_lost_directories():
+            return None
+        return broker.running_since_s
 
     def _minimum_isr(self, topic: str) -> int:
         path = f"/config/topics/{topic}"
@@ -187,6 +225,8 @@ class SimulatedCluster:
         """Raises ViolationError."""
         if self.tree.violations:
             raise ViolationError(self.tree.violations[0])
+        if self.history.violations:
+            raise ViolationError(self.history.violations[0])
         if self.loop.errors:
             raise ViolationError(_described(self.loop.errors[0]))
         brokers = self.running()

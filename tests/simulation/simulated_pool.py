@@ -110,10 +110,11 @@ class SimulatedPool:
 
 
 class InlineCompaction:
-    """A `CompactionWorker` that does the job at once, and reports a little later."""
+    """A `CompactionWorker` that does the job all at once, a little later. `done` is called after each."""
 
-    def __init__(self, loop: VirtualLoop, files: SimulatedFiles) -> None:
+    def __init__(self, loop: VirtualLoop, files: SimulatedFiles, done: Callable[[], None]) -> None:
         self._loop = loop
+        self._done = done
         self._files = files
         self._is_stopped = False
 
@@ -125,6 +126,7 @@ class InlineCompaction:
             return
         try:
             compact(job, self._files, callback, self._loop.time, lambda seconds: None)
+            self._done()
         except OSError as error:
             callback(CompactionFailed(str(error), error.errno or 0))
         except KafkaError as error:

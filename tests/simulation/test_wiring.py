@@ -1,15 +1,28 @@
 """A simulated broker is wired by the code that wires a real one; it differs in what `Environment` names, in no more."""
 
 import ast
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from random import Random
 
+import pybroker
+import pytest
 from pybroker.broker.environment import Environment
 from pybroker.broker.server import BrokerServer
+from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pybroker.protocol.records.builder import build_batch
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.walk import Record
+from pybroker.storage import append_validation
+from pybroker.storage.unpacking import SMALL_BYTES, all_read_here
+from simulation.admin import Admin
 from simulation.model_zookeeper import ModelZooKeeper
 from simulation.network import Network
 from simulation.simulated_broker import SimulatedBroker
+from simulation.simulated_cluster import SimulatedCluster
 from simulation.simulated_files import SimulatedFiles
 from simulation.virtual_loop import VirtualLoop
 
@@ -26,6 +39,58 @@ REPLACED = {
     "open_store": "store",
 }
 PARTS_OF_MISTAKES = {"mistakes.py"}
+
+WORLD = (
+    "datetime",
+    "multiprocessing",
+    "random",
+    "secrets",
+    "select",
+    "signal",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+)
+WORLDLY_NAMES = ("getrandom", "urandom", "uuid1", "uuid4")
+HARMLESS = {
+    "random.Random",  # a type; whoever makes one is given a seed
+    "threading.Condition",
+    "threading.Event",
+    "threading.Lock",
+    "threading.RLock",
+    "threading.local",
+    "socket.SOCK_STREAM",
+    "socket.SOL_SOCKET",
+    "socket.SO_LINGER",
+    "socket.SO_RCVBUF",
+    "socket.SO_SNDBUF",
+    "socket.IPPROTO_TCP",
+    "socket.TCP_INFO",
+}
+"""What neither tells the time, nor is chance, nor acts on the world (options of sockets are asked of the transport)."""
+
+REPLACED_MODULES = {
+    "broker/environment.py",
+    "storage/cleaner_child.py",
+    "storage/worker_pool.py",
+    # started for real files only (`recover_ahead`), or where somebody waits (`all_read_here`)
+    "storage/apart.py",
+    "storage/child_program.py",
+}
+"""What the environment gives, and is others in a simulation; and processes that it never starts."""
+
+IN_A_SIMULATED_BROKER = {
+    "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
+    "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
+    "broker/server.py": {"socket.gethostname"},  # of a listener without a host
+    "storage/inline_append.py": {"time.perf_counter"},  # a default
+    "storage/log_store.py": {"time.perf_counter"},  # a default
+    "storage/retention.py": {"datetime.UTC", "datetime.datetime"},  # how a time is written
+    "storage/segment_cleaner.py": {"time.monotonic", "time.sleep"},  # defaults
+    "storage/unpacking.py": {"time.sleep"},  # of no length: gives way to other threads
+}
+"""What is left: by file, and why it makes no difference."""
 
 
 def a_broker() -> SimulatedBroker:
@@ -56,6 +121,97 @@ def test_a_simulated_broker_is_the_class_that_production_runs() -> None:
     assert broker.is_running
     loop.run_until_complete(broker.stop())
     loop.close()
+
+
+_MODULES = """
+import sys
+from simulation.simulation_run import run_seed
+assert run_seed(3).violation is None
+print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("pybroker.")), sep="\\n")
+"""
+
+
+def test_a_broker_takes_no_more_from_the_world_than_its_environment() -> None:
+    """What is used there and is not in a simulation would be a difference between the two."""
+    root = Path(pybroker.__path__[0]).resolve()
+    python_path = os.pathsep.join([str(HERE.parent), *sys.path])
+    modules = subprocess.run(
+        [sys.executable, "-c", _MODULES],
+        env={**os.environ, "PYTHONPATH": python_path},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    found = {}
+    for path in sorted(Path(module).resolve() for module in modules):
+        name = path.relative_to(root).as_posix()
+        if name not in REPLACED_MODULES and path.suffix == ".py":
+            used = used_of_the_world(ast.parse(path.read_text())) - HARMLESS
+            found.update({name: used} if used else {})
+    assert len(modules) > 100
+    assert found == IN_A_SIMULATED_BROKER
+
+
+def used_of_the_world(tree: ast.AST) -> set[str]:
+    """Such as ``time.sleep``, however it was imported."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update({each.asname or each.name: each.name for each in node.names if each.name in WORLD})
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module in (*WORLD, "os", "uuid"):
+            names.update({each.asname or each.name: f"{node.module}.{each.name}" for each in node.names})
+    used = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = names.get(node.value.id)
+            if module in WORLD:
+                used.add(f"{module}.{node.attr}")
+            elif node.attr in WORLDLY_NAMES:
+                used.add(node.attr)
+        elif isinstance(node, ast.Name) and "." in names.get(node.id, ""):
+            module, _, what = names[node.id].partition(".")
+            if module in WORLD or what in WORLDLY_NAMES:
+                used.add(names[node.id])
+    return used
+
+
+def test_what_is_used_of_the_world_is_found_however_it_was_imported() -> None:
+    source = """
+import time as clock
+from random import choice, Random
+from uuid import UUID, uuid4
+import os
+def f(random: Random):
+    return clock.time(), choice([1]), uuid4(), os.urandom(3), os.path
+"""
+    used = used_of_the_world(ast.parse(source))
+    assert used == {"time.time", "random.choice", "random.Random", "uuid.uuid4", "urandom"}
+
+
+def test_a_batch_that_is_large_when_unpacked_is_read_where_the_simulation_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append_validation, "run_apart", _no_other_process)
+    cluster = SimulatedCluster(1, Random(1), {"pybroker.record.validation": "full"})
+    value = bytes(SMALL_BYTES + 1)
+    records = build_batch([Record(0, 1_700_000_000_000, None, value)], codec=Codec.GZIP)
+
+    async def work() -> int:
+        cluster.start(cluster.brokers[1])
+        assert await cluster.until(lambda: len(cluster.running()) == 1, 30)
+        client = cluster.client("client")
+        await client.refresh()
+        assert await Admin(client).create("t", [[1]], {"max.message.bytes": str(2 * SMALL_BYTES)})
+        assert await cluster.until(lambda: len(cluster.brokers[1].partitions()) == 1, 10)
+        data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
+        answer = await client.ask(1, ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
+        return int(answer.responses[0].partition_responses[0].error_code)
+
+    with all_read_here():
+        assert cluster.loop.run_until_complete(cluster.spawn("client", work())) == 0
+    cluster.end()
+
+
+def _no_other_process(*arguments: object) -> object:
+    raise AssertionError("there is no other process in a simulation")
 
 
 def test_nothing_of_the_broker_is_patched_but_by_mistakes() -> None:

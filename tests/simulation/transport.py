@@ -113,6 +113,11 @@ class VirtualTransport(asyncio.Transport):
         self._has_written_end = False
         self._is_over = False
 
+    @property
+    def host_name(self) -> str:
+        """The machine that this end is on."""
+        return self._host.name
+
     def connect(self, other: "VirtualTransport") -> None:
         for here, there in ((self, other), (other, self)):
             here.peer, here.peer_host = there, there._host
@@ -122,6 +127,9 @@ class VirtualTransport(asyncio.Transport):
     def begin(self, factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
         protocol = self._protocol = factory()
         protocol.connection_made(self)
+        if self._is_over:  # it broke before there was anybody to tell
+            error = ConnectionResetError(104, "Connection reset by peer")
+            self._loop.call_soon(protocol.connection_lost, error, context=self.context)
         self._read()
         return protocol
 

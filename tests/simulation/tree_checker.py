@@ -17,6 +17,7 @@ __all__ = ["ObservedTree", "PartitionRecord", "TreeChecker"]
 
 _CONTROLLER_EPOCH = "/controller_epoch"
 _TOPICS = "/brokers/topics/"
+_DELETIONS = "/admin/delete_topics/"
 
 
 @dataclass
@@ -51,18 +52,25 @@ class TreeChecker:
     """`partitions` are those that the tree has; `deleted` are topics that had been there."""
 
     def __init__(
-        self, now_s: Callable[[], float], note: Callable[[str], None], up_since_s: Callable[[int], float | None]
+        self,
+        now_s: Callable[[], float],
+        note: Callable[[str], None],
+        up_since_s: Callable[[int], float | None],
+        lost_place: Callable[[str, int], None] = lambda what, broker_id: None,
     ) -> None:
+        """`lost_place` is told who does not lead any more, or is not in sync, or has to begin another epoch."""
         self.partitions: dict[Place, PartitionRecord] = {}
         self.counts: Counter[str] = Counter()
         self.deleted: dict[str, None] = {}
         self.violations: list[str] = []
         self.unclean_topics: dict[str, None] = {}
         """Those that had unclean.leader.election.enable at some time."""
-        self._now_s = now_s
+        self.now_s = now_s
         self._note = note
         self._up_since_s = up_since_s
+        self._lost_place = lost_place
         self._controller_epoch = 0
+        self._assignments: dict[str, dict[int, list[int]]] = {}
 
     def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
         try:
@@ -75,7 +83,7 @@ class TreeChecker:
         """A broker lost some of what it had not synced, of its log of that partition."""
         record = self.partitions.get(place)
         if record is not None and broker_id in record.isr:
-            record.forgetful[broker_id] = self._now_s()
+            record.forgetful[broker_id] = self.now_s()
 
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
         """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
@@ -116,7 +124,12 @@ class TreeChecker:
                 self.unclean_topics[path.rpartition("/")[2]] = None
         elif path.startswith(_TOPICS) and path.endswith("/state"):
             _, _, _, topic, _, number, _ = path.split("/")
-            self._check_state(operations, row, (topic, int(number)))
+            _check_condition(operations, path)
+            self._check_state(row, (topic, int(number)))
+        elif path.startswith(_TOPICS) and path.count("/") == 3:
+            self._check_topic(operations, row, path.rpartition("/")[2])
+        elif path.startswith(_DELETIONS) and row.after is None:
+            _check_condition(operations, path)
 
     def _check_controller_epoch(self, row: RowChange) -> None:
         epoch = int(row.after.data) if row.after is not None else -1
@@ -124,19 +137,33 @@ class TreeChecker:
             raise ViolationError(f"the controller epoch falls from {self._controller_epoch} to {epoch}")
         self._controller_epoch = epoch
 
-    def _check_state(self, operations: Sequence[Operation], row: RowChange, place: Place) -> None:
+    def _check_topic(self, operations: Sequence[Operation], row: RowChange, topic: str) -> None:
+        """Whoever adds partitions may write it; it is for the controller to move replicas and to delete topics."""
+        before = self._assignments.pop(topic, {})
+        if row.after is None:
+            _check_condition(operations, row.path)
+            return
+        node = json.loads(row.after.data)
+        after = {int(number): replicas for number, replicas in node["partitions"].items()}
+        self._assignments[topic] = after
+        if any(after.get(number) != replicas for number, replicas in before.items()):
+            _check_condition(operations, row.path)
+
+    def _check_state(self, row: RowChange, place: Place) -> None:
         if row.after is None:
             self.partitions.pop(place, None)
             self.deleted[place[0]] = None
             return
-        if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH for each in operations):
-            raise ViolationError(f"{place}: its state is written by somebody who may not be controller any more")
         state = json.loads(row.after.data)
         leader, epoch, isr = state["leader"], state["leader_epoch"], tuple(state["isr"])
         record = self.partitions.get(place)
         self._note(f"{place[0]}-{place[1]}: leader {leader}, epoch {epoch}, isr {list(isr)}")
         if leader >= 0 and leader not in isr:
             raise ViolationError(f"{place}: leader {leader} is not in the ISR {isr}")
+        assigned = self._assignments.get(place[0], {}).get(place[1], [])
+        joining = [member for member in isr if record is None or member not in record.isr]
+        if not set(joining) <= set(assigned):
+            raise ViolationError(f"{place}: {joining} join the ISR, assigned are {assigned}")
         if record is None:
             record = self.partitions[place] = PartitionRecord(leader, epoch, isr)
         else:
@@ -151,8 +178,9 @@ class TreeChecker:
             raise ViolationError(f"{place}: the leader epoch falls from {record.leader_epoch} to {epoch}")
         if epoch == record.leader_epoch and leader != record.leader:
             raise ViolationError(f"{place}: {leader} leads under epoch {epoch}, as {record.leader} did")
+        self._tell_of_lost_places(record, leader, epoch, isr)
         if epoch > record.leader_epoch:
-            record.changes.append((self._now_s(), epoch))
+            record.changes.append((self.now_s(), epoch))
             self.counts["elections" if leader != record.leader else "epochs"] += 1
         if leader >= 0 and leader != record.leader and leader not in record.isr:
             if place[0] not in self.unclean_topics:
@@ -166,3 +194,19 @@ class TreeChecker:
             if not has_other_memory:
                 of_all = "the last" if len(record.isr) == 1 else "one"
                 self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
+
+    def _tell_of_lost_places(self, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
+        if leader != record.leader:
+            if record.leader >= 0:
+                self._lost_place("leaderships lost", record.leader)
+        elif leader >= 0 and epoch > record.leader_epoch:
+            self._lost_place("epochs without another leader", leader)
+        for member in record.isr:
+            if member not in isr:
+                self._lost_place("places in an ISR lost", member)
+
+
+def _check_condition(operations: Sequence[Operation], path: str) -> None:
+    """What is for the controller to write is written only as long as nobody else is controller."""
+    if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH and each.version >= 0 for each in operations):
+        raise ViolationError(f"{path} is written by somebody who may not be controller any more")

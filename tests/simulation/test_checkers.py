@@ -1,0 +1,275 @@
+"""Each checker sees what it is there for: small histories in which exactly one thing is wrong."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from pybroker.controller.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
+from simulation.final_checker import FinalChecker, Replica
+from simulation.history import Guarantee, History, Outcome, Sent, Transaction
+from simulation.tree_checker import ObservedTree, TreeChecker
+
+PLACE = ("t", 0)
+STATE = "/brokers/topics/t/partitions/0/state"
+EPOCH = "/controller_epoch"
+
+
+def state(leader: int, epoch: int, isr: list[int]) -> bytes:
+    return json.dumps({"leader": leader, "leader_epoch": epoch, "isr": isr}).encode()
+
+
+def topic(replicas: list[int], *, adding: list[int] | None = None) -> bytes:
+    moves = {"adding_replicas": {"0": adding}} if adding else {}
+    return json.dumps({"partitions": {"0": replicas}, **moves}).encode()
+
+
+class WatchedTree:
+    """A tree in which brokers 1, 2 and 3 have a partition that 1 leads under epoch 5."""
+
+    def __init__(self) -> None:
+        self.lost: list[tuple[str, int]] = []
+        self.up_since_s = 0.0
+        self.checker = TreeChecker(
+            lambda: 10.0, lambda what: None, lambda broker_id: self.up_since_s, lambda *lost: self.lost.append(lost)
+        )
+        self._tree = ObservedTree()
+        self._tree.checker = self.checker
+        for path in ("/brokers", "/brokers/topics", "/admin", "/admin/delete_topics", "/config", "/config/topics"):
+            self._write(Create(path))
+        self._write(Create(EPOCH, b"7"))
+        self._write(Create("/brokers/topics/t", topic([1, 2, 3])))
+        self._write(Create("/brokers/topics/t/partitions"))
+        self._write(Create("/brokers/topics/t/partitions/0"))
+        self.as_controller(Create(STATE, state(1, 5, [1, 2, 3])))
+        assert self.violations == []
+
+    @property
+    def violations(self) -> list[str]:
+        return self.checker.violations
+
+    def _write(self, *operations: Operation) -> None:
+        self._tree.apply(operations, 0, 0)
+
+    def as_controller(self, *operations: Operation) -> None:
+        self._write(Check(EPOCH, self._tree.stat(EPOCH).version), *operations)
+
+    def as_anybody(self, *operations: Operation) -> None:
+        self._write(*operations)
+
+
+def elect_outside_of_the_isr(tree: WatchedTree) -> None:
+    tree.as_controller(SetData(STATE, state(1, 5, [1, 2])))
+    tree.as_controller(SetData(STATE, state(3, 6, [3])))
+
+
+ALLOWED: dict[str, Callable[[WatchedTree], None]] = {
+    "another leader of the ISR": lambda tree: tree.as_controller(SetData(STATE, state(2, 6, [2, 3]))),
+    "no leader": lambda tree: tree.as_controller(SetData(STATE, state(-1, 6, [1]))),
+    "a smaller ISR": lambda tree: tree.as_controller(SetData(STATE, state(1, 5, [1, 2]))),
+    "another controller": lambda tree: tree.as_anybody(SetData(EPOCH, b"8")),
+    "a partition more, of an administrator": lambda tree: tree.as_anybody(
+        SetData("/brokers/topics/t", json.dumps({"partitions": {"0": [1, 2, 3], "1": [1]}}).encode())
+    ),
+    "a member of the ISR who comes with a move": lambda tree: tree.as_controller(
+        SetData("/brokers/topics/t", topic([4, 1, 2, 3], adding=[4])), SetData(STATE, state(1, 6, [1, 2, 3, 4]))
+    ),
+    "a member of the ISR who is assigned no more": lambda tree: tree.as_controller(
+        SetData("/brokers/topics/t", topic([2, 3])), SetData(STATE, state(2, 6, [1, 2, 3]))
+    ),
+}
+
+WRONG: dict[str, tuple[Callable[[WatchedTree], None], str]] = {
+    "a controller epoch that falls": (lambda tree: tree.as_anybody(SetData(EPOCH, b"6")), "epoch falls from 7 to 6"),
+    "a leader epoch that falls": (lambda tree: tree.as_controller(SetData(STATE, state(1, 4, [1]))), "falls from 5"),
+    "two leaders of an epoch": (lambda tree: tree.as_controller(SetData(STATE, state(2, 5, [1, 2]))), "under epoch 5"),
+    "a leader outside of its ISR": (
+        lambda tree: tree.as_controller(SetData(STATE, state(1, 6, [2]))),
+        "not in the ISR",
+    ),
+    "a leader who was not in sync": (lambda tree: elect_outside_of_the_isr(tree), "3 is elected, the ISR was"),
+    "a state that is written whoever is controller": (
+        lambda tree: tree.as_anybody(SetData(STATE, state(2, 6, [2]))),
+        "may not be controller",
+    ),
+    "a condition that is none": (
+        lambda tree: tree.as_anybody(Check(EPOCH, ANY_VERSION), SetData(STATE, state(2, 6, [2]))),
+        "may not be controller",
+    ),
+    "a move that is written whoever is controller": (
+        lambda tree: tree.as_anybody(SetData("/brokers/topics/t", topic([2, 3, 1]))),
+        "may not be controller",
+    ),
+    "a deletion whoever is controller": (lambda tree: tree.as_anybody(Delete(STATE)), "may not be controller"),
+    "a member of the ISR who is not assigned": (
+        lambda tree: tree.as_controller(SetData(STATE, state(1, 5, [1, 4]))),
+        "[4] join the ISR, assigned are [1, 2, 3]",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
+def test_what_controllers_do_is_let_pass(change: Callable[[WatchedTree], None]) -> None:
+    tree = WatchedTree()
+    change(tree)
+    assert tree.violations == []
+
+
+@pytest.mark.parametrize(("change", "told"), WRONG.values(), ids=WRONG)
+def test_a_wrong_change_of_the_tree_is_seen(change: Callable[[WatchedTree], None], told: str) -> None:
+    tree = WatchedTree()
+    change(tree)
+    assert [told in violation for violation in tree.violations] == [True]
+
+
+def test_who_loses_a_place_is_told() -> None:
+    tree = WatchedTree()
+    tree.as_controller(SetData(STATE, state(2, 6, [2])))
+    assert tree.lost == [("leaderships lost", 1), ("places in an ISR lost", 1), ("places in an ISR lost", 3)]
+
+
+def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
+    tree = WatchedTree()
+    tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
+    elect_outside_of_the_isr(tree)
+    assert (tree.violations, tree.checker.excuses(PLACE)) == ([], ["unclean election of 3"])
+
+
+def test_a_forgetful_leader_is_excused_only_when_nobody_else_remembers() -> None:
+    for others_up_since_s, excused in ((0.0, []), (20.0, ["2, one of the ISR, had lost unsynced bytes"])):
+        tree = WatchedTree()
+        tree.up_since_s = others_up_since_s
+        tree.checker.lost_bytes(2, PLACE)
+        tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
+        assert tree.checker.excuses(PLACE) == excused
+
+
+# --- what clients were promised
+
+
+class Told:
+    """A history of one partition, and what its two replicas have in the end."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.tree = WatchedTree()
+        self.replicas = {1: Replica(0, {}), 2: Replica(0, {})}
+
+    def sent(self, guarantee: Guarantee, number: int, offset: int, outcome: Outcome = Outcome.ACKNOWLEDGED) -> Sent:
+        sent = Sent("p", number, PLACE, (b"p/%d" % number,), guarantee, 1.0, 1, outcome, offset, 2.0, 1)
+        self.history.sent.append(sent)
+        return sent
+
+    def there(self, *values: bytes, start: int = 0) -> None:
+        records = {start + index: value for index, value in enumerate(values)}
+        self.replicas = {1: Replica(start, records), 2: Replica(start, dict(records))}
+
+    def violations(self) -> list[str]:
+        return list(FinalChecker(self.history, self.tree.checker, {PLACE: self.replicas}).violations())
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+KEPT = (Guarantee.LEADER, Guarantee.ALL, Guarantee.ONCE, Guarantee.TRANSACTION)
+
+
+@pytest.mark.parametrize("guarantee", KEPT)
+def test_what_is_there_is_kept(told: Told, guarantee: Guarantee) -> None:
+    told.sent(guarantee, 1, 0)
+    told.sent(guarantee, 2, 1)
+    told.there(b"p/1", b"p/2")
+    assert told.violations() == []
+
+
+@pytest.mark.parametrize("guarantee", KEPT)
+@pytest.mark.parametrize("there", [(), (b"p/0", b"p/1"), (b"p/0",)], ids=["gone", "moved", "another"])
+def test_what_was_acknowledged_and_is_not_at_its_offset_is_lost(
+    told: Told, guarantee: Guarantee, there: tuple[bytes, ...]
+) -> None:
+    told.sent(guarantee, 1, 0)
+    told.there(*there)
+    assert ["is lost" in violation for violation in told.violations()] == [True]
+
+
+def test_what_the_leader_alone_had_may_go_with_it(told: Told) -> None:
+    told.sent(Guarantee.LEADER, 1, 0)
+    told.tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
+    assert told.violations() == []
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.REFUSED])
+def test_what_was_not_acknowledged_may_be_gone(told: Told, outcome: Outcome) -> None:
+    told.sent(Guarantee.ALL, 1, -1, outcome)
+    assert told.violations() == []
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "is_wrong"), [(Guarantee.ALL, False), (Guarantee.ONCE, True), (Guarantee.TRANSACTION, True)]
+)
+def test_only_idempotent_records_must_not_be_there_twice(told: Told, guarantee: Guarantee, is_wrong: bool) -> None:
+    told.sent(guarantee, 1, 1)
+    told.there(b"p/1", b"p/1")
+    assert ["more than once" in violation for violation in told.violations()] == [True] * is_wrong
+
+
+def test_first_copies_are_in_the_order_of_sending(told: Told) -> None:
+    told.sent(Guarantee.ALL, 1, 2)
+    told.sent(Guarantee.ALL, 2, 1)
+    told.there(b"x", b"p/2", b"p/1")
+    assert ["comes before" in violation for violation in told.violations()] == [True]
+
+
+def test_replicas_that_differ_are_seen(told: Told) -> None:
+    told.replicas = {1: Replica(0, {0: b"a"}), 2: Replica(0, {0: b"b"})}
+    assert ["at offset 0 broker 1 has" in violation for violation in told.violations()] == [True]
+
+
+def test_records_go_only_as_far_as_somebody_wanted(told: Told) -> None:
+    told.sent(Guarantee.ALL, 1, 0)
+    told.there(b"p/2", start=1)
+    assert ["begins at offset 1" in violation for violation in told.violations()] == [True]
+    told.history.deletions[PLACE] = 1
+    assert told.violations() == []
+
+
+def test_what_was_read_is_there(told: Told) -> None:
+    told.there(b"a")
+    told.history.saw(PLACE, 0, b"a")
+    assert told.violations() == []
+    told.history.saw(PLACE, 1, b"b")
+    assert ["was read at offset 1" in violation for violation in told.violations()] == [True]
+
+
+def test_what_was_read_as_two_things_is_seen(told: Told) -> None:
+    told.there(b"a")
+    told.history.saw(PLACE, 0, b"a")
+    told.history.saw(PLACE, 0, b"b")
+    assert ["was read as" in violation for violation in told.violations()] == [True]
+
+
+def test_a_committed_transaction_is_read(told: Told) -> None:
+    sent = told.sent(Guarantee.TRANSACTION, 1, 0)
+    told.there(b"p/1")
+    transaction = Transaction(9, [sent], is_committed=True)
+    told.history.committed_readers = ["c"]
+    told.history.ended_transactions.append(transaction)
+    assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
+    transaction.read["c"] = {b"p/1": None}
+    assert told.violations() == []
+
+
+def test_forgotten_offsets_are_excused_by_the_offsets_topic_only(told: Told) -> None:
+    told.history.suspicions.append((("__consumer_offsets", -1), "offset 4 was committed, 3 is known"))
+    assert told.violations() == ["__consumer_offsets: offset 4 was committed, 3 is known"]
+
+
+def test_what_is_excused_is_counted_and_its_replicas_agree_all_the_same(told: Told) -> None:
+    told.sent(Guarantee.ALL, 1, 0)
+    told.tree.checker.partitions[PLACE].excuses.append("an unclean election")
+    checker = FinalChecker(told.history, told.tree.checker, {PLACE: told.replicas})
+    assert list(checker.violations()) == []
+    assert (checker.counts["excused partitions"], checker.counts["acks=all: lost"]) == (1, 1)
+    told.replicas = {1: Replica(0, {0: b"a"}), 2: Replica(0, {})}
+    assert len(told.violations()) == 1

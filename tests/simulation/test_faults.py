@@ -1,0 +1,25 @@
+"""Each fault comes about, somebody runs into it, and it changes something; else it would prove nothing."""
+
+import pytest
+from simulation.cluster_shape import ClusterShape
+from simulation.faults import FAULTS
+from simulation.simulation_run import Plan, run_seed
+
+_SHAPE = ClusterShape(log_directories=2)
+_MAY_CHANGE_NOTHING = ("nothing", "zookeeper's connection breaks")
+"""The latter is what brokers are made for: they connect again, and ask what became of what was under way."""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_met_and_changes_something(name: str) -> None:
+    """Within ten seeds."""
+    plan = Plan(3, duration_s=8.0, fault_count=8, change_count=0, shape=_SHAPE, faults=(name,))
+    met = changed = 0
+    for seed in range(1, 11):
+        result = run_seed(seed, plan)
+        assert result.violation is None
+        met += result.met[name]
+        changed += result.changed[name]
+        if met and (changed or name in _MAY_CHANGE_NOTHING):
+            return
+    pytest.fail(f"{name} was met {met} times, and changed something {changed} times")

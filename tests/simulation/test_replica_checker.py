@@ -1,0 +1,165 @@
+"""What the replicas of a partition must never be, and that it is seen when they are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pybroker.replication.isr import CommittedIsr
+from pybroker.replication.partition import Partition
+from pybroker.storage.log import Log
+from simulation.history import ViolationError
+from simulation.replica_checker import ReplicaChecker
+from simulation.tree_checker import PartitionRecord, TreeChecker
+from support.partitions import LAG_MS, TP, partition_state
+from support.storage_logs import NOW_MS, batch_of, open_log
+
+PLACE = (TP.topic, TP.partition)
+
+
+class OneReplica:
+    """A broker with a replica of the partition: to the checker it is a broker."""
+
+    def __init__(self, broker_id: int, log: Log) -> None:
+        self.broker_id = broker_id
+        self.starts = 1
+        self.log = log
+        self.partition = Partition(TP, broker_id, replica_lag_time_max_ms=LAG_MS, is_alive=lambda _: True)
+        self.partition.attach_log(log, 0, 1)
+
+    def partitions(self) -> list[Any]:
+        strand = SimpleNamespace(is_idle=True)
+        return [SimpleNamespace(partition=self.partition, log=self.log, strand=strand, topic_partition=TP)]
+
+    def append(self, *values: str, leader_epoch: int = 5) -> None:
+        self.log.append_as_leader(batch_of(*values), leader_epoch, NOW_MS)
+
+    def commit(self, high_watermark: int) -> None:
+        """Whatever the others have."""
+        self.partition.high_watermark = high_watermark
+
+    def lead(self, leader_epoch: int = 5) -> None:
+        state = partition_state(leader=self.broker_id, leader_epoch=leader_epoch)
+        self.partition.become_leader(state, self.log.log_end_offset, 0)
+
+    def follow(self, leader: int, leader_epoch: int = 5) -> None:
+        self.partition.become_follower(partition_state(leader=leader, leader_epoch=leader_epoch))
+
+
+class Checked:
+    """Brokers 1 and 2, of which 1 leads under epoch 5; `see` looks at both."""
+
+    def __init__(self, directory: Path) -> None:
+        self.now_s = 0.0
+        self.tree = TreeChecker(lambda: self.now_s, lambda _: None, lambda _: 0.0)
+        self.tree.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3))
+        self.minimum_isr = 1
+        self.checker = ReplicaChecker(self.tree, lambda topic: self.minimum_isr)
+        self.one, self.two = (OneReplica(number, open_log(directory / str(number))) for number in (1, 2))
+        self.one.lead()
+        self.two.follow(1)
+
+    def see(self) -> None:
+        brokers = cast("Any", [self.one, self.two])
+        self.checker.check(brokers)
+        self.checker.check_logs(brokers)
+
+    def others_have(self, offset: int) -> None:
+        leader = self.one.partition.leader
+        assert leader is not None
+        for replica in leader.replicas.values():
+            replica.log_end_offset = offset
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Iterator[Checked]:
+    checked = Checked(tmp_path)
+    yield checked
+    checked.one.log.close()
+    checked.two.log.close()
+
+
+def test_replicas_as_they_are_to_be(checked: Checked) -> None:
+    checked.see()
+    for replica in (checked.one, checked.two):
+        replica.append("a", "b")
+    checked.others_have(2)
+    checked.one.commit(2)
+    checked.see()
+    checked.two.commit(2)
+    checked.see()
+    assert checked.checker.committed_ends == {PLACE: 2}
+
+
+def test_a_high_watermark_beyond_the_log(checked: Checked) -> None:
+    checked.two.commit(1)
+    checked.see()  # its log may just have been cut
+    checked.now_s = 11.0
+    with pytest.raises(ViolationError, match="log start 0, high watermark 1, log end 0"):
+        checked.see()
+
+
+def test_a_leaders_high_watermark_beyond_the_log(checked: Checked) -> None:
+    checked.one.commit(1)
+    with pytest.raises(ViolationError, match="log start 0, high watermark 1, log end 0"):
+        checked.see()
+
+
+def test_a_leaders_high_watermark_that_falls(checked: Checked) -> None:
+    checked.one.append("a")
+    checked.others_have(1)
+    checked.one.commit(1)
+    checked.see()
+    checked.one.commit(0)
+    with pytest.raises(ViolationError, match="high watermark falls from 1 to 0"):
+        checked.see()
+
+
+def test_two_leaders_of_an_epoch(checked: Checked) -> None:
+    checked.two.lead()
+    with pytest.raises(ViolationError, match="1 and 2 lead under epoch 5"):
+        checked.see()
+
+
+def test_a_high_watermark_that_runs_ahead_of_the_isr(checked: Checked) -> None:
+    checked.see()
+    checked.one.append("a")
+    checked.others_have(0)
+    checked.one.commit(1)
+    with pytest.raises(ViolationError, match=r"moves to 1, \d is at 0"):
+        checked.see()
+
+
+def test_a_high_watermark_that_moves_below_the_minimum(checked: Checked) -> None:
+    assert checked.one.partition.leader is not None
+    checked.one.partition.leader.isr = CommittedIsr(frozenset({1}))
+    checked.minimum_isr = 2
+    checked.see()
+    checked.one.append("a")
+    checked.one.commit(1)
+    with pytest.raises(ViolationError, match="the minimum is 2"):
+        checked.see()
+
+
+def test_replicas_that_differ_below_the_high_watermark(checked: Checked) -> None:
+    checked.one.append("a")
+    checked.two.append("b")
+    checked.others_have(1)
+    checked.one.commit(1)
+    checked.see()
+    checked.two.commit(1)
+    with pytest.raises(ViolationError, match="at offset 0 broker 2 has"):
+        checked.see()
+
+
+def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
+    checked.one.append("a")
+    checked.others_have(1)
+    checked.one.commit(1)
+    checked.see()
+    checked.one.follow(2, leader_epoch=6)
+    checked.two.lead(leader_epoch=6)
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (1, 2, 3))
+    with pytest.raises(ViolationError, match="leads under epoch 6 with a log up to 0; committed was 1"):
+        checked.see()
