@@ -73,13 +73,17 @@ class BrokerProcess:
     def start(self) -> "BrokerProcess":
         """Returns when the broker says that it is ready. Raises DidNotStartError when it ends instead."""
         self.begin()
+        self.wait_until_ready()
+        return self
+
+    def wait_until_ready(self) -> None:
+        """After `begin`. Raises DidNotStartError."""
         assert self._process is not None
         assert self._reader is not None
         self._ready.wait()
         if self._process.poll() is not None:
             self._reader.join()
             raise DidNotStartError(self._process.returncode, self.output)
-        return self
 
     def begin(self) -> None:
         """Starts the process and does not wait for it."""

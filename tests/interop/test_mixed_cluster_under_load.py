@@ -1,0 +1,79 @@
+"""Two Apache Kafka and one pybroker in one cluster, which keep working under load while brokers come and go.
+
+Either kind is controller. Transactions run too: their coordinators are the Kafkas, for pybroker has none, and their
+partitions are led by all.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.mixed_cluster import MixedCluster
+from support.replica_verification import await_equal_replicas
+from support.traffic import ConfluentTraffic
+from support.transactional_traffic import TransactionalTraffic, read_committed
+
+FIRST, SECOND, OURS = 1, 2, 3
+BROKERS = (FIRST, SECOND, OURS)
+PARTITIONS = 3
+SETTINGS = {
+    "offsets.topic.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "transaction.state.log.min.isr": "1",
+    "log.segment.bytes": "100000",
+}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
+    cluster = MixedCluster(tmp_path, {FIRST: "kafka", SECOND: "kafka", OURS: "pybroker"}, SETTINGS)
+    yield cluster
+    cluster.close()
+
+
+def create_topics(cluster: MixedCluster) -> None:
+    """Two that all brokers lead, and the transactions' on the Kafkas."""
+    for topic in ("orders", "sales"):
+        cluster.create_topic(topic, [FIRST, SECOND, OURS], [SECOND, OURS, FIRST], [OURS, FIRST, SECOND])
+    config = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
+    cluster.create_topic("__transaction_state", [FIRST, SECOND], [SECOND, FIRST], config=config)
+
+
+@pytest.mark.parametrize("controller", [FIRST, OURS], ids=["Kafka is controller", "pybroker is controller"])
+def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -> None:
+    cluster.start(controller, *(broker_id for broker_id in BROKERS if broker_id != controller))
+    assert cluster.controller == controller
+    create_topics(cluster)
+    traffic = ConfluentTraffic(cluster.servers, "orders", "readers")
+    transactions = TransactionalTraffic(cluster.servers, "sales", PARTITIONS)
+    with traffic, transactions:
+
+        def everybody_works() -> None:
+            cluster.await_in_sync()
+            cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+            for topic in ("orders", "sales"):
+                cluster.await_leaders(topic, set(BROKERS))
+            traffic.wait_for_more(20)
+            transactions.wait_for_more(4)
+
+        everybody_works()
+        assert cluster.controller == controller
+        for broker_id in (OURS, SECOND):
+            cluster.restart(broker_id)
+            everybody_works()
+        cluster.kill(OURS)
+        cluster.brokers[OURS].start()
+        everybody_works()
+        await_equal_replicas(cluster.servers, "orders|sales", 2 * PARTITIONS)
+    assert not traffic.refused
+    values = read_committed(cluster.servers, "sales", PARTITIONS, len(transactions.committed))
+    assert sorted(values) == sorted(transactions.committed)
+
+    for broker_id in BROKERS:
+        cluster.stop(broker_id)
+    assert cluster.differing(BROKERS) == []
+    assert cluster.complaints() == []
+    directories = [str(cluster.log_directory(broker_id)) for broker_id in BROKERS]
+    subprocess.run([sys.executable, "-m", "pybroker", "log", "verify", *directories], check=True)
