@@ -4,6 +4,7 @@ Made where there can be other brokers. The parts are wired here; what each does 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from ...config.config import Config
@@ -37,6 +38,11 @@ from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
 __all__ = ["ClusterLinks"]
+
+logger = logging.getLogger(__name__)
+
+_LOOKS = 1_000
+_BETWEEN_LOOKS_S = 0.005
 
 
 class ClusterLinks:
@@ -139,7 +145,7 @@ class ClusterLinks:
         config = self._config
         if not config.boolean("controlled.shutdown.enable") or self._broker_epoch() < 0:
             return
-        await hand_over_leaderships(
+        is_done = await hand_over_leaderships(
             self.controller,
             ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch()),
             self._versions.controlled_shutdown,
@@ -147,6 +153,21 @@ class ClusterLinks:
             max_retries=config.int("controlled.shutdown.max.retries"),
             backoff_ms=config.int("controlled.shutdown.retry.backoff.ms"),
         )
+        if is_done:
+            await self._hear_that_others_lead()
+
+    async def _hear_that_others_lead(self) -> None:
+        """The orders to follow come by another connection than the controller's answer. Who stopped before them would
+        keep its producers waiting for followers that fetch from someone else by now."""
+        for _ in range(_LOOKS):
+            if not self._leads_for_others():
+                return
+            await asyncio.sleep(_BETWEEN_LOOKS_S)
+        logger.warning("the controller's orders to follow have not come: this broker stops as leader")
+
+    def _leads_for_others(self) -> bool:
+        leaders = (hosted.partition.leader for hosted in self._partitions.leaders())
+        return any(leader is not None and leader.replicas for leader in leaders)
 
     def kill(self) -> None:
         self.fetchers.kill()
