@@ -91,16 +91,17 @@ def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProce
 
 
 def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> None:
+    """Its groups stay with it, who can store nothing, until it hears that it coordinates them no more; as with Kafka."""
     broker = a_leader(it)
     with it.without(broker):
         it.cluster.cut(broker, "zookeeper")
         it.await_missed(broker)
-        it.await_progress()
+        it.await_progress_of(*it.clients.producers, more=20)
         it.cluster.heal(broker, "zookeeper")
 
 
 def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> None:
-    """But clients still reach it: it must not take what others do not have."""
+    """But clients still reach it: it must not take what others do not have. Groups: as above."""
     broker = a_leader(it)
     others = [each for each in it.cluster.broker_ids if each != broker]
     with it.without(broker):
@@ -108,7 +109,7 @@ def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> None
         for other in others:
             it.cluster.cut(broker, other)
         it.await_missed(broker)
-        it.await_progress()
+        it.await_progress_of(*it.clients.producers, more=20)
         for other in it.random.sample(others, len(others)):
             it.cluster.heal(broker, other)
         it.cluster.heal(broker, "zookeeper")
