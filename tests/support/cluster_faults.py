@@ -91,7 +91,7 @@ def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProce
 
 
 def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> None:
-    """Its groups stay with it, who can store nothing, until it hears that it coordinates them no more; as with Kafka."""
+    """Its groups stay with it, who can store nothing, until it hears of the others, as with Kafka."""
     broker = a_leader(it)
     with it.without(broker):
         it.cluster.cut(broker, "zookeeper")
