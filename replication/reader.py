@@ -139,4 +139,7 @@ def available_bytes(hosted: HostedPartition, fetch: PartitionFetch, params: Fetc
         return 1
     if view.slot_of(offset) < view.slot_of(end):
         return None
-    return min(hosted.log.bytes_between(offset, end), fetch.max_bytes)
+    try:
+        return min(hosted.log.bytes_between(offset, end), fetch.max_bytes)
+    except KafkaError:  # its log directory has failed
+        return None
