@@ -31,6 +31,8 @@ _LIST_OFFSETS_VERSION = 6
 _EPOCH_VERSION = 4
 _MAX_WAIT_MS = 500
 _EARLIEST = -2
+_METADATA_MAX_AGE_S = 10.0
+"""Kafka: metadata.max.age.ms, 5 minutes. For so long, too, a near follower is read without asking the leader again."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,12 @@ class Consumer:
 
     async def run(self) -> None:
         client = self._client
+        refreshed_s = client.loop.time()
         while not self._is_over:
+            if client.loop.time() - refreshed_s > _METADATA_MAX_AGE_S:
+                refreshed_s = client.loop.time()
+                self._nearest.clear()
+                await client.refresh(*dict.fromkeys(topic for topic, _ in self.positions))
             by_broker: dict[int, list[Place]] = {}
             for place in self.positions:
                 leader, epoch = client.leaders.get(place, (-1, -1))

@@ -143,6 +143,16 @@ def test_a_forgetful_leader_is_excused_only_when_nobody_else_remembers() -> None
         assert tree.checker.excuses(PLACE) == excused
 
 
+def test_a_forgetful_leader_is_excused_when_it_is_elected_again_and_the_others_were_down() -> None:
+    tree = WatchedTree()
+    tree.checker.lost_bytes(2, PLACE)
+    tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
+    assert tree.checker.excuses(PLACE) == []
+    tree.up_since_s = 20.0
+    tree.as_controller(SetData(STATE, state(2, 7, [2, 3])))
+    assert tree.checker.excuses(PLACE) == ["2, one of the ISR, had lost unsynced bytes"]
+
+
 # --- what clients were promised
 
 

@@ -25,6 +25,8 @@ FAILED_ONCE = {
     115: "an acks=1 record that a deposed leader took",
     117: "the same, without a fault",
     202: "a leader that had lost unsynced bytes, though another had been up when it did",
+    413: "a consumer that never asked for metadata again, and read a near follower that nobody had told to stop",
+    534: "a checker that took an election of a broker that was down for the last word",
     5182: "a follower that died without a controller, and stayed in the ISR",
     5253: "a checker that looked while a log was being cut",
     5353: "a checker that counted on a replica in a directory that had failed",

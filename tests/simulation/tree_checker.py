@@ -186,14 +186,18 @@ class TreeChecker:
             if place[0] not in self.unclean_topics:
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
             self._excuse(record, f"unclean election of {leader}", "unclean")
-        elif leader >= 0 and epoch > record.leader_epoch and leader in record.forgetful:
-            has_other_memory = bool(self._remembering(record, record.forgetful[leader]))
-            if leader != record.leader or not has_other_memory:
-                # Else it only has a new epoch, of a controller that still takes it for its former life.
-                del record.forgetful[leader]
-            if not has_other_memory:
-                of_all = "the last" if len(record.isr) == 1 else "one"
-                self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
+        elif leader >= 0 and epoch > record.leader_epoch and self._is_forgotten_with(leader, record):
+            del record.forgetful[leader]
+            of_all = "the last" if len(record.isr) == 1 else "one"
+            self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
+
+    def _is_forgotten_with(self, leader: int, record: PartitionRecord) -> bool:
+        """Whether it lost bytes that nobody else in sync is sure to have.
+
+        While others remember, nothing is lost yet: it may be down, elected by a controller that takes it for its former
+        life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were down.
+        """
+        return leader in record.forgetful and not self._remembering(record, record.forgetful[leader])
 
     def _tell_of_lost_places(self, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
         if leader != record.leader:
