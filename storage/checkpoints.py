@@ -122,6 +122,8 @@ class Checkpoints:
         self._write(directory, CLEANER_FILE, offsets)
 
     def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        if not directory.is_online:  # lost just now
+            return False
         try:
             directory.write_checkpoint(name, offsets)
             return True

@@ -41,6 +41,7 @@ def plan_compaction(log: Log, chosen: Candidate, settings: CompactionSettings, n
     read.
     """
     log.files.check_online()
+    log.files.finish_swaps(log.view.segments)
     log.files.delete_half_compacted()
     view, config = log.view, log.config
     ends = (*view.base_offsets[1:], view.log_end_offset)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # most logs are never compacted
 def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) -> bool:
     """Swap compacted segments in for their sources; False when the log has changed so that they do not fit."""
     log.files.check_online()
+    log.files.finish_swaps(log.view.segments)
     segments = log.view.segments
     first = log.view.slot_of(group.sources[0])
     sources = segments[max(first, 0) : first + len(group.sources)]
@@ -24,6 +25,12 @@ def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) ->
     segment = log.files.swap_in(sources, group.size_bytes, group.has_transaction_index, log.config, now_ms)
     log.replace_segments((*segments[:first], segment, *segments[first + len(sources) :]))
     return True
+
+
+def finish(log: Log) -> None:
+    """Take the last step of those swaps for which there was no room. Raises NoSpaceError when there still is none."""
+    if not log.files.is_offline and not log.files.is_closed:
+        log.files.finish_swaps(log.view.segments)
 
 
 def discard(log: Log) -> None:

@@ -178,7 +178,8 @@ class Log:
             try:
                 return search(view)
             except (OSError, IndexError) as error:
-                if attempt == 2 or self.view is view:
+                # A file that is not there may just have got another name: the same view leads to it.
+                if attempt == 2 or (self.view is view and not isinstance(error, FileNotFoundError)):
                     if isinstance(error, OSError) and is_out_of_descriptors(error):
                         raise files.passing_error(error) from error
                     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):

@@ -20,7 +20,7 @@ from ..config.config import Config
 from ..protocol.errors import KafkaError
 from .checkpoints import Checkpoints
 from .compaction_choice import Candidate, DirtySegment, assess, filthiest
-from .compaction_swap import discard, swap_in
+from .compaction_swap import discard, finish, swap_in
 from .files import is_passing
 from .log import Log
 from .log_directories import LogDirectories
@@ -295,7 +295,7 @@ class LogCleaner:
             run.strand.submit(lambda log: swap_in(log, plan, report, now_ms), lambda result: self._swapped(run, result))
             return
         done = report
-        run.strand.submit(lambda log: None, lambda _: self._done(run, done))  # behind the swaps
+        run.strand.submit(finish, lambda result: self._finished(run, result, done))  # behind the swaps
 
     def _swapped(self, run: _Run, result: Any) -> None:
         if not self._is_current(run) or result is True:
@@ -305,14 +305,20 @@ class LogCleaner:
         else:
             self._step_failed(run, result)
 
+    def _finished(self, run: _Run, result: Any, done: CompactionDone) -> None:
+        if not self._is_current(run):
+            return
+        if isinstance(result, Exception):  # no room for the last step of a swap: due until there is
+            self._step_failed(run, result)
+        else:
+            self._done(run, done)
+
     def _step_failed(self, run: _Run, error: Exception) -> None:
         """A step on the strand raised."""
         errno = error.errno or 0 if isinstance(error, OSError) else 0
         self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else errno)
 
     def _done(self, run: _Run, done: CompactionDone) -> None:
-        if not self._is_current(run):
-            return
         _tell(run.tp, run.plan, done)
         self._crashes.pop(run.tp, None)
         tp, log = run.tp, run.strand.log

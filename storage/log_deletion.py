@@ -11,7 +11,7 @@ from typing import Any
 
 from ..protocol.errors import KafkaStorageError
 from .checkpoints import Checkpoints
-from .files import Files
+from .files import Files, is_passing
 from .log import Log
 from .log_directories import LogDirectories
 from .log_directory import LogDirectory
@@ -188,11 +188,14 @@ class LogDeletion:
         def delete() -> None:
             if not directory.is_online:
                 return
-            try:
-                for path in paths:
+            for path in paths:
+                try:
                     self._files.delete(path)
-            except OSError as error:
-                self._directories.failed(directory, "cannot delete segments", error)
+                except OSError as error:
+                    if not is_passing(error):
+                        self._directories.failed(directory, "cannot delete segments", error)
+                        return
+                    logger.warning("cannot delete %s, the next start will: %s", path, error)  # btrfs needs room for it
 
         self._later(delay_ms, delete)
 

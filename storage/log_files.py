@@ -64,6 +64,8 @@ class LogFiles:
         """False when the leader epochs have changed and their file has not: there was no space, or the log was just
         loaded. The next step that works with epochs writes it."""
         self._held_back: list[Segment] = []
+        self._unfinished_swaps: list[Segment] = []
+        """Compacted segments that serve under the names of their `.swap` files: there was no room for the last step."""
         self._host = host
         self._topic_partition = topic_partition
 
@@ -136,34 +138,21 @@ class LogFiles:
 
         Kafka's order, with the directory synced between its steps: whatever a crash leaves of it, the start finds the
         sources whole, or all `.swap` files, and finishes. The sources go for good later; who reads them goes on.
+
+        Without room for the first step it is undone: raises NoSpaceError. Behind that there is no way back, as sources
+        may be gone: without room for the last one the segment serves from its `.swap` files until `finish_swaps`.
         """
         base_offset = sources[0].base_offset
-        suffixes = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX]
-        if has_transaction_index:
-            suffixes.append(TRANSACTION_INDEX_SUFFIX)
-
-        def rename(old_suffix: str, new_suffix: str) -> None:
-            for suffix in suffixes:
-                path = os.path.join(self.directory, file_name(base_offset, suffix))
-                self.files.rename(path + old_suffix, path + new_suffix)
-            self.files.sync_directory(self.directory)
-
-        def replace_sources() -> list[str]:
-            paths: list[str] = []
-            for source in sources:
-                paths += source.mark_deleted()
-                if source.base_offset != base_offset:  # the first one's snapshot is the new segment's too
-                    paths += self.snapshots.mark_deleted(source.base_offset)
-            self.files.sync_directory(self.directory)
-            rename(SWAP_SUFFIX, "")
-            return paths
-
-        self.guard("cannot rename a compacted segment", lambda: rename(CLEANED_SUFFIX, SWAP_SUFFIX))
-        paths = self.guard("cannot swap in a compacted segment", replace_sources, may_be_full=False)
+        self.guard(
+            "cannot rename a compacted segment", lambda: self._make_swap_files(base_offset, has_transaction_index)
+        )
+        # A source that cannot be renamed for want of room is deleted; where that fails as well, no order is left.
+        paths = self.guard(
+            "cannot swap in a compacted segment", lambda: self._set_aside_sources(sources), may_be_full=False
+        )
         for source in sources:
             source.close_files()
-        self._host.delete_later(paths, config.file_delete_delay_ms)
-        return Segment(
+        segment = Segment(
             self.files,
             self.directory,
             base_offset,
@@ -171,14 +160,66 @@ class LogFiles:
             size_bytes=size_bytes,
             created_ms=now_ms,
             has_transaction_index=has_transaction_index,
+            name_suffix=SWAP_SUFFIX,
         )
+        self._unfinished_swaps.append(segment)
+        with suppress(NoSpaceError):
+            self.finish_swaps((segment,))
+        self._host.delete_later(paths, config.file_delete_delay_ms)
+        return segment
+
+    def _make_swap_files(self, base_offset: int, has_transaction_index: bool) -> None:
+        """Rename the `.cleaned` files to `.swap`, durably: from then on a start takes them for the segment."""
+        suffixes = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX]
+        if has_transaction_index:
+            suffixes.append(TRANSACTION_INDEX_SUFFIX)
+        paths = [os.path.join(self.directory, file_name(base_offset, suffix)) for suffix in suffixes]
+        try:
+            for path in paths:
+                self.files.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
+            self.files.sync_directory(self.directory)
+        except OSError as error:
+            if is_passing(error):
+                # Now, not when the compaction is broken off: by then the log may have been cut, and a start would put
+                # the old end back. The log last: a start would put lone indexes beside the segment that is there.
+                for path in reversed(paths):
+                    self.files.delete(path + CLEANED_SUFFIX)
+                    self.files.delete(path + SWAP_SUFFIX)
+            raise
+
+    def _set_aside_sources(self, sources: Sequence[Segment]) -> list[str]:
+        paths: list[str] = []
+        for source in sources:
+            paths += source.mark_deleted()
+            if source is not sources[0]:  # the first one's snapshot is the new segment's too
+                paths += self.snapshots.mark_deleted(source.base_offset)
+        return paths
+
+    def finish_swaps(self, segments: Sequence[Segment]) -> None:
+        """Give those of `segments`, which are the log's, their own names that still have those of `.swap` files.
+
+        Until then no other may be swapped in: a start would delete what lies between them. Nor may a `.cleaned` be made
+        before them: a start would take them for half done, and delete them. Raises NoSpaceError.
+        """
+
+        def finish() -> None:
+            while self._unfinished_swaps:
+                segment = self._unfinished_swaps[-1]
+                if segment in segments:
+                    self.files.sync_directory(self.directory)
+                    segment.drop_swap_suffix()
+                    self.files.sync_directory(self.directory)
+                self._unfinished_swaps.pop()
+
+        self.guard("cannot swap in a compacted segment", finish)
 
     def delete_half_compacted(self) -> None:
         """Delete what a compaction that was broken off has left: at the next crash it would be taken for another's."""
+        in_use = {os.path.basename(path) for segment in self._unfinished_swaps for path in segment.paths}
 
         def delete() -> None:
             for entry in self.files.list_directory(self.directory):
-                if entry.name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)):
+                if entry.name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) and entry.name not in in_use:
                     self.files.delete(os.path.join(self.directory, entry.name))
 
         self.guard("cannot delete half-compacted segments", delete)

@@ -468,6 +468,22 @@ class Segment:
             ref.path = os.path.join(directory, os.path.basename(ref.path))
         self.transaction_index.path = os.path.join(directory, os.path.basename(self.transaction_index.path))
 
+    @property
+    def paths(self) -> list[str]:
+        """Its files, as they are called now."""
+        paths = [self.log_ref.path, self.offset_index.path, self.time_index.path]
+        return [*paths, self.transaction_index.path] if self.transaction_index.exists else paths
+
+    def drop_swap_suffix(self) -> None:
+        """Rename the files from `.swap` to their own names. On an OSError some may be left; another call goes on."""
+        for named in (self.log_ref, self.offset_index, self.time_index, self.transaction_index):
+            path = named.path.removesuffix(SWAP_SUFFIX)
+            if path == named.path:
+                continue
+            if named is not self.transaction_index or self.transaction_index.exists:
+                self._files.rename(named.path, path)
+            named.path = path
+
     def mark_deleted(self) -> list[str]:
         """Rename the files to `.deleted`; return the new paths. Readers that hold the segment go on reading, but on a
         disk without room for the names: there the files are deleted."""

@@ -4,7 +4,6 @@ A failing one takes its log directory offline, with the logs in it, and nothing 
 serves. A full one refuses what needs room, serves reads, keeps its old checkpoints, and goes on when there is room.
 """
 
-import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.topic_partition import TopicPartition
 from support.busy_store import BusyStore, open_store
-from support.disk_history import Create, DiskHistory, Operation, Rename, Write, recorded_history
+from support.disk_faults import FailingDisk, FullDisk, is_any, needs_room
+from support.disk_history import Operation, recorded_history
 from support.log_promises import check_places, check_promises
 from support.storage_logs import NOW_MS, batch_of, records_from
 
@@ -100,57 +100,6 @@ def move_about(busy: BusyStore) -> None:
     busy.append(OTHER)
     busy.run_later()
     busy.checkpoint()
-
-
-class FailingDisk:
-    """From the operation of a number on (counted from when it is armed), a disk fails; `whose` is known then."""
-
-    def __init__(self, history: DiskHistory, number: int, *, for_good: bool) -> None:
-        self._history = history
-        self._number = number
-        self._for_good = for_good
-        self.whose: str | None = None
-        self.asked_afterwards: list[Operation] = []
-
-    def __call__(self, operation: Operation) -> int | None:
-        self._number -= 1
-        disk = self._history.disk_of(operation)
-        if self._number == -1:
-            self.whose = disk
-            return errno.EIO
-        if self.whose == disk:
-            self.asked_afterwards.append(operation)
-            return errno.EIO if self._for_good else None
-        return None
-
-
-def needs_room(operation: Operation) -> bool:
-    """A longer name does too, where a directory's block is full."""
-    if isinstance(operation, Rename):
-        return len(operation.new_name) > len(operation.name)
-    return isinstance(operation, Write | Create)
-
-
-def is_any(operation: Operation) -> bool:
-    return True
-
-
-class FullDisk:
-    """From the operation of a number on there is no room, on any disk, until it is lifted."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self.is_lifted = False
-        self.hits = 0
-
-    def __call__(self, operation: Operation) -> int | None:
-        if not needs_room(operation):
-            return None
-        self._number -= 1
-        if self._number < 0 and not self.is_lifted:
-            self.hits += 1
-            return errno.ENOSPC
-        return None
 
 
 def count_operations(quick_disk: Path, work: Work, counts: Callable[[Operation], bool]) -> int:

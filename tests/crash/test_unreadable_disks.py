@@ -5,23 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pybroker.protocol.errors import KafkaError, KafkaStorageError
-from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.cleaner_child import ReportCallback
-from pybroker.storage.compaction_job import CompactionFailed, CompactionJob
-from pybroker.storage.files import Files
+from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.segment_cleaner import compact
 from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
-from support.busy_store import DIRECTORIES, BusyStore, open_store, store_config
+from support.busy_store import DIRECTORIES, BusyStore, open_store
+from support.compacting_store import compact_all, compacting_store, fill_with_keys, last_values
 from support.compaction import records_of
 from support.disk_history import DiskHistory, nothing_synced
 from support.log_promises import check_promises
 from support.storage_faults import UnreadableFiles
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.storage_logs import NOW_MS, records_from
 
 ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
 
@@ -140,77 +133,10 @@ def test_while_a_store_works(quick_disk: Path) -> None:
 # --- while logs are compacted --------------------------------------------------------------------------------------
 
 
-class Worker:
-    """What the child process does, with files that fail."""
-
-    def __init__(self, files: Files) -> None:
-        self._files = files
-
-    def run(self, job: CompactionJob, callback: ReportCallback) -> None:
-        try:
-            compact(job, self._files, callback)
-        except OSError as error:
-            callback(CompactionFailed(str(error), error.errno or 0))
-        except KafkaError as error:
-            callback(CompactionFailed(str(error)))
-
-    def stop(self) -> None:
-        pass
-
-
-class Timer:
-    def cancel(self) -> None:
-        pass
-
-
-def compacting_store(root: Path, files: Files | None = None) -> LogStore:
-    overrides = {"cleanup.policy": "compact", "min.compaction.lag.ms": "1", "max.compaction.lag.ms": "1000"}
-    return LogStore.open(
-        store_config(root),
-        files or Files(),
-        InlinePool(),
-        lambda: NOW_MS + 5000,
-        topic_overrides=lambda topic: overrides,
-    )
-
-
-def fill_with_keys(store: LogStore) -> None:
-    """Some keys often, in one log and in another on the other disk, a transaction of them aborted."""
-    for tp in (ONE, OTHER):
-        log = store.get_or_create(tp, is_new=True)
-        for number in range(24):
-            log.append_as_leader(batch_of(f"{tp} {number}", key=b"%d" % (number % 3)), 0, NOW_MS)
-            if number == 9:
-                fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
-                log.append_as_leader(batch_of("aborted", key=b"0", **fields), 0, NOW_MS)
-                abort = EndTransactionMarker(False, 0)
-                marker = build_marker_batch(abort, producer_id=7, producer_epoch=0, timestamp_ms=NOW_MS)
-                log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
-        assert len(log.segments) > 2
-
-
-def compact_all(store: LogStore, files: Files) -> None:
-    steps: list[Callable[[], None]] = []
-
-    def later(delay_s: float, step: Callable[[], None]) -> Timer:
-        steps.append(step)
-        return Timer()
-
-    store.start_cleaner(lambda step: step(), later, lambda log: log.log_end_offset, lambda: Worker(files))
-    for _ in range(4):
-        steps.pop()()
-    assert store.cleaner is not None
-    assert store.cleaner.uncleanable_partitions_count == 0
-
-
-def last_values(log: Log) -> dict[bytes | None, bytes | None]:
-    return {record.key: record.value for record in records_of(log) if record.value != b"aborted"}
-
-
 def test_while_logs_are_compacted(quick_disk: Path) -> None:
     with nothing_synced():
-        store = compacting_store(quick_disk / "filled")
-        fill_with_keys(store)
+        store = compacting_store(quick_disk / "filled", min_lag_ms=1)
+        fill_with_keys(store, (ONE, OTHER))
         expected = {log.topic_partition: last_values(log) for log in store.all_logs()}
         store.close()
         number, count = 0, 1
@@ -218,7 +144,7 @@ def test_while_logs_are_compacted(quick_disk: Path) -> None:
             root = quick_disk / str(number)
             shutil.copytree(quick_disk / "filled", root)
             files = UnreadableFiles(disk_of)
-            store = compacting_store(root, files)
+            store = compacting_store(root, files, min_lag_ms=1)
             before = files.reads
             files.number = number
             compact_all(store, files)
@@ -231,7 +157,7 @@ def test_while_logs_are_compacted(quick_disk: Path) -> None:
                     assert len(records_of(log)) < 20, f"{log} is not compacted"
                     assert last_values(log) == expected[log.topic_partition]
             store.release()
-            again = compacting_store(root)
+            again = compacting_store(root, min_lag_ms=1)
             assert {log.topic_partition: last_values(log) for log in again.all_logs()} == expected
             assert [path for path in root.rglob("*") if path.suffix in (".cleaned", ".swap")] == []
             again.release()

@@ -1,6 +1,9 @@
 """What compaction leaves of a log, against a model that is a list of records."""
 
+import errno
 import itertools
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,15 +14,16 @@ from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.compaction_choice import Candidate, filthiest
-from pybroker.storage.compaction_job import CompactionDone, CompactionReport, CompactionSettings
+from pybroker.storage.compaction_job import CleanedGroup, CompactionDone, CompactionReport, CompactionSettings
 from pybroker.storage.compaction_plan import CompactionPlan, plan_compaction
-from pybroker.storage.compaction_swap import discard
-from pybroker.storage.files import Files
+from pybroker.storage.compaction_swap import discard, swap_in
+from pybroker.storage.files import File, Files
 from pybroker.storage.io_throttle import IoThrottle
 from pybroker.storage.key_table import SLOT_BYTES
 from pybroker.storage.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
+from pybroker.storage.no_space import NoDescriptorsError
 from pybroker.storage.offset_map import ENTRY_BYTES
 from pybroker.storage.segment_cleaner import compact
 from pybroker.storage.segment_groups import SegmentSizes, group_segments
@@ -227,6 +231,112 @@ def test_a_log_that_has_changed_keeps_its_segments(tmp_path: Path) -> None:
     assert len(contents(log)) == log.log_end_offset
     discard(log)
     assert not [path for path in Path(log.directory).iterdir() if path.suffix in (".cleaned", ".swap")]
+
+
+class FewDescriptors(Files):
+    """`sync_directory` finds no descriptor at the calls of some numbers (counted from when they are set)."""
+
+    calls = 0
+    failing: Sequence[int] = ()
+
+    def sync_directory(self, path: str) -> None:
+        self.calls += 1
+        if self.calls - 1 in self.failing:
+            raise OSError(errno.EMFILE, "too many files", path)
+        super().sync_directory(path)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["before the last renames", "behind them"])
+def test_a_segment_without_its_own_names_yet_is_served_cut_and_opened_again(number: int, tmp_path: Path) -> None:
+    files = FewDescriptors()
+    log = open_log(tmp_path, CONFIG, files=files)
+    for each in range(60):
+        append(log, (b"once %d" % each if each % 4 == 1 else b"often", b"%d" % each))
+    log.roll(NOW_MS)
+    expected = {key: value for _, key, value in contents(log)}
+    files.calls, files.failing = 0, range(number, 99)
+    with pytest.raises(NoDescriptorsError):  # there are more to swap in
+        compact_log(log)
+    discard(log)
+    assert {key: value for _, key, value in contents(log)} == expected
+    with pytest.raises(NoDescriptorsError):  # what it makes would have them taken for half done
+        plan_compaction(log, assessed(log), CompactionSettings(), NOW_MS)
+    files.failing = ()
+    swapped, following = log.segments[:2]
+    second = [offset for offset, _, _ in contents(log) if offset < following.base_offset][1]
+    log.truncate_to(second, NOW_MS)
+    assert log.segments == (swapped,)
+    append(log, (b"new", b"behind the cut"))
+    after = contents(log)
+    assert len(after) == 2
+    log.close_files()
+    again = open_log(tmp_path, CONFIG, CRASHED)
+    assert contents(again) == after
+    again.roll(NOW_MS)
+    compact_log(again)
+    assert contents(again) == after
+    assert not [path for path in Path(again.directory).iterdir() if path.suffix in (".cleaned", ".swap")]
+
+
+def test_no_segment_is_swapped_in_beside_an_unfinished_swap(tmp_path: Path) -> None:
+    """A start would delete what lies between the two."""
+    files = FewDescriptors()
+    log = open_log(tmp_path, CONFIG, files=files)
+    for each in range(60):
+        append(log, (b"once %d" % each if each % 4 == 1 else b"often", b"%d" % each))
+    log.roll(NOW_MS)
+    expected = {key: value for _, key, value in contents(log)}
+    plan = plan_compaction(log, assessed(log), CompactionSettings(), NOW_MS)
+    groups: list[CompactionReport] = []
+    compact(plan.job, files, groups.append)
+    # The first is left unfinished, the second is refused, and the third would be left unfinished too.
+    files.calls, files.failing = 0, (1, 2, 4)
+    for group in groups[:3]:
+        assert isinstance(group, CleanedGroup)
+        with suppress(NoDescriptorsError):
+            swap_in(log, plan, group, NOW_MS)
+    log.close_files()
+    again = open_log(tmp_path, CONFIG, CRASHED)
+    assert {key: value for _, key, value in contents(again)} == expected
+
+
+def test_a_swap_for_which_there_is_no_room_leaves_nothing_to_a_crash(tmp_path: Path) -> None:
+    files = FewDescriptors()
+    log = open_log(tmp_path, CONFIG, files=files)
+    for each in range(30):
+        append(log, (b"often", b"%d" % each))
+    log.roll(NOW_MS)
+    expected = contents(log)
+    files.failing = range(99)
+    files.calls = 0
+    with pytest.raises(NoDescriptorsError):
+        compact_log(log)
+    assert contents(log) == expected
+    assert not [path for path in Path(log.directory).iterdir() if path.suffix == ".swap"]
+
+
+class RenamedMeanwhile(Files):
+    """The next file to be opened has just got another name."""
+
+    is_renaming = False
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        if self.is_renaming:
+            self.is_renaming = False
+            raise FileNotFoundError(errno.ENOENT, "renamed", path)
+        return super().open(path, create=create)
+
+
+def test_a_read_goes_on_when_a_file_gets_its_own_name_under_it(tmp_path: Path) -> None:
+    files = RenamedMeanwhile()
+    log = open_log(tmp_path, CONFIG, files=files)
+    for each in range(30):
+        append(log, (b"often", b"%d" % each))
+    for segment in log.segments:
+        segment.close_files()
+    files.is_renaming = True
+    assert len(contents(log)) == 30
+    assert not files.is_renaming
 
 
 def test_a_compacted_log_opens_again_with_its_producers(tmp_path: Path) -> None:

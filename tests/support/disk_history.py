@@ -80,6 +80,7 @@ class DiskHistory:
         self._names: dict[int, dict[str, int]] = {ROOT: {}}
         self._nodes = 1
         self._open: dict[int, int] = {}  # descriptor → node
+        self._real_paths: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self.operations)
@@ -110,10 +111,13 @@ class DiskHistory:
             directory = self._open.get(dir_fd)
             return None if directory is None else (directory, os.fspath(path))
         path = os.path.abspath(path)
-        parent = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        if not parent.startswith(self.root + os.sep):
+        parent, _, name = path.rpartition(os.sep)
+        real = self._real_paths.get(parent)
+        if real is None:  # no link is made or changed meanwhile
+            real = self._real_paths[parent] = os.path.realpath(parent) + os.sep
+        if not real.startswith(self.root + os.sep):
             return None
-        *parents, name = os.path.relpath(parent, self.root).split(os.sep)
+        parents = real[len(self.root) + 1 : -1].split(os.sep) if real != self.root + os.sep else []
         directory = ROOT
         for part in parents:
             found = self._names[directory].get(part)

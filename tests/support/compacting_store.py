@@ -1,0 +1,101 @@
+"""A store whose logs are compacted in this process, its cleaner's steps one by one."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.cleaner_child import ReportCallback
+from pybroker.storage.compaction_job import CompactionFailed, CompactionJob, CompactionReport
+from pybroker.storage.files import Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.segment_cleaner import compact
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
+
+from .busy_store import store_config
+from .compaction import records_of
+from .storage_logs import NOW_MS, batch_of
+
+
+class _StoppedError(Exception):
+    """The child process is killed."""
+
+
+class Worker:
+    """What the child process does, here and now."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._is_stopped = False
+
+    def run(self, job: CompactionJob, callback: ReportCallback) -> None:
+        def report(found: CompactionReport) -> None:
+            callback(found)
+            if self._is_stopped:
+                raise _StoppedError
+
+        try:
+            compact(job, self._files, report)
+        except _StoppedError:
+            pass
+        except OSError as error:
+            callback(CompactionFailed(str(error), error.errno or 0))
+        except KafkaError as error:
+            callback(CompactionFailed(str(error)))
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+
+class Timer:
+    def cancel(self) -> None:
+        pass
+
+
+def compacting_store(root: Path, files: Files | None = None, min_lag_ms: int = 0) -> LogStore:
+    """Its clock stands in the past: with a `min_lag_ms`, a segment without records is too young to be compacted."""
+    overrides = {"cleanup.policy": "compact", "min.compaction.lag.ms": f"{min_lag_ms}", "max.compaction.lag.ms": "1000"}
+    return LogStore.open(
+        store_config(root),
+        files or Files(),
+        InlinePool(),
+        lambda: NOW_MS + 5000,
+        topic_overrides=lambda topic: overrides,
+    )
+
+
+def fill_with_keys(store: LogStore, partitions: Sequence[TopicPartition], count: int = 24) -> None:
+    """Some keys often, in one log and in another on the other disk, a transaction of them aborted."""
+    for tp in partitions:
+        log = store.get(tp) or store.get_or_create(tp, is_new=True)
+        for number in range(count):
+            log.append_as_leader(batch_of(f"{tp} {number}", key=b"%d" % (number % 3)), 0, NOW_MS)
+            if number == 9:
+                fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+                log.append_as_leader(batch_of("aborted", key=b"0", **fields), 0, NOW_MS)
+                abort = EndTransactionMarker(False, 0)
+                marker = build_marker_batch(abort, producer_id=7, producer_epoch=0, timestamp_ms=NOW_MS)
+                log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
+        assert len(log.segments) > 2
+
+
+def compact_all(store: LogStore, files: Files) -> None:
+    """As often as its cleaner looks at the logs, each time after a backoff: more often than there are logs."""
+    steps: list[Callable[[], None]] = []
+
+    def later(delay_s: float, step: Callable[[], None]) -> Timer:
+        steps.append(step)
+        return Timer()
+
+    store.start_cleaner(lambda step: step(), later, lambda log: log.log_end_offset, lambda: Worker(files))
+    for _ in range(4):
+        steps.pop()()
+    assert store.cleaner is not None
+    assert store.cleaner.uncleanable_partitions_count == 0
+
+
+def last_values(log: Log) -> dict[bytes | None, bytes | None]:
+    return {record.key: record.value for record in records_of(log) if record.value != b"aborted"}

@@ -1,0 +1,81 @@
+"""Disks that fail, or are full, from an operation of a number on: what a `DiskHistory` asks before each."""
+
+import errno
+from collections.abc import Callable
+
+from .disk_history import Create, DiskHistory, Operation, Rename, Write
+
+
+class FailingDisk:
+    """From the operation of a number on (counted from when it is armed), a disk fails; `whose` is known then."""
+
+    def __init__(self, history: DiskHistory, number: int, *, for_good: bool) -> None:
+        self._history = history
+        self._number = number
+        self._for_good = for_good
+        self.whose: str | None = None
+        self.asked_afterwards: list[Operation] = []
+
+    def __call__(self, operation: Operation) -> int | None:
+        self._number -= 1
+        disk = self._history.disk_of(operation)
+        if self._number == -1:
+            self.whose = disk
+            return errno.EIO
+        if self.whose == disk:
+            self.asked_afterwards.append(operation)
+            return errno.EIO if self._for_good else None
+        return None
+
+
+def needs_room(operation: Operation) -> bool:
+    """A longer name does too, where a directory's block is full."""
+    if isinstance(operation, Rename):
+        return len(operation.new_name) > len(operation.name)
+    return isinstance(operation, Write | Create)
+
+
+def changes(operation: Operation) -> bool:
+    """Any name may need room, where a file system writes the old and the new one down before it lets go of the old."""
+    return isinstance(operation, Write | Create | Rename)
+
+
+def is_any(operation: Operation) -> bool:
+    return True
+
+
+class FullDisk:
+    """From the operation of a number on there is no room, on any disk, until it is lifted.
+
+    `counts`: which operations need some; the others are not counted.
+    """
+
+    def __init__(self, number: int, counts: Callable[[Operation], bool] = needs_room) -> None:
+        self._number = number
+        self._counts = counts
+        self.is_lifted = False
+        self.hits = 0
+
+    def __call__(self, operation: Operation) -> int | None:
+        if not self._counts(operation):
+            return None
+        self._number -= 1
+        if self._number < 0 and not self.is_lifted:
+            self.hits += 1
+            return errno.ENOSPC
+        return None
+
+
+class OneFullMoment:
+    """The operation of a number finds no room, whatever it is."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.hit: Operation | None = None
+
+    def __call__(self, operation: Operation) -> int | None:
+        self._number -= 1
+        if self._number != -1:
+            return None
+        self.hit = operation
+        return errno.ENOSPC
