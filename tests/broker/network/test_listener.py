@@ -367,6 +367,30 @@ def test_an_unknown_host_in_the_overrides_is_an_error_of_configuration() -> None
         limit_settings(config, fail)
 
 
+def test_each_setting_is_taken_from_its_own_name() -> None:
+    given = {
+        "socket.request.max.bytes": "1001",
+        "queued.max.request.bytes": "1002",
+        "queued.max.requests": "1003",
+        "connections.max.idle.ms": "1004",
+        "socket.send.buffer.bytes": "1005",
+        "socket.receive.buffer.bytes": "1006",
+        "socket.listen.backlog.size": "1007",
+        "pybroker.unsent.max.bytes": "1008",
+        "max.connections": "1009",
+        "max.connections.per.ip": "1010",
+        "max.connections.per.ip.overrides": "127.0.0.1:1011",
+        "max.connection.creation.rate": "1012",
+    }
+    settings = NetworkSettings.from_config(Config.load("", given))
+    limits = settings.limits
+    assert (settings.max_request_bytes, settings.max_queued_bytes, settings.max_queued_requests) == (1001, 1002, 1003)
+    assert (settings.max_idle_ms, settings.send_buffer_bytes, settings.receive_buffer_bytes) == (1004, 1005, 1006)
+    assert (settings.backlog, settings.max_unsent_bytes) == (1007, 1008)
+    assert (limits.max_connections, limits.max_connections_per_ip) == (1009, 1010)
+    assert (limits.max_connections_per_ip_overrides, limits.max_creations_per_s) == ({"127.0.0.1": 1011}, 1012)
+
+
 def test_the_defaults_are_kafkas() -> None:
     settings = NetworkSettings.from_config(Config.load(""))
     assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
