@@ -63,9 +63,9 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
                 before, used_before = moment((broker.pid,)), cpu_seconds(broker.pid)
                 found = workload.run(site)
                 found["broker CPU s"] = cpu_seconds(broker.pid) - used_before
-                add(figures, workload.name, contestant, found)
-                add(figures, OTHER_WORK, contestant, {"% of CPU": others_percent(before, moment((broker.pid,)))})
-            add(figures, _MEMORY_AFTER, contestant, {"MiB": resident_mib(broker.pid)})
+                add(figures, workload.name, contestant.name, found)
+                add(figures, OTHER_WORK, contestant.name, {"% of CPU": others_percent(before, moment((broker.pid,)))})
+            add(figures, _MEMORY_AFTER, contestant.name, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()
 
@@ -86,14 +86,13 @@ def measured(workloads: Sequence[Workload], scenarios: Sequence[Scenario], round
 
 def run_scenario(scenario: Scenario, in_turn: Sequence[Contestant], scale: float, figures: Figures) -> None:
     progress(f"  {scenario.name}")
-    found = scenario.run(in_turn, scale)
-    for contestant in in_turn:
-        add(figures, scenario.name, contestant, found[contestant.name])
+    for contestant, found in scenario.run(in_turn, scale).items():
+        add(figures, scenario.name, contestant, found)
 
 
-def add(figures: Figures, row: str, contestant: Contestant, found: dict[str, float]) -> None:
+def add(figures: Figures, row: str, contestant: str, found: dict[str, float]) -> None:
     for name, value in found.items():
-        figures[row][contestant.name][name].append(value)
+        figures[row][contestant][name].append(value)
 
 
 def main(arguments: list[str]) -> int:
