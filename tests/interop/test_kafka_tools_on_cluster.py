@@ -97,8 +97,12 @@ def test_kafka_reassign_partitions_moves_throttled_lists_and_calls_off(cluster: 
     plan = tmp_path / "plan.json"
 
     def reassign(*arguments: str) -> str:
-        return cluster.tool("reassign.ReassignPartitionsCommand", *arguments)
+        """Asks brokers 1, the controller, and 2: a tool that begins at one that is stopped waits for a minute."""
+        servers = ",".join(cluster.brokers[each].bootstrap_servers for each in (1, 2))
+        command = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+        return run_tool(command, "--bootstrap-server", servers, *arguments)
 
+    assert cluster.controller == 1
     wish = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [3, 2]}]}
     plan.write_text(json.dumps(wish))
     of_plan = ("--reassignment-json-file", str(plan))
