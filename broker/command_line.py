@@ -20,7 +20,7 @@ from ..config.notices import notices
 from ..config.printed_config import printed_config
 from ..config.table import BROKER_SETTINGS
 from .allocator import give_big_blocks_back
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, overrides_of
 from .log_lines import log_to_stderr
 from .start_error import StartError
 
@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Run | None) -> int:
-    config = Config.load(arguments.config or "", _overrides(arguments.override), place="--override")
+    config = Config.load(arguments.config or "", overrides_of(arguments.override), place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
     log_to_stderr(arguments.log_level)
@@ -213,16 +213,6 @@ def _epilog() -> str:
         "arguments or settings",
     ]
     return "\n".join(lines)
-
-
-def _overrides(pairs: Sequence[str]) -> dict[str, str]:
-    overrides = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(f"--override {pair}: must be NAME=VALUE", BAD_INPUT)
-        overrides[name.strip()] = value
-    return overrides
 
 
 def _print(text: str) -> int:

@@ -1,9 +1,10 @@
 """What the subcommands of ``pybroker`` share: how arguments are read, how one ends that could not do its work."""
 
 import argparse
+from collections.abc import Iterable
 from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser"]
+__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "overrides_of"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -31,3 +32,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} ({self.prog} --help tells more)", BAD_INPUT)
+
+
+def overrides_of(pairs: Iterable[str]) -> dict[str, str]:
+    """What ``--override NAME=VALUE``, again and again, says; the last one of a name counts. Raises CommandError."""
+    overrides = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise CommandError(f"--override {pair}: must be NAME=VALUE", BAD_INPUT)
+        overrides[name.strip()] = value
+    return overrides

@@ -8,7 +8,7 @@ from threading import Event
 from typing import NoReturn
 
 from ...config.config_error import ConfigError
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, overrides_of
 from ..start_error import StartError
 from .blocking_cluster import BlockingCluster, MemberName
 
@@ -48,7 +48,7 @@ def _cluster(arguments: Sequence[str] | None) -> BlockingCluster:
         parser.error(f"{options.brokers}: a cluster has at least one broker")
     return BlockingCluster(
         options.brokers,
-        dict(_setting(text) for text in options.override),
+        overrides_of(options.override),
         directory=options.directory,
         zookeeper=options.zookeeper,
         zookeeper_jars=options.jars,
@@ -73,13 +73,6 @@ def _parser() -> CommandParser:
         help="a setting of all brokers; again and again",
     )
     return parser
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise CommandError(f"--override {text}: must be NAME=VALUE", BAD_INPUT)
-    return name.strip(), value
 
 
 def _describe(cluster: BlockingCluster) -> list[str]:
