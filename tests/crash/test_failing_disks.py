@@ -12,7 +12,7 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.topic_partition import TopicPartition
 from support.busy_store import BusyStore, open_store
 from support.disk_faults import FailingDisk, FullDisk, is_any, needs_room
-from support.disk_history import Operation, recorded_history
+from support.disk_history import DiskHistory, Operation, recorded_history
 from support.log_promises import check_places, check_promises
 from support.storage_logs import NOW_MS, batch_of, records_from
 
@@ -124,6 +124,18 @@ def check_after_restart(root: Path, busy: BusyStore) -> None:
         store.release()
 
 
+def check_with_room_again(root: Path, busy: BusyStore, history: DiskHistory, fault: FullDisk, work: Work) -> None:
+    """What was full takes everything again, without a restart; and a crash after that costs nothing."""
+    fault.is_lifted = True
+    refused = len(busy.refused)
+    work(busy)
+    assert len(busy.refused) == refused, busy.refused[-1]
+    check_all_are_served(busy)
+    history.fault = None
+    busy.crash()
+    check_after_restart(root, busy)
+
+
 @pytest.mark.parametrize("work", [change_logs, move_about])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 def test_a_disk_that_fails_goes_offline_alone_and_nothing_acknowledged_is_lost(
@@ -185,14 +197,7 @@ def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(work: Work, q
                 work(busy)
                 assert fault.hits
                 check_all_are_served(busy)
-                fault.is_lifted = True
-                refused = len(busy.refused)
-                work(busy)
-                assert len(busy.refused) == refused, busy.refused[-1]
-                check_all_are_served(busy)
-                history.fault = None
-                busy.crash()
-                check_after_restart(root, busy)
+                check_with_room_again(root, busy, history, fault, work)
             except Exception as failure:
                 failure.add_note(f"from operation {number} of {count} on, see {root}")
                 raise
@@ -223,14 +228,7 @@ def test_a_start_on_a_full_disk_serves_and_goes_on_when_there_is_room(lost: tupl
                     busy.append(tp, 1, epoch=3)
                 assert fault.hits
                 check_all_are_served(busy)
-                fault.is_lifted = True
-                refused = len(busy.refused)
-                change_logs(busy)
-                assert len(busy.refused) == refused, busy.refused[-1]
-                check_all_are_served(busy)
-                history.fault = None
-                busy.crash()
-                check_after_restart(root, busy)
+                check_with_room_again(root, busy, history, fault, change_logs)
             except Exception as failure:
                 failure.add_note(f"from operation {number} of the start on, see {root}")
                 raise
