@@ -4,6 +4,7 @@ Writes of the controller take ``epoch_version``, the version of /controller_epoc
 with `ControllerMovedError` when another controller has been elected since.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from .metadata_store import (
     Check,
     Create,
     Delete,
-    MetadataStoreError,
     NodeExistsError,
     NoNodeError,
     Operation,
@@ -69,8 +69,8 @@ class ClusterTree(ConfigTree):
             parts = path.split("/")
             for end in range(2, len(parts) + 1):
                 missing["/".join(parts[:end])] = None
-        present = [self.store.exists(path) for path in missing]
-        wanted = [path for path, stat in zip(missing, present, strict=True) if await stat is None]
+        present = await asyncio.gather(*(self.store.exists(path) for path in missing))
+        wanted = [path for path, stat in zip(missing, present, strict=True) if stat is None]
         if not wanted:
             return
         try:
@@ -252,16 +252,14 @@ class ClusterTree(ConfigTree):
         for partition in partitions:
             by_topic.setdefault(partition.topic, []).append(partition)
         operations: list[Operation] = []
-        listings = {topic: self.store.children(znodes.partitions_path(topic)) for topic in by_topic}
-        for topic, listing in listings.items():
-            try:
-                present = set(await listing)
-            except NoNodeError:
-                present = set()
+        listings = await all_found({topic: self.store.children(znodes.partitions_path(topic)) for topic in by_topic})
+        for topic, topic_partitions in by_topic.items():
+            present = set(listings.get(topic, ()))
+            if topic not in listings:
                 operations.append(Create(znodes.partitions_path(topic)))
             operations += [
                 Create(znodes.partition_path(partition))
-                for partition in by_topic[topic]
+                for partition in topic_partitions
                 if str(partition.partition) not in present
             ]
         return operations
@@ -299,21 +297,20 @@ class ClusterTree(ConfigTree):
         }
         updated: dict[TopicPartition, LeaderAndIsr] = {}
         changed: list[TopicPartition] = []
-        moved: MetadataStoreError | None = None
-        for partition, write in writes.items():
-            try:
-                _, result = await write
-            except (BadVersionError, NoNodeError) as error:
-                if error.operation_index == 0:
-                    moved = error
-                elif isinstance(error, BadVersionError):
+        # All of them come to an end, also when one fails: with a connection, all that were under way do.
+        outcomes = await asyncio.gather(*writes.values(), return_exceptions=True)
+        for partition, outcome in zip(writes, outcomes, strict=True):
+            match outcome:
+                case [_, SetDataResult(stat=stat)]:
+                    updated[partition] = states[partition].with_partition_epoch(stat.version)
+                case (BadVersionError() | NoNodeError()) as error if error.operation_index == 0:
+                    raise ControllerMovedError(str(error)) from error
+                case BadVersionError():
                     changed.append(partition)
-                # without a state node the partition was deleted: neither written nor to be retried
-            else:
-                assert isinstance(result, SetDataResult)
-                updated[partition] = states[partition].with_partition_epoch(result.stat.version)
-        if moved is not None:
-            raise ControllerMovedError(str(moved)) from moved
+                case NoNodeError():
+                    pass  # the partition was deleted: neither written nor to be retried
+                case BaseException() as error:
+                    raise error
         return updated, changed
 
     # -- topic deletion

@@ -17,7 +17,6 @@ from .metadata_store import (
     NoNodeError,
     Operation,
     SetData,
-    Stat,
     Watch,
 )
 from .znodes import ConfigEntity, ControllerInfo
@@ -25,6 +24,7 @@ from .znodes import ConfigEntity, ControllerInfo
 __all__ = ["ConfigTree", "ControllerNode", "all_found"]
 
 Key = TypeVar("Key")
+Result = TypeVar("Result")
 
 
 class ControllerNode(NamedTuple):
@@ -116,9 +116,9 @@ class ConfigTree:
             return
 
 
-async def all_found(reads: Mapping[Key, Awaitable[tuple[bytes, Stat]]]) -> dict[Key, tuple[bytes, Stat]]:
+async def all_found(reads: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
     """Await reads that were all started; leave out the nodes that do not exist."""
-    found: dict[Key, tuple[bytes, Stat]] = {}
+    found: dict[Key, Result] = {}
     failed: MetadataStoreError | None = None
     for key, read in reads.items():
         try:
