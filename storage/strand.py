@@ -19,7 +19,7 @@ from ..protocol.errors import KafkaError
 from .inline_append import InlineBudget, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
-from .worker_pool import Pool
+from .worker_pool import Pool, PoolClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -106,10 +106,13 @@ class Strand:
             self._pool.post(self._hand_back)
 
     def _hand_back(self) -> None:
-        if self._queue:
-            self._pool.submit(self._drain)
-        else:
+        if not self._queue:
             self._busy = False
+            return
+        try:
+            self._pool.submit(self._drain)
+        except PoolClosedError:
+            self._drain()  # the broker stops, its logs are closed: what came last of all fails at once
 
 
 def _is_append(item: Any) -> bool:

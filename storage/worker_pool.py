@@ -17,11 +17,15 @@ from typing import Any, Protocol
 logger = logging.getLogger(__name__)
 
 
+class PoolClosedError(RuntimeError):
+    """No worker is left that would take the step."""
+
+
 class Pool(Protocol):
     """Where steps run, and how their results come back. A simulation passes one that has no threads."""
 
     def submit(self, step: Callable[[], None]) -> None:
-        """Run `step` on some worker, soon. Steps handle their own errors."""
+        """Run `step` on some worker, soon. Steps handle their own errors. Raises PoolClosedError."""
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
@@ -50,7 +54,7 @@ class WorkerPool:
         if self._killed:
             return
         if self._closed:
-            raise RuntimeError(f"{self._name} is closed")
+            raise PoolClosedError(f"{self._name} is closed")
         self._steps.put(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:

@@ -10,6 +10,7 @@ from pybroker.protocol.errors import KafkaError
 from pybroker.storage.cleaner_child import ReportCallback
 from pybroker.storage.compaction_job import CompactionFailed, CompactionJob
 from pybroker.storage.segment_cleaner import compact
+from pybroker.storage.worker_pool import PoolClosedError
 from simulation.simulated_files import SimulatedFiles
 from simulation.virtual_loop import VirtualLoop
 
@@ -42,7 +43,7 @@ class SimulatedPool:
         if self._is_killed:
             return
         if self._is_closed:
-            raise RuntimeError("the pool is closed")
+            raise PoolClosedError("the pool is closed")
         self._queue.append(step)
         self._start()
 

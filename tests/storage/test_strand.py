@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.strand import Strand
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from
 from support.storage_pools import HeldPool
 
@@ -105,6 +105,26 @@ def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
     pool.run()
     assert isinstance(results[1], CorruptRecordError)
     assert (results[0].first_offset, results[2].first_offset) == (0, 1)
+
+
+def test_what_comes_last_fails_when_log_and_pool_are_closed_meanwhile(log: Log) -> None:
+    class Ending(HeldPool):
+        is_closed = False
+
+        def submit(self, step: Callable[[], None]) -> None:
+            if self.is_closed:
+                raise PoolClosedError
+            super().submit(step)
+
+    pool = Ending()
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    strand.submit(lambda log: log.close())
+    pool.steps.pop()()  # done, and the strand is not handed back yet
+    strand.append(append("a"), results.append)
+    pool.is_closed = True
+    pool.run()
+    assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 
 
 def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: HeldPool, caplog: pytest.LogCaptureFixture) -> None:
