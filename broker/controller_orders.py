@@ -6,6 +6,7 @@ They come as message objects of the newest version, whose partitions are grouped
 from collections.abc import Iterator
 
 from ..controller.cluster_tree import ClusterTree
+from ..controller.metadata_store import SessionExpiredError
 from ..protocol.errors import ErrorCode, KafkaError, StaleBrokerEpochError
 from ..protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -29,7 +30,8 @@ _NO_BROKER_EPOCH = -1
 
 
 class ControllerOrders:
-    """``broker_epoch`` is this registration's. Orders for an earlier one, from before a restart, are refused."""
+    """``broker_epoch`` is this registration's. Orders for an earlier one, from before a restart, are refused, and all
+    orders once the session is gone that the registration stood on: the next one brings them anew."""
 
     def __init__(
         self, changes: StateChanges, cache: MetadataCache, overrides: TopicOverrides, tree: ClusterTree
@@ -47,6 +49,8 @@ class ControllerOrders:
             await self._overrides.refresh(self._tree, [topic.topic_name for topic in request.topic_states])
             states = [state_of(topic, state) for topic in request.topic_states for state in topic.partition_states]
             codes = await self._changes.become_leader_or_follower(states, request.controller_epoch)
+        except SessionExpiredError:
+            return LeaderAndIsrResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
         except KafkaError as error:
             return LeaderAndIsrResponse(error_code=error.code)
         return leader_and_isr_response(request, codes)
