@@ -192,7 +192,9 @@ class ReplicaChecker:
         self._checked[key] = end
         committed.end_offset = max(committed.end_offset, end)
         leader = self._tree.partitions[place].leader
-        if broker.broker_id != leader and log.view.log_end_offset >= committed.end_offset:
+        # Logs are looked at now and then only: what was committed since is not among `committed` yet.
+        committed_end = max(committed.end_offset, self.committed_ends.get(place, 0))
+        if broker.broker_id != leader and log.view.log_end_offset >= committed_end:
             self._tree.has_caught_up(broker.broker_id, place)
 
     def _committed_of(self, place: Place, topic_id: object) -> _Committed:

@@ -153,6 +153,20 @@ def test_replicas_that_differ_below_the_high_watermark(checked: Checked) -> None
         checked.see()
 
 
+def test_a_member_without_what_was_committed_lately_has_not_caught_up(checked: Checked) -> None:
+    for replica in (checked.one, checked.two):
+        replica.append("a")
+    checked.one.commit(1)
+    checked.checker.note_high_watermarks(cast("Any", checked.one), PLACE)
+    checked.two.log.truncate_to(0, NOW_MS)
+    checked.tree.lost_bytes(2, PLACE)
+    checked.checker.check_logs(cast("Any", [checked.two]))
+    assert list(checked.tree.partitions[PLACE].forgetful) == [2]
+    checked.two.append("a")
+    checked.checker.check_logs(cast("Any", [checked.two]))
+    assert list(checked.tree.partitions[PLACE].forgetful) == []
+
+
 def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
     checked.one.append("a")
     checked.others_have(1)

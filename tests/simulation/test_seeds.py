@@ -27,10 +27,15 @@ FAILED_ONCE = {
     202: "a leader that had lost unsynced bytes, though another had been up when it did",
     413: "a consumer that never asked for metadata again, and read a near follower that nobody had told to stop",
     534: "a checker that took an election of a broker that was down for the last word",
+    924: "a checker that took a member of the ISR for one that had caught up, for it looked at logs seldom",
+    973: "an order for a registration whose session was gone, taken for an error nobody had thought of",
+    1336: "writes under way together, of which only the first one's error was taken",
     5182: "a follower that died without a controller, and stayed in the ISR",
     5253: "a checker that looked while a log was being cut",
     5353: "a checker that counted on a replica in a directory that had failed",
     5477: "a connection of the simulation that broke before it was made, and nobody was told",
+    5628: "the same as 924",
+    6088: "a step that came to a log at the very end of a stop, when no worker was left",
 }
 """Seeds above those that found something, and what it was. (What happens in a seed is another thing when the simulation
 has changed.)"""
