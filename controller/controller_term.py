@@ -106,8 +106,9 @@ class ControllerTerm:
         leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
         if leaderless:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
-        await self._replicas.start()
+        self._replicas.start()
         await self.partitions.start()
+        await self._replicas.take_the_gone_offline()
         await self._inbox.resume()
         await self._deletion.resume()
         await self._inbox.resume_elections()

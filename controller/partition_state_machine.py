@@ -129,30 +129,41 @@ class PartitionStateMachine:
     async def _elect(
         self, partitions: Sequence[TopicPartition], strategy: ElectionStrategy
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Elect until nobody else changes a state in between."""
-        elected: dict[TopicPartition, LeaderAndIsr] = {}
-        remaining: Sequence[TopicPartition] = partitions
+        """Elect until nobody else changes a state in between.
+
+        By what is known of the states first: a write that follows from an older state is refused, so the tree is only
+        asked where that happened, and before it is said that nobody can lead.
+        """
+        known = {p: leadership for p in partitions if (leadership := self._context.leadership(p)) is not None}
+        elections = await self._elections(self._of_this_term(known), strategy)
+        elected, _ = await self._write(elections, strategy)
+        remaining = [partition for partition in partitions if partition not in elected]
         while remaining:
-            written, remaining = await self._elect_once(remaining, strategy)
+            elections = await self._elections(await self._current_states(remaining), strategy)
+            leaderless = [str(p) for p, election in elections.items() if election.leader_and_isr is None]
+            if leaderless:
+                logger.warning("no leader could be elected (%s) for %s", strategy.value, ", ".join(leaderless))
+            written, remaining = await self._write(elections, strategy)
             elected.update(written)
         return elected
 
-    async def _elect_once(
-        self, partitions: Sequence[TopicPartition], strategy: ElectionStrategy
-    ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
-        current = await self._current_states(partitions)
-        unclean = await self._unclean_allowed(current, strategy)
-        elections = {
+    async def _elections(
+        self, states: Mapping[TopicPartition, LeaderAndIsr], strategy: ElectionStrategy
+    ) -> dict[TopicPartition, Election]:
+        unclean = await self._unclean_allowed(states, strategy)
+        return {
             partition: self._election(partition, state, strategy, unclean_allowed=unclean.get(partition.topic, False))
-            for partition, state in current.items()
+            for partition, state in states.items()
         }
+
+    async def _write(
+        self, elections: Mapping[TopicPartition, Election], strategy: ElectionStrategy
+    ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
+        """Gives what was written, and the partitions whose state somebody else has changed."""
         wanted: dict[TopicPartition, LeaderAndIsr] = {}
         for partition, election in elections.items():
             if election.leader_and_isr is not None:
                 wanted[partition] = election.leader_and_isr
-        leaderless = [str(partition) for partition in elections if partition not in wanted]
-        if leaderless:
-            logger.warning("no leader could be elected (%s) for %s", strategy.value, ", ".join(leaderless))
         written, changed = await self._tree.update_partition_states(
             wanted, self._context.epoch, self._context.epoch_version
         )
@@ -171,14 +182,18 @@ class PartitionStateMachine:
         return written, changed
 
     async def _current_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
-        """As the tree has them: with Kafka below 2.7 leaders write them too."""
+        """As the tree has them."""
         states = await self._tree.partition_states(partitions)
-        current: dict[TopicPartition, LeaderAndIsr] = {}
         for partition in partitions:
-            leadership = states.get(partition)
-            if leadership is None:
+            if partition not in states:
                 logger.error("partition %s has no state in the tree", partition)
-            elif leadership.controller_epoch > self._context.epoch:
+        return self._of_this_term(states)
+
+    def _of_this_term(self, states: Mapping[TopicPartition, PartitionLeadership]) -> dict[TopicPartition, LeaderAndIsr]:
+        """Without those that a later controller has written."""
+        current: dict[TopicPartition, LeaderAndIsr] = {}
+        for partition, leadership in states.items():
+            if leadership.controller_epoch > self._context.epoch:
                 logger.error(
                     "partition %s was written by a controller of epoch %d, this is %d",
                     partition,

@@ -27,25 +27,32 @@ class ReplicaStateMachine:
         self._batch = batch
         self._flush = flush
 
-    async def start(self) -> None:
-        """Take the states from which brokers are up, tell those that are what they hold, and take those that are not
-        out of the ISRs in which somebody is left: they may have gone when nobody was controller, and while they have
-        all records of a leader that has not got any more since, the leader does not notice.
+    def start(self) -> None:
+        """Take the states from which brokers are up, and have those that are hear what they hold: with the next
+        `flush`, for leaders are to be elected first, and nobody needs to be told of one that is gone."""
+        for replica in self._context.replicas_of(self._context.all_partitions):
+            if not self._context.is_replica_online(replica.broker_id, replica.partition):
+                # Should its topic be on its way out, it is deleted when its broker is back.
+                self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
+                continue
+            self._context.initialize_replica(replica, ReplicaState.ONLINE)
+            leadership = self._context.leadership(replica.partition)
+            if leadership is not None:
+                self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
+
+    async def take_the_gone_offline(self) -> None:
+        """Once leaders are elected at a term's begin: take replicas that are not up out of the ISRs in which somebody
+        is left. They may have gone when nobody was controller, and while they have all records of a leader that has
+        not got any more since, the leader does not notice.
 
         Where nobody of several is left, all stay in it: whoever comes back first leads. (Kafka leaves one of them, the
         last that it happens to look at.)
         """
-        online, gone = [], []
-        for replica in self._context.replicas_of(self._context.all_partitions):
-            if self._context.is_replica_online(replica.broker_id, replica.partition):
-                self._context.initialize_replica(replica, ReplicaState.ONLINE)
-                online.append(replica)
-            else:
-                # Should its topic be on its way out, it is deleted when its broker is back.
-                self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
-                if self._may_leave(replica):
-                    gone.append(replica)
-        self.move_online(online)
+        gone = [
+            replica
+            for replica in self._context.replicas_of(self._context.all_partitions)
+            if not self._context.is_replica_online(replica.broker_id, replica.partition) and self._may_leave(replica)
+        ]
         await self.move_offline(gone)
 
     def _may_leave(self, replica: PartitionReplica) -> bool:

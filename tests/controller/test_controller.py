@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.isr_change import IsrChange
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.metadata_store import Create, Delete
@@ -23,7 +24,7 @@ from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
 from pybroker.storage.topic_partition import TopicPartition
-from support.control_plane import ControlPlane
+from support.control_plane import ControlPlane, FakeBroker
 
 
 @pytest.fixture
@@ -248,6 +249,19 @@ async def test_next_controller_has_the_one_lead_that_was_restarted_first_when_al
     assert await plane.state("t") == LeaderAndIsr(3, (2, 3), 1, 1)
 
 
+def roles_told(broker: FakeBroker) -> list[dict[int, tuple[int, int, list[int]]]]:
+    """Request by request: leader, leader epoch and ISR, by partition."""
+    return [
+        {
+            state.partition_index: (state.leader, state.leader_epoch, state.isr)
+            for topic in request.topic_states
+            for state in topic.partition_states
+        }
+        for request in broker.requests
+        if isinstance(request, LeaderAndIsrRequest)
+    ]
+
+
 async def test_next_controller_takes_out_of_the_isr_who_died_without_one(plane: ControlPlane) -> None:
     """Else a follower that comes back and catches up would seem to have been restarted since it was last in sync."""
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (3,)})
@@ -256,10 +270,21 @@ async def test_next_controller_takes_out_of_the_isr_who_died_without_one(plane: 
     await plane.take_down(3)
     await plane.controller.start()
     assert await plane.state("t", 0) == LeaderAndIsr(2, (2,), 1, 1)
-    assert (await plane.state("t", 1)).leader == 2
-    assert (await plane.state("t", 1)).isr == (2,)
+    assert await plane.state("t", 1) == LeaderAndIsr(2, (2,), 1, 1), "written once: another leader, and who is left"
     assert await plane.state("t", 2) == LeaderAndIsr(-1, (3,), 1, 1)
-    assert plane.brokers[2].metadata.leader_of("t", 1) == (2, (await plane.state("t", 1)).leader_epoch)
+    assert plane.brokers[2].metadata.leader_of("t", 1) == (2, 1)
+
+
+async def test_next_controller_elects_leaders_before_it_does_anything_else(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3), 1: (3, 2)})
+    await plane.settled()
+    await plane.controller.stop()
+    await plane.take_down(3)
+    plane.brokers[2].forget_requests()
+    await plane.controller.start()
+    first, *others = roles_told(plane.brokers[2])
+    assert first == {0: (2, 0, [2, 3]), 1: (2, 1, [2])}, "no leader that is gone, no partition without one"
+    assert others == [{0: (2, 1, [2])}], "who is gone leaves the ISRs of those that were led all the time"
 
 
 async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plane: ControlPlane) -> None:
@@ -304,6 +329,22 @@ async def test_leader_that_dies_is_replaced_and_leaves_the_isr(plane: ControlPla
     state = plane.brokers[1].metadata.partition("t", 1)
     assert state is not None
     assert state.offline_replicas == [2]
+
+
+async def test_leaders_are_elected_by_what_the_tree_says_where_somebody_else_wrote_there(plane: ControlPlane) -> None:
+    """A controller that has lost its connection may have written more than it was told of."""
+    await plane.create_topic("t", {0: (3, 2, 1), 1: (3, 1)})
+    await plane.settled()
+    context = plane.controller.context
+    shrunk, grown = TopicPartition("t", 0), TopicPartition("t", 1)
+    alone = IsrChange(0, 0, {3: context.broker_epoch(3)})
+    await plane.controller.alter_partitions(3, context.broker_epoch(3), {grown: alone})
+    behind_its_back = {shrunk: LeaderAndIsr(3, (3, 1), 0, 0), grown: LeaderAndIsr(3, (3, 1), 0, 1)}
+    await plane.tree.update_partition_states(behind_its_back, context.epoch, context.epoch_version)
+    await plane.take_down(3)
+    await plane.settled()
+    assert await plane.state("t", 0) == LeaderAndIsr(1, (1,), 1, 2)
+    assert await plane.state("t", 1) == LeaderAndIsr(1, (1,), 1, 3)
 
 
 async def test_last_in_sync_replica_stays_in_the_isr_without_leading(plane: ControlPlane) -> None:
