@@ -25,6 +25,8 @@ _ORDERED = (
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
+    ("offsets.topic.num.partitions", "pybroker.partitions.max.per.creation"),
+    ("transaction.state.log.num.partitions", "pybroker.partitions.max.per.creation"),
 )
 
 

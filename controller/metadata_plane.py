@@ -104,7 +104,11 @@ class MetadataPlane:
             fatal=fatal,
             on_deletion_settled=on_deletion_settled,
         )
-        room = PartitionRoom(config.int("pybroker.partitions.max"), lambda: self.controller.context.partition_count)
+        room = PartitionRoom(
+            config.int("pybroker.partitions.max"),
+            config.int("pybroker.partitions.max.per.creation"),
+            lambda: self.controller.context.partition_count,
+        )
         self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, room)
         self.growth = TopicGrowth(self.tree, self._live_brokers, room)
         self.auto_creation = AutoTopicCreation(self.topics, config)

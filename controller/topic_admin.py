@@ -14,7 +14,6 @@ from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..protocol.errors import (
     InvalidConfigurationError,
-    InvalidPartitionsError,
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     InvalidTopicError,
@@ -37,8 +36,6 @@ __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
 logger = logging.getLogger(__name__)
 
 USE_DEFAULT = -1
-MAX_NEW_PARTITIONS = 10_000
-"""In one creation. Kafka with KRaft has this limit; without one, a request of a few bytes could fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +128,12 @@ class TopicAdmin:
                     "Both numPartitions or replicationFactor and replicasAssignments were set."
                     " Both cannot be used at the same time."
                 )
-            if len(topic.assignments) > MAX_NEW_PARTITIONS:
-                raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
+            self._room.check_at_once(len(topic.assignments))
             return topic.assignments
         count = topic.partition_count
         if count == USE_DEFAULT:
             count = self._config.int("num.partitions")
-        if count > MAX_NEW_PARTITIONS:
-            raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
+        self._room.check_at_once(count)
         factor = topic.replication_factor
         if factor == USE_DEFAULT:
             factor = self._config.int("default.replication.factor")

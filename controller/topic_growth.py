@@ -20,7 +20,6 @@ from .cluster_tree import ClusterTree
 from .metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
 from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
-from .topic_admin import MAX_NEW_PARTITIONS
 from .topic_names import is_internal_topic, is_legal_topic_name
 from .znodes import CONTROLLER_PATH, TopicInfo, topic_path
 
@@ -66,6 +65,7 @@ class TopicGrowth:
     async def _grow(self, wish: MorePartitions, *, validate_only: bool) -> None:
         info, version = await self._read(wish.topic)
         _check_count(info, wish.count)
+        self._room.check_at_once(wish.count - len(info.partitions))
         if not is_internal_topic(wish.topic):
             self._room.check(wish.count - len(info.partitions))
         new = self._new_assignment(info, wish)
@@ -129,8 +129,6 @@ def _check_count(info: TopicInfo, count: int) -> None:
         )
     if count == present:
         raise InvalidPartitionsError(f"Topic already has {present} partitions.")
-    if count - present > MAX_NEW_PARTITIONS:
-        raise InvalidPartitionsError(f"At most {MAX_NEW_PARTITIONS} partitions can be created at once.")
 
 
 def _check_assignments(wish: MorePartitions, first_index: int, replication_factor: int, live: set[int]) -> None:

@@ -46,8 +46,6 @@ _UNBOUNDED = (1 << 63) - 1
 _LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 _SHOWN_ERRORS = 3
-_MAX_ERRORS = 1000
-"""Errors that are named one by one; a small batch can hold millions of records."""
 
 
 def prepare_leader_append(
@@ -233,7 +231,7 @@ def _greatest_timestamp_if_all_are_right(batch: RecordBatch, config: LogConfig, 
     """As nearly all batches are: the walk that names each record at fault is far slower. Raises InvalidRecordError for
     what is no row of records."""
     try:
-        payload = unpack_payload(batch, config.max_decompressed_bytes)
+        payload = unpack_payload(batch, config.max_decompressed_bytes, config.inline)
     except CorruptRecordError as error:
         raise InvalidRecordError(error.message) from error
     found = summarize_records(
@@ -253,7 +251,7 @@ def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
     """The records of a batch whose checksum is right. Raises InvalidRecordError also for what cannot be unpacked: that
     is how it was sent, and a client would send what is called corrupt again and again."""
     try:
-        yield from unpack_records(batch, config.max_decompressed_bytes)
+        yield from unpack_records(batch, config.max_decompressed_bytes, config.inline)
     except CorruptRecordError as error:
         raise InvalidRecordError(error.message) from error
 
@@ -277,7 +275,7 @@ class _RecordErrors:
             self._about_timestamps = self._about_timestamps or message is not None
         if message is not None:
             self._error_count += 1
-            if self._error_count <= _MAX_ERRORS:
+            if self._error_count <= self._config.max_record_errors:  # a small batch can hold millions of records
                 self._errors.append(RecordError(self._index, message))
         self._index += 1
 
@@ -303,7 +301,7 @@ class _RecordErrors:
 
     def raise_if_any(self) -> None:
         errors = self._errors
-        if not errors:
+        if not self._error_count:
             return
         if self._about_timestamps:
             raise InvalidTimestampsError("One or more records have been rejected due to invalid timestamp", errors)
@@ -361,7 +359,7 @@ class _Conversion:
         offset = self._next_offset
         for batch in batches:
             if batch.magic < 2 and batch.is_compressed:
-                check_wrapped(batch, self._config.max_decompressed_bytes)
+                check_wrapped(batch, self._config.max_decompressed_bytes, self._config.inline)
             for record in _records_of(batch, self._config):
                 self._errors.check(batch, record)
                 record.offset = offset

@@ -154,11 +154,15 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
         """The first record at or above `timestamp` (ms); None when there is none. Reads records: not for the loop."""
-        return self._look_up(lambda view: view.offset_for_timestamp(timestamp, self.config.max_decompressed_bytes))
+        config = self.config
+        return self._look_up(
+            lambda view: view.offset_for_timestamp(timestamp, config.max_decompressed_bytes, config.inline)
+        )
 
     def offset_of_max_timestamp(self) -> FoundTimestamp | None:
         """The first record that has the greatest timestamp (KIP-734). Reads records: not for the loop."""
-        return self._look_up(lambda view: view.offset_of_max_timestamp(self.config.max_decompressed_bytes))
+        config = self.config
+        return self._look_up(lambda view: view.offset_of_max_timestamp(config.max_decompressed_bytes, config.inline))
 
     def aborted_transactions(self, start_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions that touch [start_offset, upper_bound)."""

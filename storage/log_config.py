@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from .unpacking import MANY_RECORDS, SMALL_BYTES, InlineBounds
 
 _UNBOUNDED = (1 << 63) - 1
 _DAY_MS = 24 * 3600 * 1000
@@ -42,6 +43,9 @@ class LogConfig:
     delete_retention_ms: int = _DAY_MS
     validate_every_record: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    inline_max_bytes: int = SMALL_BYTES
+    inline_max_records: int = MANY_RECORDS
+    max_record_errors: int = 1000
     producer_id_expiration_ms: int = _DAY_MS
     max_producer_ids: int = 10_000
 
@@ -79,9 +83,17 @@ class LogConfig:
                 if broker is None
                 else broker.int("pybroker.batch.max.decompressed.bytes")
             ),
+            inline_max_bytes=SMALL_BYTES if broker is None else broker.int("pybroker.batch.inline.max.bytes"),
+            inline_max_records=MANY_RECORDS if broker is None else broker.int("pybroker.batch.inline.max.records"),
+            max_record_errors=1000 if broker is None else broker.int("pybroker.batch.max.record.errors"),
             producer_id_expiration_ms=_DAY_MS if broker is None else broker.int("producer.id.expiration.ms"),
             max_producer_ids=10_000 if broker is None else broker.int("pybroker.producer.ids.max.per.partition"),
         )
+
+    @property
+    def inline(self) -> InlineBounds:
+        """Up to where a batch that is unpacked is read in the broker's own process."""
+        return InlineBounds(self.inline_max_bytes, self.inline_max_records)
 
     @property
     def compact(self) -> bool:

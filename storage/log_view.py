@@ -16,6 +16,7 @@ from .record_search import first_between
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
 from .transaction_index import AbortedTransaction
+from .unpacking import InlineBounds
 
 _GREATEST = (1 << 63) - 1
 
@@ -162,26 +163,30 @@ class LogView(NamedTuple):
                 break
         return found
 
-    def offset_for_timestamp(self, timestamp: int, max_decompressed_bytes: int) -> FoundTimestamp | None:
+    def offset_for_timestamp(
+        self, timestamp: int, max_decompressed_bytes: int, inline: InlineBounds
+    ) -> FoundTimestamp | None:
         """See Log.offset_for_timestamp."""
         for slot, segment in enumerate(self.segments):
             if segment.largest_timestamp() >= timestamp:
-                return self._search_segment(slot, timestamp, max_decompressed_bytes)
+                return self._search_segment(slot, timestamp, max_decompressed_bytes, inline)
         return None
 
-    def _search_segment(self, slot: int, timestamp: int, max_decompressed_bytes: int) -> FoundTimestamp | None:
+    def _search_segment(
+        self, slot: int, timestamp: int, max_decompressed_bytes: int, inline: InlineBounds
+    ) -> FoundTimestamp | None:
         segment = self.segments[slot]
         end = self.segment_end(slot)
         position = segment.position_for_time(timestamp, self.log_start_offset, end)
         for _, batch in read_batches(segment.log_ref.file(), position, end):
             if batch.max_timestamp < timestamp:
                 continue
-            found = first_between(batch, timestamp, _GREATEST, self.log_start_offset, max_decompressed_bytes)
+            found = first_between(batch, timestamp, _GREATEST, self.log_start_offset, max_decompressed_bytes, inline)
             if found is not None:
                 return found
         return None
 
-    def offset_of_max_timestamp(self, max_decompressed_bytes: int) -> FoundTimestamp | None:
+    def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineBounds) -> FoundTimestamp | None:
         """See Log.offset_of_max_timestamp."""
         slot = max(range(len(self.segments)), key=lambda number: self.segments[number].max_timestamp.timestamp)
         segment = self.segments[slot]
@@ -192,7 +197,7 @@ class LogView(NamedTuple):
         position = segment.position_of(largest.offset, end)
         for _, batch in read_batches(segment.log_ref.file(), position, end):
             if batch.max_timestamp == largest.timestamp:
-                found = first_between(batch, largest.timestamp, largest.timestamp, 0, max_decompressed_bytes)
+                found = first_between(batch, largest.timestamp, largest.timestamp, 0, max_decompressed_bytes, inline)
                 if found is not None:
                     return found
         return None

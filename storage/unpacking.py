@@ -1,6 +1,6 @@
 """Reading the records of batches that may be bombs: a megabyte that unpacks to gigabytes, or to millions of records.
 
-A batch that unpacks to no more than ``SMALL_BYTES``, and has no more than ``MANY_RECORDS``, is read where it stands;
+A batch that unpacks to no more bytes than ``InlineBounds`` say, and has no more records, is read where it stands;
 whoever walks records gives the interpreter away now and then, for the loop must not wait. Any other batch is read by
 another process, with all that is to be done with its records, in a function that is given to `apart.run_apart`:
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NoReturn
 
 from ..protocol.errors import CorruptRecordError
@@ -31,6 +32,7 @@ __all__ = [
     "MANY_RECORDS",
     "SMALL_BYTES",
     "BigBatchError",
+    "InlineBounds",
     "all_read_here",
     "check_wrapped",
     "give_way",
@@ -40,11 +42,24 @@ __all__ = [
 ]
 
 SMALL_BYTES = 2 * 1024 * 1024
+"""Default of ``pybroker.batch.inline.max.bytes``."""
 MANY_RECORDS = 100_000
+"""Default of ``pybroker.batch.inline.max.records``."""
 _RECORDS_A_TURN = 1024
 
 _is_apart = False
 """This process is there to read big batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlineBounds:
+    """Up to which size, unpacked, and up to how many records a batch is read in the broker's own process."""
+
+    max_bytes: int = SMALL_BYTES
+    max_records: int = MANY_RECORDS
+
+
+_INLINE = InlineBounds()
 
 
 class BigBatchError(Exception):
@@ -68,7 +83,9 @@ def all_read_here() -> Iterator[None]:
         _is_apart = before
 
 
-def unpack_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
+def unpack_records(
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+) -> Iterator[Record]:
     """`read_records` within the bounds above.
 
     Raises what that raises, and BigBatchError before the first record comes.
@@ -76,35 +93,37 @@ def unpack_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED
     if _is_apart:
         yield from read_records(batch, max_bytes)
         return
-    if batch.magic >= 2 and batch.record_count > MANY_RECORDS:
+    if batch.magic >= 2 and batch.record_count > inline.max_records:
         _check_size(batch, max_bytes)
         raise BigBatchError
     if not batch.is_compressed:
         yield from _in_turns(read_records(batch, max(max_bytes, batch.size_bytes)))
         return
-    records = read_records(batch, min(SMALL_BYTES, max_bytes))
+    records = read_records(batch, min(inline.max_bytes, max_bytes))
     try:
         first = next(records, None)  # all of the batch is decompressed for it
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes)
+        _refuse_or_send_away(batch, max_bytes, inline)
     if first is not None:
         yield first
         yield from _in_turns(records)
 
 
-def unpack_payload(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
+def unpack_payload(
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+) -> bytes:
     """`plain_payload` of a magic 2 batch within the bounds above. Raises what that raises, and BigBatchError."""
     if _is_apart:
         return plain_payload(batch, max_bytes)
-    if batch.record_count > MANY_RECORDS:
+    if batch.record_count > inline.max_records:
         _check_size(batch, max_bytes)
         raise BigBatchError
     if not batch.is_compressed:
         return plain_payload(batch, max(max_bytes, batch.size_bytes))
     try:
-        return plain_payload(batch, min(SMALL_BYTES, max_bytes))
+        return plain_payload(batch, min(inline.max_bytes, max_bytes))
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes)
+        _refuse_or_send_away(batch, max_bytes, inline)
 
 
 def give_way() -> None:
@@ -112,21 +131,23 @@ def give_way() -> None:
     time.sleep(0)
 
 
-def check_wrapped(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
+def check_wrapped(
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+) -> None:
     """`check_inner_crcs` within the bounds above. Raises what that raises, and BigBatchError."""
     if _is_apart:
         check_inner_crcs(batch, max_bytes)
         return
     try:
-        check_inner_crcs(batch, min(SMALL_BYTES, max_bytes))
+        check_inner_crcs(batch, min(inline.max_bytes, max_bytes))
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes)
+        _refuse_or_send_away(batch, max_bytes, inline)
 
 
-def _refuse_or_send_away(batch: RecordBatch, max_bytes: int) -> NoReturn:
+def _refuse_or_send_away(batch: RecordBatch, max_bytes: int, inline: InlineBounds) -> NoReturn:
     """Of a batch that is too large to be read here. One too large for any place needs no other process to say so."""
     _check_size(batch, max_bytes)
-    if max_bytes <= SMALL_BYTES:
+    if max_bytes <= inline.max_bytes:
         raise CorruptRecordError(f"Batch of {batch.size_bytes} bytes unpacks to more than {max_bytes}")
     raise BigBatchError
 

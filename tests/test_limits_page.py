@@ -13,7 +13,7 @@ ROW = re.compile(r"\| `([\w.]+)` \| (?:`([^`]*)`)? ?\| .* \| `(tests/[^`]+\.py):
 def lines() -> list[str]:
     """Those of the table of limits."""
     text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    table = text.partition("## Bounds")[2].partition("Not settings:")[0]
+    table = text.partition("## Bounds")[2].partition("Not settings, ")[0]
     return [line for line in table.splitlines() if line.startswith("| `")]
 
 

@@ -13,6 +13,7 @@ An answer that has enough is returned at once; otherwise a future of it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -39,7 +40,7 @@ from ...replication.purgatory import DelayedFetch
 from ...storage.apart import run_apart
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
-from ...storage.unpacking import BigBatchError, unpack_records
+from ...storage.unpacking import BigBatchError, InlineBounds, unpack_records
 from .context import EncodedAnswer, RequestContext
 from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
 from .leader_hints import LeaderHints, current_leader, endpoints_of
@@ -64,7 +65,8 @@ class TopicNames(Protocol):
 
 
 class Fetch:
-    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted;
+    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted,
+    ``inline``: in this process;
     ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes; ``near_consumers`` says who is sent on to another replica,
     None: nobody. ``offload`` runs a function in the worker pool."""
 
@@ -77,6 +79,7 @@ class Fetch:
         *,
         max_bytes: int,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        inline: InlineBounds | None = None,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         near_consumers: NearConsumers | None = None,
         offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
@@ -89,6 +92,7 @@ class Fetch:
         self._hints = hints
         self._max_bytes = max_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
+        self._inline = inline or InlineBounds()
         self._offload = offload
 
     def __call__(
@@ -257,7 +261,7 @@ class Fetch:
 
         def convert() -> FetchResponse:
             for data, region, fetch_offset in conversions:
-                _down_convert(data, region, magic, fetch_offset, self._max_decompressed_bytes)
+                _down_convert(data, region, magic, fetch_offset, self._max_decompressed_bytes, self._inline)
             return response
 
         return self._offload(convert)  # every record is rebuilt, and few bytes may hold many
@@ -356,17 +360,21 @@ def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
     data.records = None
 
 
-def _converted(data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int) -> bytes:
-    arguments = (data, magic, fetch_offset, size_bytes, max_bytes, unpack_records)
+def _converted(
+    data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int, inline: InlineBounds
+) -> bytes:
+    arguments = (data, magic, fetch_offset, size_bytes, max_bytes, partial(unpack_records, inline=inline))
     try:
         return down_convert(*arguments)
     except BigBatchError:
         return run_apart(down_convert, *arguments)
 
 
-def _down_convert(data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int) -> None:
+def _down_convert(
+    data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int, inline: InlineBounds
+) -> None:
     try:
-        converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes)
+        converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes, inline)
         data.records = converted or OVERFLOW_MESSAGE
     except KafkaError as error:
         _replace_by_error(data, error.code)

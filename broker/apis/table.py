@@ -12,6 +12,7 @@ from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
 from ...replication.record_deletion import RecordDeletion
 from ...storage.log_store import LogStore
+from ...storage.unpacking import InlineBounds
 from ..advertised_address import AdvertisedAddresses
 from ..controller_orders import ControllerOrders
 from ..coordinator.group.coordinator import GroupCoordinator
@@ -119,6 +120,9 @@ def handlers(
             cache,
             max_bytes=config.int("fetch.max.bytes"),
             max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
+            inline=InlineBounds(
+                config.int("pybroker.batch.inline.max.bytes"), config.int("pybroker.batch.inline.max.records")
+            ),
             max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),
             near_consumers=NearConsumers.of(config, cache),
             offload=offload,

@@ -57,7 +57,7 @@ class NetworkSettings:
     backlog: int = 1024
     """``socket.listen.backlog.size``; 50 in Kafka."""
     max_parked_requests: int = 8
-    """Requests of one connection begun and not answered; past that it is not read. Kafka's producers send up to 5."""
+    """``pybroker.max.in.flight.requests.per.connection``: of requests begun and not answered."""
     max_unsent_bytes: int = 256 * 1024 * 1024
     """``pybroker.unsent.max.bytes``."""
     limits: LimitSettings = field(default_factory=LimitSettings)
@@ -74,6 +74,7 @@ class NetworkSettings:
             send_buffer_bytes=config.int("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
             backlog=config.int("socket.listen.backlog.size"),
+            max_parked_requests=config.int("pybroker.max.in.flight.requests.per.connection"),
             max_unsent_bytes=config.int("pybroker.unsent.max.bytes"),
             limits=limit_settings(config, resolve),
         )

@@ -57,6 +57,28 @@ SETTINGS = (
     ),
     # What bounds memory where Kafka has no bound: docs/limits.md.
     Setting(
+        "pybroker.batch.inline.max.bytes",
+        LONG,
+        "2097152",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Largest size that a compressed batch may have when it is unpacked in the broker's own process; larger "
+        "ones are read in another process, one at a time.",
+    ),
+    Setting(
+        "pybroker.batch.inline.max.records",
+        INT,
+        "100000",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Records that a batch may have that is unpacked in the broker's own process; those with more are read in "
+        "another process, one at a time.",
+    ),
+    Setting(
         "pybroker.batch.max.decompressed.bytes",
         LONG,
         "268435456",
@@ -65,6 +87,16 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "Largest size that a compressed batch may have when it is unpacked to look at its records.",
+    ),
+    Setting(
+        "pybroker.batch.max.record.errors",
+        INT,
+        "1000",
+        at_least(0),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Records at fault that are named one by one when a batch is refused for them; the others are counted.",
     ),
     Setting(
         "pybroker.fetch.sessions.max.partitions",
@@ -98,6 +130,17 @@ SETTINGS = (
         "Memory that all groups together may take, with their members and what these say of themselves.",
     ),
     Setting(
+        "pybroker.max.in.flight.requests.per.connection",
+        INT,
+        "8",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Requests of a connection that are begun and not answered; with so many it is not read. Kafka begins one "
+        "at a time.",
+    ),
+    Setting(
         "pybroker.offsets.max.bytes",
         LONG,
         "1073741824",
@@ -116,6 +159,16 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "Partitions that there may be, replicas not counted; beyond it no topic but internal ones is created or grown.",
+    ),
+    Setting(
+        "pybroker.partitions.max.per.creation",
+        INT,
+        "10000",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Partitions that one creation, or one growth, of a topic may bring.",
     ),
     Setting(
         "pybroker.producer.ids.max.per.partition",

@@ -11,7 +11,6 @@ from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import Watch
 from pybroker.controller.partition_room import PartitionRoom
 from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.topic_admin import MAX_NEW_PARTITIONS
 from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
 from pybroker.controller.znodes import ControllerInfo, TopicInfo
 from pybroker.protocol.errors import (
@@ -28,6 +27,7 @@ from pybroker.protocol.errors import (
 
 MOST = 50_000
 """Partitions that there may be."""
+MOST_AT_ONCE = 10_000
 
 
 class Cluster:
@@ -37,7 +37,8 @@ class Cluster:
         self.tree = tree
         self.present = 2
         self.brokers = [BrokerRack(1), BrokerRack(2), BrokerRack(3)]
-        self.growth = TopicGrowth(tree, lambda: self.brokers, PartitionRoom(MOST, lambda: self.present))
+        self.room = PartitionRoom(MOST, MOST_AT_ONCE, lambda: self.present)
+        self.growth = TopicGrowth(tree, lambda: self.brokers, self.room)
 
     async def create(self, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> None:
         partitions = {index: ReplicaAssignment(replicas) for index, replicas in assignment.items()}
@@ -87,7 +88,7 @@ async def test_a_wish_that_is_only_checked_changes_nothing(cluster: Cluster) -> 
         (2, [], InvalidPartitionsError, "already has 2"),
         (1, [], InvalidPartitionsError, "has 2 partitions, which is higher than the requested 1"),
         (-1, [], InvalidPartitionsError, "higher than the requested -1"),
-        (2 + MAX_NEW_PARTITIONS + 1, [], InvalidPartitionsError, "At most"),
+        (2 + MOST_AT_ONCE + 1, [], InvalidPartitionsError, "At most"),
         (3, [(7, 1)], InvalidReplicaAssignmentError, "Unknown broker.*: 7"),
         (3, [(-1, 1)], InvalidReplicaAssignmentError, "Unknown broker.*: -1"),
         (4, [(1, 2)], InvalidReplicaAssignmentError, "by 2 but 1 assignments"),
@@ -157,12 +158,12 @@ class OvertakenTree(ClusterTree):
 @pytest.fixture
 def overtaken(cluster: Cluster) -> OvertakenTree:
     tree = OvertakenTree(cluster.tree.store)
-    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers, PartitionRoom(MOST, lambda: cluster.present))
+    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers, cluster.room)
     return tree
 
 
 async def test_a_growth_that_another_overtook_is_checked_again(cluster: Cluster, overtaken: OvertakenTree) -> None:
-    other = TopicGrowth(cluster.tree, lambda: cluster.brokers, PartitionRoom(MOST, lambda: cluster.present))
+    other = TopicGrowth(cluster.tree, lambda: cluster.brokers, cluster.room)
     overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 3, [(1, 2)]))
     await cluster.grow(4)
     written = await cluster.replicas()

@@ -21,7 +21,7 @@ from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.record_search import first_between
 from pybroker.storage.segment import FoundTimestamp
 from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.unpacking import SMALL_BYTES, BigBatchError, unpack_records
+from pybroker.storage.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
 from support.bombs import lz4_bomb, packed_batch
 from support.process_state import peak_mib
 
@@ -70,8 +70,8 @@ def test_records_at_fault_in_a_big_batch_are_named() -> None:
 
 def test_a_record_in_a_big_batch_is_found_by_its_time() -> None:
     batch = RecordBatch(big_batch(), 0)
-    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28) == FoundTimestamp(NOW_MS + 2, 2, -1)
-    assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28) is None
+    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineBounds()) == FoundTimestamp(NOW_MS + 2, 2, -1)
+    assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineBounds()) is None
 
 
 def test_a_big_batch_is_converted_for_an_old_client(apart: Apart) -> None:

@@ -1,0 +1,136 @@
+"""Limits that are reached through their settings, set low, on a running broker."""
+
+import socket
+import struct
+
+import psutil
+import pytest
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.record import Record, build_batch
+from support.arena import Arena, frame_of
+from support.good_client import create_topic, produce_request
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+from .test_batches import answer_to, good_batch
+from .test_frames import AT_REST_MIB
+
+IN_FLIGHT = "pybroker.max.in.flight.requests.per.connection"
+
+
+def end_of(client: WireClient, topic: str) -> int:
+    """The offset behind its last record."""
+    latest = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[latest])])
+    offset: int = client.ask(request, 7).topics[0].partitions[0].offset
+    return offset
+
+
+def patient_fetch(topic: str) -> Message:
+    wanted = FetchTopic(topic=topic, partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+    return FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1, max_bytes=1000, session_epoch=-1, topics=[wanted])
+
+
+def test_a_connection_with_so_many_requests_under_way_is_not_read(open_arena: OpenArena) -> None:
+    field = open_arena({IN_FLIGHT: "2"})
+    fetch, produce = frame_of(patient_fetch("empty"), 12), frame_of(produce_request("written", bytes(good_batch(1))), 9)
+    with WireClient(field.servers) as others:
+        for topic in ("empty", "written"):
+            create_topic(others, topic)
+        busy = field.throw(fetch * 2 + produce)
+        field.throw(fetch + produce)
+        field.until(lambda: end_of(others, "written") > 0)
+        field.good.is_served(50)
+        assert end_of(others, "written") == 1, "the third request of a connection has begun"
+        assert answer_to(others, "empty", bytes(good_batch(1))) is ErrorCode.NONE  # what the fetches wait for
+        for _ in range(3):
+            (size,) = struct.unpack(">i", busy.recv(4, socket.MSG_WAITALL))
+            assert len(busy.recv(size, socket.MSG_WAITALL)) == size
+        assert end_of(others, "written") == 2
+    field.recovers(lines=0, mib=AT_REST_MIB, files=8)
+
+
+def test_so_many_partitions_come_at_once(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.partitions.max.per.creation": "50"})
+    with WireClient(field.servers) as client:
+
+        def created(name: str, partition_count: int) -> ErrorCode:
+            topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1)
+            return ErrorCode(client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics[0].error_code)
+
+        def grown(name: str, partition_count: int) -> ErrorCode:
+            topic = CreatePartitionsTopic(name=name, count=partition_count, assignments=None)
+            request = CreatePartitionsRequest(topics=[topic], timeout_ms=60_000)
+            return ErrorCode(client.ask(request, 3).results[0].error_code)
+
+        assert [created("wide", count) for count in (2**31 - 1, 51, 50)] == [
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.NONE,
+        ]
+        assert [grown("wide", count) for count in (2**31 - 1, 101, 100)] == [
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.NONE,
+        ]
+    field.recovers(lines=0, mib=AT_REST_MIB, files=400)
+
+
+def test_so_many_records_at_fault_are_named(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.batch.max.record.errors": "3"})
+    keyless = build_batch([Record(number, 0, None, b"v") for number in range(10)])
+    with WireClient(field.servers) as client:
+        create_topic(client, "compacted", {"cleanup.policy": "compact"})
+        (answer,) = client.ask(produce_request("compacted", keyless), 9).responses[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in answer.record_errors] == [0, 1, 2]
+    assert "10 record errors" in (answer.error_message or "")
+    field.recovers(lines=0, mib=AT_REST_MIB, files=8)
+
+
+def reads_apart(field: Arena) -> bool:
+    """The process that reads large batches is there."""
+    children = psutil.Process(field.broker.pid).children()
+    return any("apart_process" in " ".join(child.cmdline()) for child in children)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pybroker.batch.inline.max.bytes": "10000"}, {"pybroker.batch.inline.max.records": "100"}], ids=str
+)
+def test_a_batch_over_what_is_read_inline_is_read_by_another_process(
+    open_arena: OpenArena, settings: dict[str, str]
+) -> None:
+    field = open_arena(settings)
+    with WireClient(field.servers) as client:
+        create_topic(client, "compacted", {"cleanup.policy": "compact"})
+        for count, is_apart in ((50, False), (150, True)):
+            records = [Record(number, 0, b"key", bytes(100)) for number in range(count)]
+            batch = build_batch(records, codec=Codec.GZIP)
+            assert answer_to(client, "compacted", batch) is ErrorCode.NONE
+            assert reads_apart(field) is is_apart  # it stays for ten seconds
+        assert end_of(client, "compacted") == 200
+    field.recovers(lines=0, mib=AT_REST_MIB, files=16)
+
+
+def test_an_answer_to_describe_topic_partitions_has_so_many_and_says_where_to_go_on(open_arena: OpenArena) -> None:
+    field = open_arena({"max.request.partition.size.limit": "3", "num.partitions": "5"})
+    with WireClient(field.servers) as client:
+        topic = CreatableTopic(name="wide", num_partitions=5, replication_factor=1)
+        assert client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics[0].error_code == 0
+        request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="wide")], response_partition_limit=2000)
+        pages = []
+        while True:
+            answer = client.ask(request, 0)
+            pages.append([partition.partition_index for partition in answer.topics[0].partitions])
+            if answer.next_cursor is None:
+                break
+            request.cursor = answer.next_cursor
+    assert pages == [[0, 1, 2], [3, 4]]
+    field.recovers(lines=0, mib=AT_REST_MIB, files=20)
