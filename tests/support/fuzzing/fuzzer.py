@@ -164,14 +164,21 @@ class Fuzzer:
         self.prepare()
         number = 0
         while self.sent < frames and self._broker_lives():
-            mutants = [self._mutator.next(self.sent + place + 1) for place in range(min(ROUND, frames - self.sent))]
-            await self.round(lanes, mutants)
+            await self.round(lanes, self.draw(min(ROUND, frames - self.sent)))
             number += 1
             if number % ROUNDS_PER_TIDYING == 0:
                 self._tidy(number // ROUNDS_PER_TIDYING)
         for lane in lanes:
             lane.close()
+        self.close()
+
+    def close(self) -> None:
+        """Hang up. The lanes are the caller's."""
         self._client.close()
+
+    def draw(self, count: int) -> list[Mutant]:
+        """The next frames to send; their correlation ids count on from what was sent."""
+        return [self._mutator.next(self.sent + place + 1) for place in range(count)]
 
     async def round(self, lanes: list[Lane], mutants: list[Mutant]) -> None:
         """Send them all, and see what became of the broker."""
@@ -319,4 +326,7 @@ async def replay(fuzzer: Fuzzer, failure: str) -> None:
     plain = [*guilty, *content["before"], *guilty]
     mutants = [Mutant(ReadFrame.read(base64.b64decode(each["data"])), each["way"], each["size"]) for each in plain]
     fuzzer.prepare()
-    await fuzzer.round([Lane(fuzzer.port)], mutants)
+    lane = Lane(fuzzer.port)
+    await fuzzer.round([lane], mutants)
+    lane.close()
+    fuzzer.close()

@@ -1,0 +1,61 @@
+"""A frame that reached what none had reached before is kept, and frames are made of it from then on."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvloop
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from support.broker_process import BrokerProcess
+from support.fuzzing.branch_map import BranchMap
+from support.fuzzing.frames import ReadFrame, build_frame
+from support.fuzzing.fuzzer import Fuzzer, Lane
+from support.fuzzing.mutation import Mutant
+
+GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
+NEW, KNOWN = b"reached something new", b"reached nothing new"
+DRAWN = 5_000
+"""So many that a seed among hundreds is met, whatever the dice say."""
+
+
+def mutant_named(name: bytes, correlation_id: int) -> Mutant:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name.decode())], allow_auto_topic_creation=False)
+    data = build_frame(request, 9, correlation_id)
+    return Mutant(ReadFrame.read(data), "", len(data))
+
+
+def drawn_of(fuzzer: Fuzzer, name: bytes) -> int:
+    """Frames drawn that were made of the one with that name in it."""
+    return sum(name in mutant.frame.data for mutant in fuzzer.draw(DRAWN))
+
+
+@contextmanager
+def fuzzer_at_rest(directory: Path) -> Iterator[tuple[Fuzzer, BranchMap]]:
+    """A broker that tells nothing by itself: the test says what was reached."""
+    path = directory / "branches"
+    reached = BranchMap.create(path)
+    with BrokerProcess(directory / "broker") as broker:
+        fuzzer = Fuzzer(broker, reached, GOLDEN, 1, directory / "failures")
+        yield fuzzer, BranchMap(path)
+        fuzzer.close()
+    reached.close()
+
+
+async def send(fuzzer: Fuzzer, *mutants: Mutant) -> None:
+    lane = Lane(fuzzer.port)
+    await fuzzer.round([lane], list(mutants))
+    lane.close()
+
+
+def test_what_reached_a_new_branch_is_drawn_again_and_what_did_not_is_not(tmp_path: Path) -> None:
+    with fuzzer_at_rest(tmp_path) as (fuzzer, broker_side):
+        assert drawn_of(fuzzer, NEW) == 0
+        broker_side.note(branches=100, correlation_id=2)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(send(fuzzer, mutant_named(KNOWN, 1), mutant_named(NEW, 2)))
+        assert fuzzer.complaints == {}
+        assert fuzzer.frames_kept == 1
+        assert drawn_of(fuzzer, NEW) > 0
+        assert drawn_of(fuzzer, KNOWN) == 0
+        broker_side.close()
