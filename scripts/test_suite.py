@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TYPECHECK = ROOT / ".typecheck"
 SLOW_FOLDERS = ("interop", "crash", "hostile", "load", "fuzz", "cluster", "simulation", "pipeline")
+LONG_KILL_ROUNDS = 50
 PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
 SOME_FAILED = 1  # pytest's exit code
 SECOND_CHANCES = 3
@@ -98,15 +99,22 @@ def run_compiled(options: argparse.Namespace, further: list[str]) -> bool:
         return pytest(options, further) == 0
 
 
-def pytest(options: argparse.Namespace, further: list[str]) -> int:
+def pytest_arguments(options: argparse.Namespace, further: list[str]) -> list[str]:
+    """What pytest is run with; ``further`` go before our own choices."""
     arguments = list(further)
     if not options.long:
         arguments += ["-m", "not long"]
+    elif not any(argument.startswith("--kill-rounds") for argument in further):
+        arguments += ["--kill-rounds", str(LONG_KILL_ROUNDS)]
     if options.fast:
         arguments += [f"--ignore=tests/{folder}" for folder in SLOW_FOLDERS]
     if not any(argument.startswith("-n") for argument in arguments):
         arguments += ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile"]
-    return module("pytest", *arguments)
+    return arguments
+
+
+def pytest(options: argparse.Namespace, further: list[str]) -> int:
+    return module("pytest", *pytest_arguments(options, further))
 
 
 def run_tests(options: argparse.Namespace, further: list[str], only_some: bool) -> bool:

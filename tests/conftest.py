@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--against-kafka", action="store_true", help="run the interop tests against Apache Kafka")
-    parser.addoption("--kill-rounds", type=int, default=5, help="how often the crash test kills the broker")
+    parser.addoption("--kill-rounds", type=int, default=5, help="how often the crash tests kill the broker")
     parser.addoption("--kill-seed", type=int, default=1, help="fixes the moments at which it does")
     parser.addoption("--fault-minutes", type=float, default=10, help="for how long brokers of a cluster fail")
     parser.addoption("--fault-seed", type=int, default=None, help="fixes how they do, as far as processes let that be")
