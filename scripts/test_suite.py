@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +66,13 @@ def bring_kafka() -> None:
 def bring_clients() -> None:
     """The Kafka clients of other languages; of those that can't be had, ``scripts/fetch-clients`` says why."""
     subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+
+
+def bring_spark() -> None:
+    """The extra "spark" (PySpark is a download of 400 MB, once); where it can't be had, its tests are skipped."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    if module("pip", "install", "--quiet", "--disable-pip-version-check", *project["optional-dependencies"]["spark"]):
+        print("The extra 'spark' can't be had, as pip says above: its tests are skipped", file=sys.stderr, flush=True)
 
 
 def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
@@ -140,6 +148,7 @@ def main(arguments: list[str]) -> int:
         bring_java()
         bring_kafka()
         bring_clients()
+        bring_spark()
     started = time.monotonic()
     if not run_tests(options, further, only_some):
         failed.append("tests")

@@ -1,9 +1,10 @@
 """Topics for tests that talk to a real broker."""
 
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-__all__ = ["create_topic", "grow_topic"]
+__all__ = ["create_topic", "delete_records", "grow_topic"]
 
 
 def _admin(servers: str) -> AdminClient:
@@ -20,3 +21,10 @@ def grow_topic(servers: str, topic: str, partitions: int) -> None:
     """``partitions`` is what it has afterwards."""
     admin = _admin(servers)
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
+
+
+def delete_records(servers: str, topic: str, partition: int, before: int) -> None:
+    """Those whose offsets are below ``before``."""
+    admin = _admin(servers)
+    (deletion,) = admin.delete_records([TopicPartition(topic, partition, before)]).values()
+    deletion.result()

@@ -1,0 +1,26 @@
+"""The Spark side: topics and log directories as DataFrames, and DataFrames into topics.
+
+    from pybroker.pipeline import PybrokerDataSource, PybrokerLogDataSource
+    spark.dataSource.register(PybrokerDataSource)      # format "pybroker": any Kafka broker
+    spark.dataSource.register(PybrokerLogDataSource)   # format "pybroker-log": log directories
+
+Needs `pip install pybroker[spark]`; the broker imports nothing of it. This package imports nothing until it is asked.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # By their whole names: mypy also takes this folder for the parent of tests/pipeline, which has the same name.
+    from pybroker.pipeline.data_source import PybrokerDataSource
+    from pybroker.pipeline.log_data_source import PybrokerLogDataSource
+
+__all__ = ["PybrokerDataSource", "PybrokerLogDataSource"]
+
+_MODULES = {"PybrokerDataSource": "data_source", "PybrokerLogDataSource": "log_data_source"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

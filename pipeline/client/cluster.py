@@ -1,0 +1,209 @@
+"""The cluster as a reader sees it: topics, leaders, ends of partitions, offsets by time, offsets of groups.
+
+What passes by itself (a leader that moves, a broker that restarts, a coordinator that loads) is tried again until a
+deadline; any other error is raised as `protocol/errors.py` has it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from ...protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError, error_for
+from ...protocol.messages.find_coordinator import FindCoordinatorRequest
+from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ...protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ...storage.topic_partition import TopicPartition
+from ..kafka_settings import ReaderSettings
+from .connection import Connection
+
+T = TypeVar("T")
+
+NO_OFFSET = -1
+MISSING_MS = 5_000
+"""How long a partition that was there and is not is looked for: a broker may not have heard of it yet."""
+_CONSUMER = -1
+
+
+class Cluster:
+    """Connections are made when they are first needed. `retry_ms` is how long what may pass is tried again."""
+
+    def __init__(self, settings: ReaderSettings, retry_ms: int = 60_000) -> None:
+        self._settings = settings
+        self._retry_ms = retry_ms
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._leaders: dict[TopicPartition, int] = {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """All partitions of those of `topics` that exist, sorted."""
+        names = sorted(set(topics))
+        return self._retried(lambda: self._partitions([MetadataRequestTopic(name=name) for name in names]))
+
+    def topic_names(self) -> list[str]:
+        """All topics but Kafka's internal ones."""
+
+        def ask() -> list[str]:
+            answer = self._ask_any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+            return sorted(topic.name for topic in answer.topics if topic.name and not topic.is_internal)
+
+        return self._retried(ask)
+
+    def leader_connection(self, topic_partition: TopicPartition) -> Connection:
+        """A connection to the broker that leads a partition. Raises what may pass: the caller tries again."""
+        leader = self._leaders.get(topic_partition)
+        if leader is None:
+            self._partitions([MetadataRequestTopic(name=topic_partition.topic)])
+            leader = self._leaders.get(topic_partition)
+        if leader is None:
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic_partition} does not exist")
+        if leader < 0 or leader not in self._addresses:
+            self._leaders.pop(topic_partition)
+            raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic_partition} has no leader")
+        return self._connection(self._addresses[leader])
+
+    def forget_leader(self, topic_partition: TopicPartition) -> None:
+        """The next `leader_connection` asks anew who leads."""
+        self._leaders.pop(topic_partition, None)
+
+    def offsets(self, questions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The offset for a timestamp in each partition, or for LATEST (-1) or EARLIEST (-2).
+
+        NO_OFFSET where no record is as late as a timestamp. Latest is the last stable offset when reading committed.
+        """
+        found: dict[TopicPartition, int] = {}
+
+        def ask() -> dict[TopicPartition, int]:
+            by_leader: dict[Connection, dict[TopicPartition, int]] = defaultdict(dict)
+            for topic_partition, timestamp in questions.items():
+                if topic_partition not in found:
+                    by_leader[self.leader_connection(topic_partition)][topic_partition] = timestamp
+            for connection, asked in by_leader.items():
+                self._ask_offsets(connection, asked, found)
+            return found
+
+        return self._retried(ask)
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Stores offsets in a consumer group that has no members."""
+        self._retried(lambda: self._commit(group, offsets))
+
+    def _ask_offsets(
+        self, connection: Connection, asked: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+    ) -> None:
+        topics = [
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(partition_index=at.partition, timestamp=timestamp)
+                    for at, timestamp in asked.items()
+                    if at.topic == topic
+                ],
+            )
+            for topic in sorted({at.topic for at in asked})
+        ]
+        answer = connection.ask(
+            ListOffsetsRequest(replica_id=_CONSUMER, isolation_level=self._settings.isolation_level, topics=topics)
+        )
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                topic_partition = TopicPartition(topic.name, partition.partition_index)
+                if partition.error_code:
+                    self.forget_leader(topic_partition)
+                    raise error_for(partition.error_code, f"{topic_partition}: {error_for(partition.error_code)}")
+                found[topic_partition] = partition.offset
+
+    def _commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        coordinator = self._ask_any(FindCoordinatorRequest(key=group))
+        _raise_for(coordinator.error_code, f"group {group}")
+        topics = [
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=at.partition, committed_offset=offset)
+                    for at, offset in offsets.items()
+                    if at.topic == topic
+                ],
+            )
+            for topic in sorted({at.topic for at in offsets})
+        ]
+        connection = self._connection((coordinator.host, coordinator.port))
+        answer = connection.ask(OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=topics))
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                _raise_for(partition.error_code, f"group {group}, {topic.name}-{partition.partition_index}")
+
+    def _partitions(self, topics: list[MetadataRequestTopic]) -> list[TopicPartition]:
+        answer = self._ask_any(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
+        found = []
+        for topic in answer.topics:
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                continue
+            _raise_for(topic.error_code, f"topic {topic.name}")
+            for partition in topic.partitions:
+                topic_partition = TopicPartition(topic.name, partition.partition_index)
+                self._leaders[topic_partition] = partition.leader_id
+                found.append(topic_partition)
+        return sorted(found)
+
+    def _ask_any(self, request: Any) -> Any:
+        """Asks the first broker that answers, those that are connected first."""
+        known = [*self._connections, *self._addresses.values(), *self._settings.bootstrap_servers]
+        failure: ConnectionError | None = None
+        for address in dict.fromkeys(known):
+            try:
+                answer = self._connection(address).ask(request)
+            except ConnectionError as error:
+                failure = error
+                continue
+            if isinstance(request, MetadataRequest):
+                self._addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+            return answer
+        raise failure or ConnectionError("no broker is known")
+
+    def _connection(self, address: tuple[str, int]) -> Connection:
+        connection = self._connections.get(address)
+        if connection is None or connection.is_closed:
+            connection = self._connections[address] = Connection(*address, self._settings)
+        return connection
+
+    def _retried(self, ask: Callable[[], T]) -> T:
+        began = time.monotonic()
+        while True:
+            try:
+                return ask()
+            except (ConnectionError, KafkaError) as error:
+                is_missing = isinstance(error, UnknownTopicOrPartitionError)
+                patience_ms = min(MISSING_MS, self._retry_ms) if is_missing else self._retry_ms
+                if not may_pass(error) or time.monotonic() - began >= patience_ms / 1000:
+                    raise
+            time.sleep(self._settings.retry_backoff_ms / 1000)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether the same request may succeed a little later."""
+    return isinstance(error, ConnectionError) or (isinstance(error, KafkaError) and error.retriable)
+
+
+def _raise_for(code: int, what: str) -> None:
+    if code:
+        raise error_for(code, f"{what}: {error_for(code)}")

@@ -1,0 +1,36 @@
+"""The format "pybroker": topics of any Kafka broker, as Spark's Kafka source and sink have them, without a jar."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from .read_options import batch_options, includes_headers, stream_options
+from .row_schema import HEADERS_DDL, ROW_DDL
+from .topic_reader import TopicReader
+from .topic_stream_reader import TopicStreamReader
+from .topic_writer import StreamTopicWriter, TopicWriter
+from .write_options import write_options
+
+
+class PybrokerDataSource(DataSource):
+    """`spark.read.format("pybroker")`, `readStream`, `write`, `writeStream`: see docs/pipeline.md for the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pybroker"
+
+    def schema(self) -> str:
+        return ROW_DDL + (HEADERS_DDL if includes_headers(self.options) else "")
+
+    def reader(self, schema: StructType) -> TopicReader:
+        return TopicReader(batch_options(self.options))
+
+    def streamReader(self, schema: StructType) -> TopicStreamReader:  # noqa: N802 (Spark's name)
+        return TopicStreamReader(stream_options(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
+        return TopicWriter(write_options(self.options, schema, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamTopicWriter:  # noqa: N802 (Spark's name)
+        return StreamTopicWriter(write_options(self.options, schema, overwrite=overwrite))

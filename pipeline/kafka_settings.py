@@ -1,0 +1,203 @@
+"""What the `kafka.` options of a reader mean: Kafka's names and defaults, as far as a reader has a use for them.
+
+Those of a consumer that have no meaning here (a reader is in no group and commits nothing by itself) are named in a
+warning; a name that no consumer has is an error, as is one that contradicts how Spark reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .options import OptionError
+
+logger = logging.getLogger(__name__)
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+ISOLATION_LEVELS = {"read_uncommitted": READ_UNCOMMITTED, "read_committed": READ_COMMITTED}
+
+_REFUSED = {
+    "auto.offset.reset": "set 'startingOffsets': where a query begins is Spark's to keep",
+    "key.deserializer": "keys come as bytes: cast the column",
+    "value.deserializer": "values come as bytes: cast the column",
+    "enable.auto.commit": "offsets are kept in the checkpoint; 'commitOffsetsToGroup' stores them in a group, too",
+    "interceptor.classes": "nothing of Java runs here",
+}
+
+_WITHOUT_MEANING = frozenset(
+    {
+        "allow.auto.create.topics",
+        "auto.commit.interval.ms",
+        "auto.include.jmx.reporter",
+        "client.dns.lookup",
+        "client.rack",
+        "connections.max.idle.ms",
+        "default.api.timeout.ms",
+        "enable.metrics.push",
+        "exclude.internal.topics",
+        "fetch.min.bytes",
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "heartbeat.interval.ms",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "metadata.max.age.ms",
+        "metadata.recovery.strategy",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partition.assignment.strategy",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "retry.backoff.max.ms",
+        "security.providers",
+        "send.buffer.bytes",
+        "session.timeout.ms",
+        "socket.connection.setup.timeout.max.ms",
+        "ssl.cipher.suites",
+        "ssl.enabled.protocols",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Files in PEM. `certificate_file` holds the client's certificate and, unless `key_file` does, its key."""
+
+    trust_file: str | None
+    certificate_file: str | None
+    key_file: str | None
+    key_password: str | None
+    check_hostname: bool
+
+    def context(self) -> ssl.SSLContext:
+        """Raises OptionError when a file can't be read as PEM."""
+        try:
+            context = ssl.create_default_context(cafile=self.trust_file)
+            context.check_hostname = self.check_hostname
+            if self.certificate_file is not None:
+                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
+        except (OSError, ssl.SSLError) as error:
+            raise OptionError(f"A file of the options 'kafka.ssl.…' can't be read as PEM: {error}") from None
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSettings:
+    """How brokers are reached and read. `tls` is None for plain text."""
+
+    bootstrap_servers: tuple[tuple[str, int], ...]
+    client_id: str
+    isolation_level: int
+    check_crcs: bool
+    fetch_bytes: int
+    fetch_wait_ms: int
+    connect_timeout_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    receive_buffer_bytes: int | None
+    tls: TlsSettings | None
+
+
+def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
+    """`given` without the prefix `kafka.`. Raises OptionError."""
+    left = dict(given)
+    for name, instead in _REFUSED.items():
+        if name in left:
+            raise OptionError(f"Option 'kafka.{name}' is not supported: {instead}")
+    servers = left.pop("bootstrap.servers", None)
+    if servers is None:
+        raise OptionError("Option 'kafka.bootstrap.servers' must be given")
+    isolation = left.pop("isolation.level", "read_uncommitted")
+    if isolation not in ISOLATION_LEVELS:
+        raise OptionError(
+            f"Option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}, not '{isolation}'"
+        )
+    fetch_bytes = _number(left, "max.partition.fetch.bytes", 4 << 20)
+    settings = ReaderSettings(
+        bootstrap_servers=_servers(servers),
+        client_id=left.pop("client.id", "pybroker-spark"),
+        isolation_level=ISOLATION_LEVELS[isolation],
+        check_crcs=_boolean(left, "check.crcs", default=True),
+        fetch_bytes=min(fetch_bytes, _number(left, "fetch.max.bytes", 50 << 20)),
+        fetch_wait_ms=_number(left, "fetch.max.wait.ms", 500),
+        connect_timeout_ms=_number(left, "socket.connection.setup.timeout.ms", 10_000),
+        request_timeout_ms=_number(left, "request.timeout.ms", 30_000),
+        retry_backoff_ms=_number(left, "retry.backoff.ms", 100),
+        receive_buffer_bytes=_optional_number(left, "receive.buffer.bytes"),
+        tls=_tls(left),
+    )
+    for name in sorted(left):
+        if name not in _WITHOUT_MEANING:
+            raise OptionError(f"Option 'kafka.{name}' is not known for reading")
+        logger.warning("Option 'kafka.%s' means nothing to this source", name)
+    return settings
+
+
+def _servers(text: str) -> tuple[tuple[str, int], ...]:
+    servers = []
+    for part in text.split(","):
+        host, colon, port = part.strip().rpartition(":")
+        if not part.strip():
+            continue
+        host = host.rpartition("://")[2].removeprefix("[").removesuffix("]")
+        if not colon or not host or not (port.isascii() and port.isdigit()):
+            raise OptionError(f"Option 'kafka.bootstrap.servers' must be like host:9092, not '{part.strip()}'")
+        servers.append((host, int(port)))
+    if not servers:
+        raise OptionError("Option 'kafka.bootstrap.servers' names no broker")
+    return tuple(servers)
+
+
+def _tls(left: dict[str, str]) -> TlsSettings | None:
+    protocol = left.pop("security.protocol", "PLAINTEXT").upper()
+    if protocol.startswith("SASL_"):
+        raise OptionError(f"Option 'kafka.security.protocol' {protocol}: reading with SASL is not built yet")
+    if protocol not in ("PLAINTEXT", "SSL"):
+        raise OptionError(f"Option 'kafka.security.protocol' must be PLAINTEXT or SSL, not '{protocol}'")
+    for store in ("truststore", "keystore"):
+        if f"ssl.{store}.location" in left and left.pop(f"ssl.{store}.type", "JKS").upper() != "PEM":
+            raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: there is no Java to read another")
+    algorithm = left.pop("ssl.endpoint.identification.algorithm", "https")
+    settings = TlsSettings(
+        trust_file=left.pop("ssl.truststore.location", None),
+        certificate_file=left.pop("ssl.keystore.location", None),
+        key_file=left.pop("ssl.key.location", None),
+        key_password=left.pop("ssl.key.password", None),
+        check_hostname=algorithm != "",
+    )
+    return settings if protocol == "SSL" else None
+
+
+def _number(left: dict[str, str], name: str, default: int) -> int:
+    number = _optional_number(left, name)
+    return default if number is None else number
+
+
+def _optional_number(left: dict[str, str], name: str) -> int | None:
+    text = left.pop(name, None)
+    if text is None:
+        return None
+    if not text.strip().isdigit():
+        raise OptionError(f"Option 'kafka.{name}' must be a whole number, not '{text}'")
+    return int(text)
+
+
+def _boolean(left: dict[str, str], name: str, default: bool) -> bool:
+    text = left.pop(name, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise OptionError(f"Option 'kafka.{name}' must be true or false, not '{text}'")
+    return text == "true"

@@ -1,0 +1,54 @@
+"""The format "pybroker-log": the rows of log directories, Kafka's or ours, whether their broker runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from .log_options import LogOptions, log_options
+from .log_segments import SegmentTask, segment_tasks
+from .read_options import includes_headers
+from .row_schema import HEADERS_DDL, LOG_DDL, ROW_DDL, log_rows
+from .segment_rows import SegmentRows
+
+
+class PybrokerLogDataSource(DataSource):
+    """`spark.read.format("pybroker-log").load(path)`: see docs/pipeline.md for the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pybroker-log"
+
+    def schema(self) -> str:
+        return ROW_DDL + (HEADERS_DDL if includes_headers(self.options) else "") + LOG_DDL
+
+    def reader(self, schema: StructType) -> LogReader:
+        return LogReader(log_options(self.options))
+
+
+class SegmentPartition(InputPartition):
+    """One task: a segment."""
+
+    def __init__(self, task: SegmentTask) -> None:
+        super().__init__(task)
+        self.task = task
+
+
+class LogReader(DataSourceReader):
+    """Goes to the executors as it is. The paths must lead to the same files there."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[SegmentPartition]:
+        return [SegmentPartition(task) for task in segment_tasks(self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # With nothing to read Spark makes one task of its own, which says nothing.
+        if isinstance(partition, SegmentPartition):
+            task = partition.task
+            for gathered in SegmentRows(task, self._options).read():
+                yield log_rows(task.topic_partition, task.path, gathered)

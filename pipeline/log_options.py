@@ -1,0 +1,78 @@
+"""What a query reads of log directories."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .kafka_settings import ISOLATION_LEVELS, READ_COMMITTED
+from .options import OptionError, Options
+from .read_options import INCLUDE_HEADERS, Assigned, Subscription, TopicPattern, Topics, subscription_of
+
+_KNOWN = ("path", "assign", "subscribe", "subscribePattern", INCLUDE_HEADERS, "failOnDataLoss")
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+"""Read only when they are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """`paths`: log directories, or directories of partitions. `subscription` None: all topics but internal ones."""
+
+    paths: tuple[str, ...]
+    subscription: Subscription | None
+    include_headers: bool
+    fail_on_data_loss: bool
+    committed_only: bool
+    check_crcs: bool
+
+    def wants(self, topic: str, partition: int) -> bool:
+        """Whether the query reads a partition."""
+        match self.subscription:
+            case None:
+                return topic not in INTERNAL_TOPICS
+            case Assigned(partitions):
+                return (topic, partition) in partitions
+            case Topics(names):
+                return topic in names
+            case TopicPattern(pattern):
+                return topic not in INTERNAL_TOPICS and pattern.fullmatch(topic) is not None
+
+
+def log_options(given: Mapping[str, str]) -> LogOptions:
+    """Raises OptionError."""
+    options = Options(given, _KNOWN)
+    kafka = dict(options.kafka)
+    isolation = kafka.pop("isolation.level", "read_uncommitted")
+    check_crcs = kafka.pop("check.crcs", "true").lower()
+    if isolation not in ISOLATION_LEVELS:
+        raise OptionError(f"Option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}")
+    if check_crcs not in ("true", "false"):
+        raise OptionError(f"Option 'kafka.check.crcs' must be true or false, not '{check_crcs}'")
+    for name in kafka:
+        raise OptionError(f"Option 'kafka.{name}' means nothing to log directories")
+    return LogOptions(
+        paths=_paths(options.text("path") or ""),
+        subscription=subscription_of(options),
+        include_headers=options.boolean(INCLUDE_HEADERS, default=False),
+        fail_on_data_loss=options.boolean("failOnDataLoss", default=True),
+        committed_only=ISOLATION_LEVELS[isolation] == READ_COMMITTED,
+        check_crcs=check_crcs == "true",
+    )
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    """One path or several with commas between them; as a JSON list when a path has a comma itself."""
+    if text.startswith("["):
+        try:
+            paths = json.loads(text)
+        except json.JSONDecodeError:
+            raise OptionError(f"Option 'path' is no JSON list: {text}") from None
+    else:
+        paths = re.split(r"\s*,\s*", text)
+    found = tuple(path for path in paths if isinstance(path, str) and path)
+    if not found:
+        raise OptionError("Option 'path' must name a log directory, or the directory of a partition")
+    return found

@@ -1,0 +1,128 @@
+"""The segments of log directories as tasks. Reads names, checkpoints and indexes, and no records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..protocol.records.batch import RecordBatch
+from ..protocol.records.control import read_marker
+from ..storage.checkpoint_file import read_offsets
+from ..storage.files import Files
+from ..storage.log_directory import LOG_START_FILE
+from ..storage.partition_files import PartitionFiles, SegmentFiles, live_partitions, read_partition_files
+from ..storage.producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ..storage.segment_reader import SegmentReader
+from ..storage.topic_partition import TopicPartition
+from ..storage.transaction_index import AbortedTransaction, TransactionIndex
+from .log_options import LogOptions
+
+UNBOUNDED = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTask:
+    """One segment's rows.
+
+    Attributes:
+        size_bytes: as much of it as there was when the query was planned.
+        start, end: offsets; below `start` they were deleted, from `end` on a transaction is open.
+        aborted: first offset and producer id of the aborted transactions in it.
+        is_last: of its partition: something that is being written, or was in a crash, may stand at its end.
+    """
+
+    topic_partition: TopicPartition
+    path: str
+    size_bytes: int
+    start: int
+    end: int
+    aborted: tuple[tuple[int, int], ...]
+    is_last: bool
+
+
+def segment_tasks(options: LogOptions) -> list[SegmentTask]:
+    """Raises OSError, NoLogError, CorruptCheckpointError, CorruptIndexError."""
+    files = Files()
+    return [
+        task
+        for path in options.paths
+        for directory in live_partitions(files, path)
+        for task in _partition_tasks(files, read_partition_files(files, directory), options)
+    ]
+
+
+def _partition_tasks(files: Files, partition: PartitionFiles, options: LogOptions) -> Iterator[SegmentTask]:
+    at, segments = partition.topic_partition, partition.segments
+    if at is None or not segments or not options.wants(*at):
+        return
+    checkpoint = os.path.join(os.path.dirname(os.path.abspath(partition.path)), LOG_START_FILE)
+    start = read_offsets(files, checkpoint).get(at, 0)
+    end, aborted = UNBOUNDED, []
+    if options.committed_only:
+        end, aborted = _last_stable_offset(files, partition), _aborted_transactions(files, segments)
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        next_base = UNBOUNDED if following is None else following.base_offset
+        if next_base > start and segment.base_offset < end and segment.size_bytes > 0:
+            yield SegmentTask(
+                at,
+                segment.log_path,
+                segment.size_bytes,
+                start,
+                end,
+                tuple(
+                    (each.first_offset, each.producer_id)
+                    for each in aborted
+                    if each.first_offset < next_base and each.last_offset >= segment.base_offset
+                ),
+                is_last=following is None,
+            )
+
+
+def _aborted_transactions(files: Files, segments: Sequence[SegmentFiles]) -> list[AbortedTransaction]:
+    return [
+        transaction
+        for segment in segments
+        if segment.transaction_index_path is not None
+        for transaction in TransactionIndex(files, segment.transaction_index_path, exists=True).entries()
+    ]
+
+
+def _last_stable_offset(files: Files, partition: PartitionFiles) -> int:
+    """Where the first transaction begins that has no end yet; UNBOUNDED when there is none.
+
+    The newest snapshot of the producers tells of those that were open there; the headers behind it of the others.
+    """
+    known_to, opened = _newest_snapshot(files, partition)
+    for segment, following in zip(partition.segments, [*partition.segments[1:], None], strict=True):
+        if following is not None and following.base_offset <= known_to:
+            continue
+        with SegmentReader(files, segment.log_path, max_bytes=segment.size_bytes) as reader:
+            for stored in reader.headers():
+                if stored.batch.base_offset >= known_to and stored.batch.is_transactional:
+                    _note(opened, stored.batch, reader, stored.position)
+    return min(opened.values(), default=UNBOUNDED)
+
+
+def _note(opened: dict[int, int], header: RecordBatch, reader: SegmentReader, position: int) -> None:
+    if not header.is_control:
+        opened.setdefault(header.producer_id, header.base_offset)
+        return
+    whole = RecordBatch(reader.read(position, header.size_bytes), 0)
+    if read_marker(whole) is not None:
+        opened.pop(header.producer_id, None)
+
+
+def _newest_snapshot(files: Files, partition: PartitionFiles) -> tuple[int, dict[int, int]]:
+    """Its offset, and the first offset of each producer's open transaction; one that is broken does not count."""
+    for offset, path in sorted(partition.snapshots.items(), reverse=True):
+        try:
+            entries = decode_snapshot(files.read_bytes(path))
+        except (CorruptSnapshotError, FileNotFoundError):
+            continue
+        return offset, {
+            entry.producer_id: entry.current_txn_first_offset
+            for entry in entries
+            if entry.current_txn_first_offset >= 0
+        }
+    return 0, {}

@@ -1,0 +1,70 @@
+"""Where micro-batches end. Plain state: told offsets and the time, it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..storage.topic_partition import TopicPartition
+from .offset_ranges import limit_offsets
+from .partition_json import PartitionNumbers
+from .stream_position import Position, offsets_of, position_of
+
+
+class MicroBatches:
+    """`latest` is where the partitions end, `target` where a query stops that reads what there is and no more."""
+
+    def __init__(self, max_offsets: int | None, min_offsets: int | None, max_delay_ms: int) -> None:
+        self._max_offsets = max_offsets
+        self._min_offsets = min_offsets
+        self._max_delay_ms = max_delay_ms
+        self._last_batch_ms = 0
+        self._first: Position | None = None
+        self.latest: PartitionNumbers = {}
+        self.target: PartitionNumbers | None = None
+
+    def begin(self, offsets: Mapping[TopicPartition, int]) -> Position:
+        """Where a new query begins."""
+        self._first = position_of(offsets)
+        return self._first
+
+    def learn(self, latest: PartitionNumbers) -> None:
+        """The partitions end there now."""
+        self.latest = latest
+
+    def stop_at(self, target: PartitionNumbers) -> None:
+        """No batch goes beyond, whatever comes (Trigger.AvailableNow)."""
+        self.target = self.latest = target
+
+    def report(self) -> Position | None:
+        """The latest offsets, for whoever watches the query's progress."""
+        return position_of(self.latest) if self.latest else None
+
+    def end(self, start: Position, added: Mapping[TopicPartition, int], *, now_ms: int, takes_all: bool) -> Position:
+        """Where the batch ends that begins at `start`: right there when there is to be none.
+
+        `added`: where partitions begin that `start` lacks. `takes_all`: limits do not count.
+        """
+        begun = offsets_of(start)
+        ends = self._ends(begun, added, now_ms, takes_all)
+        if self._first is not None and start == self._first:
+            # Spark runs the first batch also when it is empty, and may have to run it again.
+            return position_of(ends, begun)
+        return start if ends == begun else position_of(ends)  # as it was written: Spark compares the text
+
+    def _ends(
+        self, begun: PartitionNumbers, added: Mapping[TopicPartition, int], now_ms: int, takes_all: bool
+    ) -> PartitionNumbers:
+        started = {**begun, **added}
+        if self._is_too_little(started, now_ms) and not takes_all and self.target is None:
+            return begun
+        ends = self.latest
+        if self._max_offsets is not None and not takes_all:
+            ends = limit_offsets(self._max_offsets, started, ends)
+        if ends != begun:
+            self._last_batch_ms = now_ms
+        return ends
+
+    def _is_too_little(self, started: Mapping[TopicPartition, int], now_ms: int) -> bool:
+        if self._min_offsets is None or now_ms - self._last_batch_ms >= self._max_delay_ms:
+            return False
+        return sum(end - started.get(at, 0) for at, end in self.latest.items()) < self._min_offsets

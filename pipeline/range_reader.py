@@ -1,0 +1,188 @@
+"""A range of offsets read from its partition's leader, as Arrow columns.
+
+The next FETCH is on its way while the batches of the last one are decoded. What is held is one answer, one batch
+unpacked, one set of columns.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..protocol.errors import ErrorCode, KafkaError, error_for
+from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from ..protocol.records.batch import RecordBatch, iter_batches
+from .client.cluster import MISSING_MS, Cluster, may_pass
+from .client.connection import Connection
+from .columns.batch_decoder import BatchDecoder
+from .columns.row_buffers import Gathered
+from .columns.transaction_filter import TransactionFilter
+from .data_loss import DataLoss
+from .kafka_settings import READ_COMMITTED, ReaderSettings
+from .offset_limits import EARLIEST
+from .offset_ranges import OffsetRange
+
+logger = logging.getLogger(__name__)
+
+_NO_SESSION = -1
+
+
+class NoProgressError(TimeoutError):
+    """Records that should be there did not come in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One partition's part of a FETCH answer: whole batches, and where the next fetch begins."""
+
+    batches: list[RecordBatch]
+    aborted: list[tuple[int, int]]
+    next_offset: int
+    readable_end: int
+
+
+class RangeReader:
+    """Reads one range, once. `no_progress_ms` is how long it waits for what should be there."""
+
+    def __init__(
+        self,
+        offsets: OffsetRange,
+        settings: ReaderSettings,
+        *,
+        with_headers: bool,
+        fail_on_data_loss: bool,
+        no_progress_ms: int,
+    ) -> None:
+        self._range = offsets
+        self._settings = settings
+        self._data_loss = DataLoss(fail_on_data_loss)
+        self._no_progress_ms = no_progress_ms
+        self._decoder = BatchDecoder(
+            offsets.start, offsets.end, with_headers=with_headers, check_crcs=settings.check_crcs
+        )
+        self._position = offsets.start
+
+    def read(self) -> Iterator[Gathered]:
+        """The rows, in order of their offsets. Raises KafkaError, NoProgressError, DataLossError."""
+        with Cluster(self._settings, retry_ms=self._no_progress_ms) as cluster:
+            for answer in self._answers(cluster):
+                hidden = TransactionFilter(answer.aborted)
+                for batch in answer.batches:
+                    if batch.base_offset >= self._range.end and batch.magic == 2:
+                        break
+                    if self._settings.isolation_level != READ_COMMITTED or not hidden.hides(batch):
+                        yield from self._decoder.add(batch)
+        yield from self._decoder.rest()
+
+    def _answers(self, cluster: Cluster) -> Iterator[_Answer]:
+        """Answers that bring batches, until the range is read."""
+        progress = time.monotonic()
+        asked: Connection | None = None
+        while self._position < self._range.end:
+            try:
+                if asked is None:
+                    asked = cluster.leader_connection(self._range.topic_partition)
+                    asked.send(self._request())
+                partition = _only_partition(asked.receive())
+                answer = self._take(partition)
+            except (ConnectionError, KafkaError) as error:
+                asked = None
+                self._pass_over(error, cluster, progress)
+                continue
+            if not answer.batches:
+                asked = None
+                self._wait_for_more(answer, progress)
+                continue
+            progress = time.monotonic()
+            self._position = answer.next_offset
+            if self._position < self._range.end:
+                asked = self._send_ahead(asked)
+            yield answer
+
+    def _send_ahead(self, connection: Connection) -> Connection | None:
+        try:
+            connection.send(self._request())
+        except ConnectionError:
+            return None  # found out again, and handled, when it is asked for
+        return connection
+
+    def _request(self) -> FetchRequest:
+        settings, at = self._settings, self._range.topic_partition
+        partition = FetchPartition(
+            partition=at.partition, fetch_offset=self._position, partition_max_bytes=settings.fetch_bytes
+        )
+        return FetchRequest(
+            max_wait_ms=settings.fetch_wait_ms,
+            min_bytes=1,
+            max_bytes=settings.fetch_bytes,
+            isolation_level=settings.isolation_level,
+            session_epoch=_NO_SESSION,
+            topics=[FetchTopic(topic=at.topic, partitions=[partition])],
+        )
+
+    def _take(self, partition: PartitionData) -> _Answer:
+        if partition.error_code:
+            raise error_for(partition.error_code, f"{self._range.topic_partition}: {error_for(partition.error_code)}")
+        records = partition.records
+        assert records is None or isinstance(records, memoryview)
+        # The last batch may be cut off; the first may begin before the offset asked for.
+        batches = [] if records is None else [batch for batch in iter_batches(records) if self._is_new(batch)]
+        committed = self._settings.isolation_level == READ_COMMITTED
+        return _Answer(
+            batches,
+            [(each.first_offset, each.producer_id) for each in partition.aborted_transactions or ()],
+            batches[-1].next_offset if batches else self._position,
+            partition.last_stable_offset if committed else partition.high_watermark,
+        )
+
+    def _is_new(self, batch: RecordBatch) -> bool:
+        return batch.last_offset >= self._position
+
+    def _pass_over(self, error: ConnectionError | KafkaError, cluster: Cluster, progress: float) -> None:
+        """What to do after a failed fetch. Raises it, or what follows from it, when there is nothing to be done."""
+        if isinstance(error, KafkaError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._skip_what_is_lost(cluster)
+            return
+        if isinstance(error, KafkaError) and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            if self._is_late(progress, MISSING_MS):
+                self._data_loss.report(f"{self._range.topic_partition} does not exist any more")
+                self._position = self._range.end
+                return
+        elif not may_pass(error) or self._is_late(progress, self._no_progress_ms):
+            raise error
+        logger.warning("%s: %s; it is tried again", self._range.topic_partition, error)
+        cluster.forget_leader(self._range.topic_partition)
+        time.sleep(self._settings.retry_backoff_ms / 1000)
+
+    def _skip_what_is_lost(self, cluster: Cluster) -> None:
+        at, position = self._range.topic_partition, self._position
+        earliest = cluster.offsets({at: EARLIEST})[at]
+        resumed = min(earliest, self._range.end) if position < earliest else self._range.end
+        self._data_loss.report(f"offsets {position} to {resumed - 1} of {at} are not there any more")
+        self._position = resumed
+        self._decoder.skip_to(resumed)  # a batch may hold, beside those that are left, some that were deleted
+
+    def _wait_for_more(self, answer: _Answer, progress: float) -> None:
+        """Nothing came although the range is not read. A new leader may take a moment to know what is committed."""
+        if not self._is_late(progress, self._no_progress_ms):
+            return
+        at, end = self._range.topic_partition, self._range.end
+        if answer.readable_end <= self._position:
+            self._data_loss.report(f"offsets {self._position} to {end - 1} of {at} are not there, it ends before them")
+            self._position = end
+            return
+        raise NoProgressError(f"No record from offset {self._position} on of {at} in {self._no_progress_ms} ms")
+
+    @staticmethod
+    def _is_late(progress: float, patience_ms: int) -> bool:
+        return time.monotonic() - progress > patience_ms / 1000
+
+
+def _only_partition(answer: object) -> PartitionData:
+    responses = answer.responses  # type: ignore[attr-defined]
+    if answer.error_code:  # type: ignore[attr-defined]
+        raise error_for(answer.error_code)  # type: ignore[attr-defined]
+    partition: PartitionData = responses[0].partitions[0]
+    return partition

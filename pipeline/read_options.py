@@ -1,0 +1,183 @@
+"""What a query reads: the options of Spark's Kafka source by their names, and `commitOffsetsToGroup`."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..storage.topic_partition import TopicPartition
+from .kafka_settings import ReaderSettings, reader_settings
+from .offset_limits import (
+    EARLIEST,
+    ENDING,
+    LATEST,
+    STARTING,
+    STRATEGY,
+    OffsetLimit,
+    check_batch_limits,
+    ending_limit,
+    starting_limit,
+)
+from .options import OptionError, Options
+from .partition_json import parse_partitions
+
+logger = logging.getLogger(__name__)
+
+INCLUDE_HEADERS = "includeHeaders"
+
+_SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
+_STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commitOffsetsToGroup")
+_KNOWN = (
+    *_SUBSCRIPTIONS,
+    *STARTING,
+    *ENDING,
+    STRATEGY,
+    *_STREAM_ONLY,
+    INCLUDE_HEADERS,
+    "failOnDataLoss",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "kafkaConsumer.pollTimeoutMs",
+    "groupIdPrefix",
+)
+
+_DURATION = re.compile(r"^(\d+)\s*(ms|s|m|min|h|d)?$")
+_UNIT_MS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """These partitions and no others."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """All partitions of these topics, also those that are added later."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPattern:
+    """All partitions of the topics whose whole name matches, also of those that are created later."""
+
+    pattern: re.Pattern[str]
+
+
+Subscription = Assigned | Topics | TopicPattern
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """One reader's options, checked.
+
+    Attributes:
+        max_records: the most offsets of one task (maxRecordsPerPartition).
+        max_offsets, min_offsets: of one micro-batch; `max_delay_ms` is how long too few wait for more.
+        no_progress_ms: how long a task waits for records that should be there (kafkaConsumer.pollTimeoutMs).
+        commit_group: the consumer group that the end of each finished batch is stored in.
+    """
+
+    settings: ReaderSettings
+    subscription: Subscription
+    starting: OffsetLimit
+    ending: OffsetLimit
+    include_headers: bool
+    fail_on_data_loss: bool
+    min_partitions: int | None
+    max_records: int | None
+    max_offsets: int | None
+    min_offsets: int | None
+    max_delay_ms: int
+    fetch_retries: int
+    fetch_retry_ms: int
+    no_progress_ms: int
+    commit_group: str | None
+
+
+def batch_options(given: Mapping[str, str]) -> ReadOptions:
+    """The options of a batch query. Raises OptionError."""
+    options = Options(given, _KNOWN)
+    for name in options.given(_STREAM_ONLY):
+        logger.warning("Option '%s' means nothing in a batch query", name)
+    read = _read_options(options, default_start=EARLIEST)
+    check_batch_limits(read.starting, read.ending)
+    return read
+
+
+def stream_options(given: Mapping[str, str]) -> ReadOptions:
+    """The options of a streaming query. Raises OptionError."""
+    options = Options(given, _KNOWN)
+    for name in options.given(ENDING):
+        raise OptionError(f"Option '{name}' is not valid in a streaming query, which has no end")
+    return _read_options(options, default_start=LATEST)
+
+
+def includes_headers(given: Mapping[str, str]) -> bool:
+    """Whether rows have a column of headers; looks at nothing else. Raises OptionError."""
+    headers = {name: value for name, value in given.items() if name.lower() == INCLUDE_HEADERS.lower()}
+    return Options(headers, [INCLUDE_HEADERS]).boolean(INCLUDE_HEADERS, default=False)
+
+
+def _read_options(options: Options, default_start: int) -> ReadOptions:
+    max_offsets, min_offsets = options.positive("maxOffsetsPerTrigger"), options.positive("minOffsetsPerTrigger")
+    if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
+        raise OptionError(f"Options: 'minOffsetsPerTrigger' {min_offsets} > 'maxOffsetsPerTrigger' {max_offsets}")
+    group = options.text("commitOffsetsToGroup")
+    if group == "":
+        raise OptionError("Option 'commitOffsetsToGroup' must name a consumer group")
+    subscription = subscription_of(options)
+    if subscription is None:
+        listed = ", ".join(f"'{each}'" for each in _SUBSCRIPTIONS)
+        raise OptionError(f"One of the options {listed} must be given")
+    return ReadOptions(
+        settings=reader_settings(options.kafka),
+        subscription=subscription,
+        starting=starting_limit(options, default_start),
+        ending=ending_limit(options),
+        include_headers=options.boolean(INCLUDE_HEADERS, default=False),
+        fail_on_data_loss=options.boolean("failOnDataLoss", default=True),
+        min_partitions=options.positive("minPartitions"),
+        max_records=options.positive("maxRecordsPerPartition"),
+        max_offsets=max_offsets,
+        min_offsets=min_offsets,
+        max_delay_ms=_duration_ms(options.text("maxTriggerDelay") or "15m"),
+        fetch_retries=options.positive("fetchOffset.numRetries") or 3,
+        fetch_retry_ms=options.positive("fetchOffset.retryIntervalMs") or 1000,
+        no_progress_ms=options.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
+        commit_group=group,
+    )
+
+
+def subscription_of(options: Options) -> Subscription | None:
+    """What `assign`, `subscribe` or `subscribePattern` says; None when none is given. Raises OptionError."""
+    name = options.at_most_one(_SUBSCRIPTIONS)
+    if name is None:
+        return None
+    text = options.text(name) or ""
+    if name == "assign":
+        return Assigned(parse_partitions(name, text))
+    if name == "subscribe":
+        names = tuple(topic for part in text.split(",") if (topic := part.strip()))
+        if not names:
+            raise OptionError("Option 'subscribe' names no topic")
+        return Topics(names)
+    if not text:
+        raise OptionError("Option 'subscribePattern' is empty")
+    try:
+        return TopicPattern(re.compile(text))
+    except re.error as error:
+        raise OptionError(f"Option 'subscribePattern' is no regular expression: {error}") from None
+
+
+def _duration_ms(text: str) -> int:
+    match = _DURATION.match(text.lower())
+    if match is None:
+        raise OptionError(f"Option 'maxTriggerDelay' must be like 30s, 15m or 1h, not '{text}'")
+    return int(match[1]) * _UNIT_MS[match[2]]

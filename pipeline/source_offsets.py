@@ -1,0 +1,165 @@
+"""Which offsets a query reads: asked of the cluster on the driver, for a micro-batch each time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+
+from ..storage.topic_partition import TopicPartition
+from .client.cluster import NO_OFFSET, Cluster
+from .data_loss import DataLoss
+from .offset_limits import (
+    EARLIEST,
+    LATEST,
+    EndOfLog,
+    GlobalTimestamp,
+    OffsetLimit,
+    SpecificOffsets,
+    SpecificTimestamps,
+)
+from .offset_ranges import OffsetRange, split_ranges
+from .options import OptionError
+from .partition_json import PartitionNumbers
+from .read_options import Assigned, ReadOptions, TopicPattern, Topics
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_RECORDS = 1_000_000
+"""The most offsets of one task, unless options say into how many tasks a query is to be split: enough that a task's own
+cost does not count, so few that one big partition keeps all cores busy."""
+
+
+class SourceOffsets:
+    """The partitions that a query subscribes to, and their offsets. Raises KafkaError, ConnectionError."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._cluster = Cluster(options.settings)
+        self._data_loss = DataLoss(options.fail_on_data_loss)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._cluster.close()
+
+    def __enter__(self) -> SourceOffsets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def batch_ranges(self) -> list[OffsetRange]:
+        """The tasks of a batch query. Raises OptionError when options name other partitions than there are."""
+        partitions = self.partitions()
+        start = self._resolved(self._options.starting, partitions, is_start=True)
+        end = self._resolved(self._options.ending, partitions, is_start=False)
+        self._check_specific_end(end)
+        for at in partitions:
+            if start[at] > end[at] and isinstance(self._options.ending, EndOfLog):
+                self._data_loss.report(f"{at} ends at {end[at]}, before the offset {start[at]} it is to be read from")
+        return self._split([OffsetRange(at, start[at], end[at]) for at in partitions])
+
+    def initial(self) -> PartitionNumbers:
+        """Where a new streaming query begins. Raises OptionError."""
+        return self._resolved(self._options.starting, self.partitions(), is_start=True)
+
+    def latest(self, known: Mapping[TopicPartition, int]) -> PartitionNumbers:
+        """The ends of all partitions. One that seems to have gone back behind `known` is asked again a few times."""
+        for attempt in range(1, self._options.fetch_retries + 1):
+            found = self._cluster.offsets(dict.fromkeys(self.partitions(), LATEST))
+            if attempt == self._options.fetch_retries or all(known.get(at, 0) <= found[at] for at in found):
+                break
+            logger.warning("Some partitions end before the offsets that were read already; they are asked again")
+            time.sleep(self._options.fetch_retry_ms / 1000)
+        return found
+
+    def earliest(self, partitions: Collection[TopicPartition]) -> PartitionNumbers:
+        """The starts of those of `partitions` that exist."""
+        if not partitions:
+            return {}
+        existing = set(self.partitions()).intersection(partitions)
+        return self._cluster.offsets(dict.fromkeys(sorted(existing), EARLIEST))
+
+    def ranges_between(
+        self, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
+    ) -> list[OffsetRange]:
+        """The tasks of a micro-batch. A partition that `start` lacks is new and read from its beginning."""
+        added = self.earliest(end.keys() - start.keys())
+        for at in sorted(end.keys() - start.keys() - added.keys()):
+            self._data_loss.report(f"{at} was deleted before it was read")
+        for at, offset in added.items():
+            if offset != 0:
+                self._data_loss.report(f"the new partition {at} starts at {offset} and not at 0")
+        for at in sorted(start.keys() - end.keys()):
+            self._data_loss.report(f"{at} was deleted")
+        begin = {**start, **added}
+        ranges = []
+        for at in sorted(end.keys() & begin.keys()):
+            if end[at] < begin[at]:
+                self._data_loss.report(f"{at} ends at {end[at]}, before the offset {begin[at]} that was read already")
+            ranges.append(OffsetRange(at, begin[at], end[at]))
+        return self._split(ranges)
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Stores offsets in a consumer group, for others to see how far the query has come."""
+        self._cluster.commit(group, offsets)
+
+    def partitions(self) -> list[TopicPartition]:
+        """All that the query reads now, sorted."""
+        subscription = self._options.subscription
+        match subscription:
+            case Assigned():
+                return list(subscription.partitions)
+            case Topics():
+                return self._cluster.partitions(subscription.names)
+            case TopicPattern():
+                names = [name for name in self._cluster.topic_names() if subscription.pattern.fullmatch(name)]
+                return self._cluster.partitions(names) if names else []
+
+    def _split(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
+        min_partitions, max_records = self._options.min_partitions, self._options.max_records
+        if min_partitions is None and max_records is None:
+            max_records = DEFAULT_MAX_RECORDS
+        return split_ranges(ranges, min_partitions=min_partitions, max_records=max_records)
+
+    def _resolved(self, limit: OffsetLimit, partitions: list[TopicPartition], *, is_start: bool) -> PartitionNumbers:
+        match limit:
+            case EndOfLog(offset):
+                return self._cluster.offsets(dict.fromkeys(partitions, offset))
+            case SpecificOffsets(option, offsets):
+                _check_complete(option, offsets, partitions)
+                return self._with_ends(offsets)
+            case SpecificTimestamps(option, timestamps, latest_when_none):
+                _check_complete(option, timestamps, partitions)
+                return self._by_time(option, timestamps, latest_when_none or not is_start)
+            case GlobalTimestamp(option, timestamp, latest_when_none):
+                return self._by_time(option, dict.fromkeys(partitions, timestamp), latest_when_none or not is_start)
+
+    def _with_ends(self, offsets: PartitionNumbers) -> PartitionNumbers:
+        ends = self._cluster.offsets({at: offset for at, offset in offsets.items() if offset < 0})
+        return {**offsets, **ends}
+
+    def _by_time(self, option: str, timestamps: PartitionNumbers, latest_when_none: bool) -> PartitionNumbers:
+        found = self._cluster.offsets(timestamps)
+        for at, offset in found.items():
+            if offset == NO_OFFSET and not latest_when_none:
+                raise OptionError(f"Option '{option}': {at} has no record at or after the timestamp {timestamps[at]}")
+        return self._with_ends({at: LATEST if offset == NO_OFFSET else offset for at, offset in found.items()})
+
+    def _check_specific_end(self, end: PartitionNumbers) -> None:
+        if isinstance(self._options.ending, SpecificOffsets):
+            there = self.latest(end)
+            for at in sorted(end):
+                if end[at] > there[at]:
+                    self._data_loss.report(f"{at} ends at {there[at]}, before the offset {end[at]} it is to be read to")
+                    end[at] = there[at]
+
+
+def _check_complete(option: str, given: PartitionNumbers, partitions: list[TopicPartition]) -> None:
+    """Options by partition name all of them. Raises OptionError."""
+    missing = ", ".join(map(str, sorted(set(partitions) - given.keys())))
+    if missing:
+        raise OptionError(f"Option '{option}' lacks {missing}: give all partitions, -1 for latest, -2 for earliest")
+    unknown = ", ".join(map(str, sorted(given.keys() - set(partitions))))
+    if unknown:
+        raise OptionError(f"Option '{option}' names {unknown}, which the query does not read")

@@ -1,0 +1,51 @@
+"""A batch query over topics: ranges of offsets on the driver, rows of a range in a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from .offset_ranges import OffsetRange
+from .range_reader import RangeReader
+from .read_options import ReadOptions
+from .row_schema import topic_rows
+from .source_offsets import SourceOffsets
+
+
+class RangePartition(InputPartition):
+    """One task: a range of offsets of one partition."""
+
+    def __init__(self, offsets: OffsetRange) -> None:
+        super().__init__(offsets)
+        self.offsets = offsets
+
+
+class TopicReader(DataSourceReader):
+    """Goes to the executors as it is: it holds options and nothing else."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[RangePartition]:
+        with SourceOffsets(self._options) as offsets:
+            return [RangePartition(each) for each in offsets.batch_ranges()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # With nothing to read Spark makes one task of its own, which says nothing.
+        if isinstance(partition, RangePartition):
+            yield from read_range(partition.offsets, self._options)
+
+
+def read_range(offsets: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of a range, in order. Raises KafkaError, ConnectionError, NoProgressError, DataLossError."""
+    reader = RangeReader(
+        offsets,
+        options.settings,
+        with_headers=options.include_headers,
+        fail_on_data_loss=options.fail_on_data_loss,
+        no_progress_ms=options.no_progress_ms,
+    )
+    for gathered in reader.read():
+        yield topic_rows(offsets.topic_partition, gathered)

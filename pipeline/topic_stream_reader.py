@@ -1,0 +1,91 @@
+"""A streaming query over topics: where micro-batches begin and end, and what is told to a consumer group.
+
+Spark keeps one of these in a Python process of the driver for as long as the query runs; `read` is called on copies of
+it in the tasks. The rules of batches are those of Spark's Kafka source (KafkaMicroBatchStream).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from ..protocol.errors import KafkaError
+from .micro_batches import MicroBatches
+from .read_options import ReadOptions
+from .source_offsets import SourceOffsets
+from .stream_position import Position, beginning_of, offsets_of
+from .topic_reader import RangePartition, read_range
+
+logger = logging.getLogger(__name__)
+
+
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads nothing before it is asked: a copy in a task needs the options alone."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._source: SourceOffsets | None = None
+        self._batches = MicroBatches(options.max_offsets, options.min_offsets, options.max_delay_ms)
+        self._committed: Position | None = None
+
+    def initialOffset(self) -> Position:  # noqa: N802 (Spark's names, here and below)
+        return self._batches.begin(self._offsets().initial())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        limit = self._options.max_offsets or self._options.min_offsets
+        # Any limit but this one will do: it is handed back, unless a trigger wants all there is.
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def latestOffset(self, start: Position, limit: ReadLimit) -> Position:  # noqa: N802
+        self._commit(start)
+        source = self._offsets()
+        if self._batches.target is None:
+            self._batches.learn(source.latest(offsets_of(start)))
+        started = offsets_of(start)
+        added = source.earliest(self._batches.latest.keys() - started.keys())
+        takes_all = isinstance(limit, ReadAllAvailable)
+        return self._batches.end(start, added, now_ms=int(time.time() * 1000), takes_all=takes_all)
+
+    def reportLatestOffset(self) -> Position | None:  # noqa: N802
+        return self._batches.report()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._batches.stop_at(self._offsets().latest({}))
+
+    def partitions(self, start: Position, end: Position) -> Sequence[RangePartition]:
+        began = beginning_of(end)
+        starts = offsets_of(start) if began is None else began
+        return [RangePartition(each) for each in self._offsets().ranges_between(starts, offsets_of(end))]
+
+    def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
+        return read_range(partition.offsets, self._options)
+
+    def commit(self, end: Position) -> None:
+        self._commit(end)
+
+    def stop(self) -> None:
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+
+    def _offsets(self) -> SourceOffsets:
+        if self._source is None:
+            self._source = SourceOffsets(self._options)
+        return self._source
+
+    def _commit(self, finished: Position) -> None:
+        """Spark says that a batch is finished when it begins the next one, so also by where that starts: the last
+        batch of a query is told in no other way. A group that can't be written to does not stop the query."""
+        group = self._options.commit_group
+        if group is None or finished == self._committed:
+            return
+        try:
+            self._offsets().commit(group, offsets_of(finished))
+            self._committed = finished
+        except (KafkaError, ConnectionError) as error:
+            logger.warning("Offsets could not be stored in the group %s: %s", group, error)

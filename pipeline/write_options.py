@@ -1,0 +1,89 @@
+"""What is written where: the options and columns of Spark's Kafka sink, and the producer's settings.
+
+Records are produced by librdkafka, whose settings have the names of Kafka's producer; a name that it does not know is
+an error that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .options import OptionError, Options
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_TYPES = {
+    "topic": ("string",),
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "partition": ("int",),
+}
+"""The columns that have a meaning, and the types that they may have. Others are left aside, as Spark's sink does."""
+
+_OF_SPARK = ("checkpointLocation", "queryName")
+"""What a streaming query says to Spark comes to the sink, too."""
+
+_REFUSED = {
+    "key.serializer": "keys are written as bytes",
+    "value.serializer": "values are written as bytes",
+    "transactional.id": "a task that is run again would have its transaction fenced",
+}
+
+_DEFAULTS = {
+    "acks": "all",
+    "enable.idempotence": "true",  # as Kafka's producer has it; no repeats by retries of the producer
+    "partitioner": "murmur2_random",  # that of Kafka's producer: the same key goes to the same partition
+    "client.id": "pybroker-spark",
+}
+
+_OTHER_NAMES = {"max.request.size": "message.max.bytes", "ssl.truststore.location": "ssl.ca.location"}
+"""What Kafka's producer and librdkafka call differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """`topic` None: each row says. `columns` are those of the data that have a meaning."""
+
+    topic: str | None
+    columns: tuple[str, ...]
+    producer: dict[str, str]
+
+
+def write_options(given: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteOptions:
+    """Raises OptionError for options, and for columns that are missing or of another type."""
+    if overwrite:
+        raise OptionError("Mode 'overwrite' is not possible: records are only ever appended to a topic; use 'append'")
+    options = Options(given, ["topic", *_OF_SPARK])
+    topic = options.text("topic")
+    if topic == "":
+        raise OptionError("Option 'topic' is empty")
+    return WriteOptions(topic, _columns(schema, topic), _producer_settings(options.kafka))
+
+
+def _columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if "value" not in types:
+        raise OptionError("Required column 'value' is missing")
+    if topic is None and "topic" not in types:
+        raise OptionError("Option 'topic' is required when the data has no column 'topic'")
+    for name, allowed in _TYPES.items():
+        if name in types and types[name] not in allowed and not (name == "topic" and topic is not None):
+            raise OptionError(f"Column '{name}' must be {' or '.join(allowed)}, not {types[name]}")
+    return tuple(name for name in _TYPES if name in types)
+
+
+def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
+    for name, why in _REFUSED.items():
+        if name in given:
+            raise OptionError(f"Option 'kafka.{name}' is not supported: {why}")
+    if "bootstrap.servers" not in given:
+        raise OptionError("Option 'kafka.bootstrap.servers' must be given")
+    named = {_OTHER_NAMES.get(name, name): value for name, value in given.items()}
+    settings = {**_DEFAULTS, **named}
+    if settings["acks"] not in ("all", "-1") and "enable.idempotence" not in given:
+        del settings["enable.idempotence"]  # Kafka's producer gives it up, too, when only one of both is said
+    return settings

