@@ -24,10 +24,11 @@ _NULL_UUID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate:
-    """What an UpdateMetadata brought: the topics it spoke of, and the partitions that are no more."""
+    """What an UpdateMetadata brought: the topics it spoke of, and the partitions and brokers that are no more."""
 
     topics: tuple[str, ...]
     deleted: tuple[TopicPartition, ...]
+    gone: tuple[int, ...] = ()
 
 
 class MetadataCache:
@@ -49,7 +50,9 @@ class MetadataCache:
         """Take in what the controller says; whether it may say so has been checked. Brokers come whole, partitions
         only those that changed. Listeners hear of it before this returns."""
         self._controller_id = request.controller_id if request.controller_id >= 0 else NO_CONTROLLER
+        known = self.broker_ids
         self._take_brokers(request.live_brokers)
+        gone = tuple(broker_id for broker_id in known if not self.is_alive(broker_id))
         deleted: dict[TopicPartition, None] = {}
         topics: dict[str, None] = {}
         for topic in request.topic_states:
@@ -60,7 +63,7 @@ class MetadataCache:
         for state in request.ungrouped_partition_states:  # below version 5
             topics[state.topic_name] = None
             self._take_partition(state.topic_name, state, deleted)
-        update = MetadataUpdate(tuple(topics), tuple(deleted))
+        update = MetadataUpdate(tuple(topics), tuple(deleted), gone)
         for listener in self._listeners:
             listener(update)
         return update

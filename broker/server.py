@@ -297,6 +297,7 @@ class BrokerServer:
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
+        cache.on_update(self._wait_for_nobody_gone)
         self._logs.directories.on_failure = self._directory_failed
         self._logs.directories.on_last_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
@@ -501,6 +502,10 @@ class BrokerServer:
             await loading
         except KafkaError as error:
             logger.error("%s: its groups could not be loaded: %s", partition, error)
+
+    def _wait_for_nobody_gone(self, update: MetadataUpdate) -> None:
+        if update.gone:
+            self._partitions.brokers_gone()
 
     def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
         for partition in update.deleted:

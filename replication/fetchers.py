@@ -57,6 +57,7 @@ class ReplicaFetchers:
         self._fetchers: dict[FetcherId, PartitionFetcher] = {}
         self._followed: dict[TopicPartition, _Followed] = {}
         self._is_closed = False
+        self._follows_nobody_anew = False
 
     def __len__(self) -> int:
         return len(self._fetchers)
@@ -79,6 +80,8 @@ class ReplicaFetchers:
             return
         topic_partition = hosted.topic_partition
         self.unfollow(topic_partition)
+        if self._follows_nobody_anew:
+            return
         followed = _Followed(hosted, leader_id, hosted.partition.leader_epoch)
         self._followed[topic_partition] = followed
         fetcher_id = FetcherId(leader_id, fetcher_number(topic_partition, self._count))
@@ -87,6 +90,15 @@ class ReplicaFetchers:
             fetcher = self._fetchers[fetcher_id] = self._new_fetcher(fetcher_id)
             fetcher.start()
         fetcher.follow(hosted, followed.leader_epoch)
+
+    def follow_nobody_anew(self) -> None:
+        """This broker is about to stop: others are to lead what it has led, and it does not begin to fetch from them.
+
+        A leader waits with its high watermark for a follower that has caught up and may join the ISR. This one may not,
+        and would be waited for until the cluster has noticed that it is gone. What it fetches now it goes on with: it
+        may be in sync there.
+        """
+        self._follows_nobody_anew = True
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
         followed = self._followed.pop(topic_partition, None)

@@ -389,7 +389,22 @@ class PartitionSet:
 
     def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool:
         """Whether to send it again; see `Partition.isr_change_refused`."""
-        return partition.isr_change_refused(change, error)
+        is_to_be_sent_again = partition.isr_change_refused(change, error)
+        hosted = self._hosted.get(partition.topic_partition)
+        if hosted is not None and hosted.partition is partition:
+            self._stop_waiting(hosted)  # for the one that was to join
+        return is_to_be_sent_again
+
+    def brokers_gone(self) -> None:
+        """Brokers are not registered any more: those that were about to join an ISR are waited for no longer. Nobody
+        else would notice before the next record comes, and who waits for acknowledgements may not send one."""
+        for hosted in self.leaders():
+            self._stop_waiting(hosted)
+
+    def _stop_waiting(self, hosted: HostedPartition) -> None:
+        if hosted.partition.maybe_increment_high_watermark(self.monotonic_ms()):
+            self.wakeups.high_watermark_moved(hosted)
+        self.wakeups.low_watermark_moved(hosted)
 
     def monotonic_ms(self) -> int:
         """The clock of lags and time-outs."""

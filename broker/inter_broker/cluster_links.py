@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 _LOOKS = 1_000
 _BETWEEN_LOOKS_S = 0.005
+_LOOKS_AT_THE_LAST_REQUESTS = 20
+"""A tenth of a second: what clients sent before they heard of another leader has come by then."""
 
 
 class ClusterLinks:
@@ -145,6 +147,8 @@ class ClusterLinks:
         config = self._config
         if not config.boolean("controlled.shutdown.enable") or self._broker_epoch() < 0:
             return
+        self.fetchers.follow_nobody_anew()
+        has_led = self._leads_for_others()
         is_done = await hand_over_leaderships(
             self.controller,
             ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch()),
@@ -153,8 +157,9 @@ class ClusterLinks:
             max_retries=config.int("controlled.shutdown.max.retries"),
             backoff_ms=config.int("controlled.shutdown.retry.backoff.ms"),
         )
-        if is_done:
+        if is_done and has_led:
             await self._hear_that_others_lead()
+            await self._refuse_the_last_requests()
 
     async def _hear_that_others_lead(self) -> None:
         """The orders to follow come by another connection than the controller's answer. Who stopped before them would
@@ -164,6 +169,13 @@ class ClusterLinks:
                 return
             await asyncio.sleep(_BETWEEN_LOOKS_S)
         logger.warning("the controller's orders to follow have not come: this broker stops as leader")
+
+    async def _refuse_the_last_requests(self) -> None:
+        """Producers hear of another leader by being refused once. Who sent something at the very moment would see the
+        connection end instead, and not know what became of it. In looks, so that on a busy machine others have as many
+        turns in between."""
+        for _ in range(_LOOKS_AT_THE_LAST_REQUESTS):
+            await asyncio.sleep(_BETWEEN_LOOKS_S)
 
     def _leads_for_others(self) -> bool:
         leaders = (hosted.partition.leader for hosted in self._partitions.leaders())

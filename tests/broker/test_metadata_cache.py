@@ -81,7 +81,8 @@ def test_brokers_come_whole() -> None:
     assert cache.rack_of(2) == "r"
     assert [node.node_id for node in cache.endpoints("A")] == [1, 2]
     assert [node.node_id for node in cache.endpoints("B")] == [2]
-    cache.update(update(controller_id=-1))
+    told = cache.update(update(controller_id=-1))
+    assert told.gone == (2,)
     assert cache.broker_ids == [1]
     assert not cache.is_alive(2)
     assert cache.rack_of(2) is None

@@ -34,11 +34,12 @@ async def start_in_sync(cluster: BrokerCluster) -> None:
 
 @pytest.mark.parametrize("order", [[1, 2, 3], [3, 2, 1]], ids=["controller first", "controller last"])
 async def test_brokers_stop_one_after_the_other_and_the_last_waits_for_nobody(
-    cluster: BrokerCluster, order: list[int]
+    cluster: BrokerCluster, order: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     await start_in_sync(cluster)
     for broker_id in order:
         await cluster.stop(broker_id)
+    assert "have not come" not in caplog.text, "who handed over has heard that others lead"
     await cluster.start(order[-1])
     await until(lambda: cluster.leader_of(TP) == order[-1], "who was last leads")
     assert cluster.offsets(order[-1], TP)[1] == 1

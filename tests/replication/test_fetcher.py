@@ -254,6 +254,19 @@ async def test_a_stopped_replica_is_fetched_no_more(new_cluster: NewCluster) -> 
     assert fetcher.link.is_cut
 
 
+async def test_who_is_about_to_stop_follows_no_other_leader(new_cluster: NewCluster) -> None:
+    """It may not join the ISR, and whoever leads in its place would wait for it."""
+    cluster = new_cluster(3)
+    await cluster.order(1, 0)
+    cluster[3].fetchers.follow_nobody_anew()
+    cluster[1].produce(batch_of(b"a"))
+    await cluster[3].fetch_from(1)
+    assert cluster[3].records() == [(0, b"a")], "it goes on with what it follows"
+    await cluster.order(2, 1)
+    assert TP not in cluster[3].fetchers
+    assert len(cluster[3].fetchers) == 0
+
+
 async def test_a_replica_in_a_failed_directory_is_fetched_no_more(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
+from pybroker.replication.append import AppendResult
 from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingIsr
 from pybroker.replication.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
@@ -113,6 +114,35 @@ async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> N
     replicas.fetch(fetch_from(1), params=follower(2))
     assert proposed == [PendingExpand(CommittedIsr(frozenset({1})), 2)]
     replicas.close()
+
+
+async def test_a_follower_that_may_not_join_is_waited_for_no_longer(tmp_path: Path) -> None:
+    """Nothing else happens that would move the high watermark: the producer waits, and the other follower has all."""
+    proposed: list[PendingIsr] = []
+    replicas = Replicas(tmp_path, propose_isr=lambda _partition, change: proposed.append(change))
+    results = await append_while_a_follower_is_about_to_join(replicas)
+    replicas.alive.remove(3)
+    (change,) = proposed
+    assert not replicas.partitions.isr_change_refused(replicas.hosted().partition, change, ErrorCode.INELIGIBLE_REPLICA)
+    assert [result.error for result in results] == [ErrorCode.NONE]
+    replicas.close()
+
+
+async def test_a_follower_whose_broker_is_gone_is_waited_for_no_longer(replicas: Replicas) -> None:
+    results = await append_while_a_follower_is_about_to_join(replicas)
+    replicas.alive.remove(3)
+    replicas.partitions.brokers_gone()
+    assert [result.error for result in results] == [ErrorCode.NONE]
+
+
+async def append_while_a_follower_is_about_to_join(replicas: Replicas) -> list[AppendResult]:
+    """Broker 2 is in sync and has it; broker 3 had everything before."""
+    await replicas.order(isr=(1, 2), replicas=(1, 2, 3), leader_epoch=1, partition_epoch=1)
+    replicas.fetch(fetch_from(0), params=follower(3))
+    results = replicas.append(acks=-1)
+    replicas.fetch(fetch_from(1), params=follower(2))
+    assert (results, replicas.hosted().partition.high_watermark) == ([], 0)
+    return results
 
 
 async def test_an_internal_append_is_awaited_until_it_is_committed(replicas: Replicas) -> None:

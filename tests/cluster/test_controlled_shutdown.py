@@ -1,0 +1,109 @@
+"""What clients see when a leader is stopped: that another leads, and nothing else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+from pybroker.storage.topic_partition import TopicPartition
+from support.async_wire_client import AsyncWireClient
+from support.broker_cluster import BrokerCluster, until
+from support.replicas import batch_of
+
+TP = TopicPartition("orders", 0)
+PRODUCERS = 5
+
+
+class FollowingProducer:
+    """One record after the other, acknowledged by all replicas, to whoever leads as far as it was told (KIP-951).
+
+    What it was told is all it knows: it asks for no metadata.
+    """
+
+    def __init__(self, cluster: BrokerCluster, leader_id: int) -> None:
+        self._cluster = cluster
+        self._connections: dict[int, AsyncWireClient] = {}
+        self.leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=0)
+        self.acknowledged = 0
+        self.refused_by: list[int] = []
+        self.is_over = False
+
+    async def run(self) -> None:
+        while not self.is_over:
+            answer = await self._produce(self.leader.leader_id)
+            if answer.error_code == ErrorCode.NONE:
+                self.acknowledged += 1
+                continue
+            assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER, (self.leader, answer)
+            self.refused_by.append(self.leader.leader_id)
+            if answer.current_leader.leader_epoch > self.leader.leader_epoch:
+                self.leader = answer.current_leader
+            await asyncio.sleep(0)
+
+    async def _produce(self, broker_id: int) -> PartitionProduceResponse:
+        """An answer, for a connection that ends is no answer."""
+        connection = self._connections.get(broker_id)
+        if connection is None:
+            server = self._cluster[broker_id].endpoints[0]
+            connection = await AsyncWireClient.connect(f"127.0.0.1:{server.port}")
+            self._connections[broker_id] = connection
+        data = PartitionProduceData(index=TP.partition, records=batch_of(b"record"))
+        topic = TopicProduceData(name=TP.topic, partition_data=[data])
+        answer = await connection.ask(ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic]), 10)
+        partition: PartitionProduceResponse = answer.responses[0].partition_responses[0]
+        return partition
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
+    cluster = BrokerCluster(tmp_path)
+    yield cluster
+    await cluster.close()
+
+
+@asynccontextmanager
+async def load_on(cluster: BrokerCluster, leader_id: int) -> AsyncIterator[list[FollowingProducer]]:
+    """Ends when all of them have gone on with whoever leads then. An answer that none may get fails the test."""
+    producers = [FollowingProducer(cluster, leader_id) for _ in range(PRODUCERS)]
+    async with asyncio.TaskGroup() as tasks:
+        for producer in producers:
+            tasks.create_task(producer.run())
+        await until(lambda: all(producer.acknowledged for producer in producers), "the load is on its way")
+        yield producers
+        before = [producer.acknowledged for producer in producers]
+        await until(lambda: all(p.acknowledged > b for p, b in zip(producers, before, strict=True)), "the load goes on")
+        for producer in producers:
+            producer.is_over = True
+    for producer in producers:
+        producer.close()
+
+
+@pytest.mark.parametrize("leader_id", [1, 2], ids=["which is the controller", "which is not the controller"])
+async def test_producers_hear_of_another_leader_and_of_nothing_else_when_a_leader_stops(
+    cluster: BrokerCluster, leader_id: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.start(1, 2, 3)
+    assert cluster.controller_id == 1
+    replicas = [leader_id, *(broker_id for broker_id in (1, 2, 3) if broker_id != leader_id)]
+    await cluster.create_topic("orders", replicas)
+    await until(lambda: cluster.isr_of(TP) == {1, 2, 3}, "all are in sync")
+    async with load_on(cluster, leader_id) as producers:
+        await cluster.stop(leader_id)
+    new_leader = cluster.leader_of(TP)
+    for producer in producers:
+        assert producer.leader.leader_id == new_leader, "the answer of the one that stopped said who leads"
+        assert producer.refused_by.count(leader_id) == 1
+    assert "have not come" not in caplog.text, "it has heard its orders before it stopped"
