@@ -77,7 +77,7 @@ def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: st
         follower = next(broker for broker in cluster.broker_ids if broker not in (leader, controller))
         cluster.cut(leader, follower)
         produce(cluster.bootstrap_servers, b"two")
-        await_that(lambda: follower not in view.isr("events", 0), "whoever is asked has heard that it is out of the ISR")
+        await_that(lambda: follower not in view.isr("events", 0), "whoever is asked has heard that it is out")
         cluster.heal(follower, leader)
         view.await_health()
 
