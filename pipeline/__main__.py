@@ -1,0 +1,8 @@
+"""The command ``pybroker-pipeline``, as a console script and as ``python -m pybroker.pipeline``."""
+
+from .jobs.command import main
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    raise SystemExit(main())

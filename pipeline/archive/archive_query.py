@@ -1,0 +1,115 @@
+"""The streaming query that fills a table: each micro-batch is one commit, and is committed once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+
+from ...storage.topic_partition import TopicPartition
+from .archive_rows import PARTITIONED_BY, TABLE, archive_rows
+from .batch_ranges import batch_ranges
+from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
+from .table_commits import STAGING, TableCommits
+from .table_files import HadoopFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+CHECKPOINT = "checkpoint"
+_STAGED_COLUMNS = f"partition int, offset bigint, {TABLE} string, topic string, date string"
+
+
+class Archive:
+    """A table and the job that fills it. `commits` are those that this job made."""
+
+    def __init__(self, spark: SparkSession, root: str, json_schema: StructType | None = None) -> None:
+        self._spark = spark
+        self._json_schema = json_schema
+        self._files = HadoopFiles(spark, root)
+        self._table = TableCommits(self._files)
+        self.commits: list[Commit] = []
+
+    def start(self, frame: DataFrame, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
+        """The query over a streaming DataFrame of the format "pybroker", from where the last one stopped.
+
+        What an earlier one left unfinished is finished first.
+        """
+        self._table.recover()
+        writer = frame.writeStream.foreachBatch(self.commit_batch)
+        writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
+        trigger = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
+        return trigger.start()
+
+    def commit_batch(self, frame: DataFrame, batch_id: int) -> None:
+        """Commits a micro-batch, unless it was: Spark repeats the last one after a crash.
+
+        Raises ManifestError when the table has another batch of that number.
+        """
+        name = batch_name(batch_id)
+        ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
+        committed = self._table.find(name)
+        if committed is not None:
+            if committed.ranges != ranges:
+                raise ManifestError(f"{self._files.root}: {name} has other offsets than the checkpoint says")
+            return
+        directory = f"{name}-{uuid.uuid4()}"
+        staged = f"{self._files.root}/{STAGING}/{directory}"
+        archive_rows(frame, self._json_schema).write.partitionBy(TABLE, *PARTITIONED_BY).parquet(staged)
+        files = self._staged_files(name, directory)
+        _check_ranges(name, files.values(), ranges)
+        commit = Commit(name, ranges, tuple(files.values()))
+        self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
+        self.commits.append(commit)
+
+    def _staged_files(self, name: str, directory: str) -> dict[str, DataFile]:
+        """What was written, read back: by path in the directory, as it is to stand in the table."""
+        sizes = {
+            path.removeprefix(f"{STAGING}/{directory}/"): size
+            for path, size in self._files.list(f"{STAGING}/{directory}")
+            if path.endswith(".parquet")
+        }
+        partitions: dict[str, list[PartitionRows]] = {path: [] for path in sizes}
+        topics: dict[str, str] = {}
+        if sizes:
+            frame = self._spark.read.schema(_STAGED_COLUMNS).parquet(f"{self._files.root}/{STAGING}/{directory}")
+            for row in rows_by_file(frame, TABLE).collect():
+                path = f"{TABLE}={row[TABLE]}/topic={row['topic']}/date={row['date']}/{row['file']}"
+                partitions[path].append(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
+                topics[path] = row["topic"]
+        return {
+            path: DataFile(_target(path, name), topics[path], sizes[path], tuple(sorted(partitions[path], key=_number)))
+            for path in sorted(sizes)
+        }
+
+
+def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:
+    """Of each partition in each file: `rows`, `first` and `last` offset. One row a file and partition, so few."""
+    file = F.col("_metadata.file_name").alias("file")
+    counted = [F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last")]
+    return frame.groupBy(*by, *PARTITIONED_BY, file, "partition").agg(*counted)
+
+
+def _target(staged: str, name: str) -> str:
+    """table=T/topic=…/date=…/part-….parquet → T/topic=…/date=…/<commit>-part-….parquet"""
+    table, _, rest = staged.partition("/")
+    directory, _, file = rest.rpartition("/")
+    return f"{table.removeprefix(f'{TABLE}=')}/{directory}/{name}-{file}"
+
+
+def _check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
+    for file in files:
+        for each in file.partitions:
+            start, end = ranges[TopicPartition(file.topic, each.partition)]
+            if not start <= each.first <= each.last < end:
+                raise ManifestError(
+                    f"{name}: {file.path} has offsets {each.first} to {each.last}, not {start} to {end}"
+                )
+
+
+def _number(rows: PartitionRows) -> int:
+    return rows.partition

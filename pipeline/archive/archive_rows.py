@@ -1,0 +1,64 @@
+"""Rows of topics as rows of a table, and back. DataFrames in, DataFrames out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+from pyspark.sql.types import StringType, StructField, StructType
+
+from .manifest import current_files
+from .table_commits import TableCommits
+from .table_files import HadoopFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+DATA = "data"
+DEAD_LETTERS = "dead-letters"
+TABLE = "table"
+PARTITIONED_BY = ("topic", "date")
+
+_DAY = "date_add(date'1970-01-01', cast(floor(unix_micros(timestamp) / 86400000000) as int))"
+_BROKEN = "_broken"
+
+
+def archive_rows(frame: DataFrame, json_schema: StructType | None = None) -> DataFrame:
+    """The rows of the format "pybroker" with `date`, the day of their time in UTC whatever the session's time zone,
+    and `table`, DATA or DEAD_LETTERS.
+
+    With `json_schema` there is also `json`, the value as typed columns; a value that is no JSON of that schema makes a
+    dead letter. A tombstone has no value to be wrong and has null.
+    """
+    rows = frame.withColumn("date", F.expr(_DAY))
+    if json_schema is None:
+        return rows.withColumn(TABLE, F.lit(DATA))
+    with_broken = StructType([*json_schema.fields, StructField(_BROKEN, StringType())])
+    parsed = F.from_json(F.col("value").cast("string"), with_broken, {"columnNameOfCorruptRecord": _BROKEN})
+    rows = rows.withColumn("json", parsed)
+    is_dead = F.col("value").isNotNull() & (F.col("json").isNull() | F.col(f"json.{_BROKEN}").isNotNull())
+    rows = rows.withColumn(TABLE, F.when(is_dead, DEAD_LETTERS).otherwise(DATA))
+    return rows.withColumn("json", F.when(F.col("value").isNotNull() & ~is_dead, _struct(json_schema)))
+
+
+def read_archive(spark: SparkSession, root: str, table: str = DATA) -> DataFrame:
+    """The committed rows of a table: those of the files that the manifest names. Raises ManifestError."""
+    files = HadoopFiles(spark, root)
+    paths = [path for path in current_files(TableCommits(files).all()) if path.startswith(f"{table}/")]
+    reader = spark.read.option("basePath", f"{files.root}/{table}")
+    if not paths:
+        return spark.createDataFrame([], StructType.fromDDL(f"{_COLUMNS}, topic string, date date"))
+    # By the columns that one file has, and by the types that a directory's name would not tell.
+    columns = spark.read.parquet(f"{files.root}/{paths[0]}").schema
+    schema = StructType([*columns.fields, *StructType.fromDDL("topic string, date date").fields])
+    return reader.schema(schema).parquet(*(f"{files.root}/{path}" for path in paths))
+
+
+_COLUMNS = (
+    "key binary, value binary, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+
+def _struct(schema: StructType) -> Column:
+    return F.struct(*(F.col(f"json.`{field.name}`").alias(field.name) for field in schema.fields))

@@ -1,0 +1,41 @@
+"""Which offsets a micro-batch has: Spark writes down where it ends before it begins, in the checkpoint.
+
+checkpoint/offsets/<batch id>      v1
+                                   {…}                        about the batch
+                                   {"events":{"0":100}}       where it ends, by our source
+"""
+
+from __future__ import annotations
+
+import json
+
+from ..partition_json import PartitionNumbers
+from ..stream_position import Position, beginning_of, offsets_of
+from .manifest import ManifestError, Ranges
+from .table_commits import TableFiles
+
+_VERSION = "v1"
+
+
+def batch_ranges(files: TableFiles, checkpoint: str, batch_id: int) -> Ranges:
+    """By the checkpoint's files. A partition that is new begins with the first offset that it has: at 0, or later.
+
+    Raises ManifestError.
+    """
+    end = _position(files, checkpoint, batch_id)
+    start: PartitionNumbers = beginning_of(end) or {}
+    if not start and batch_id > 0:
+        start = offsets_of(_position(files, checkpoint, batch_id - 1))
+    return {at: (start.get(at, 0), offset) for at, offset in sorted(offsets_of(end).items())}
+
+
+def _position(files: TableFiles, checkpoint: str, batch_id: int) -> Position:
+    path = f"{checkpoint}/offsets/{batch_id}"
+    try:
+        version, _, *sources = files.read_text(path).splitlines()
+    except FileNotFoundError:
+        raise ManifestError(f"The checkpoint lacks {path}") from None
+    if version != _VERSION or len(sources) != 1:
+        raise ManifestError(f"{path} is of a kind that is not known: {version}, {len(sources)} sources")
+    position: Position = json.loads(sources[0])
+    return position

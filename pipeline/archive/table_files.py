@@ -1,0 +1,70 @@
+"""The files of a table where Spark reads and writes them: a local disk, HDFS, an object store, by Hadoop's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .table_commits import Listed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class HadoopFiles:
+    """`root` is a path or a URI. Works on the driver."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._root = self._jvm.org.apache.hadoop.fs.Path(root)
+        self._system = self._root.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self._root = self._system.makeQualified(self._root)
+
+    @property
+    def root(self) -> str:
+        """As a URI."""
+        return str(self._root.toString())
+
+    def exists(self, path: str) -> bool:
+        return bool(self._system.exists(self._path(path)))
+
+    def list(self, path: str) -> Sequence[Listed]:
+        if not self.exists(path):
+            return []
+        found = []
+        prefix = self._root.toUri().getPath().rstrip("/") + "/"
+        files = self._system.listFiles(self._path(path), True)
+        while files.hasNext():
+            status = files.next()
+            found.append(Listed(status.getPath().toUri().getPath().removeprefix(prefix), status.getLen()))
+        return sorted(found)
+
+    def read_text(self, path: str) -> str:
+        if not self.exists(path):
+            raise FileNotFoundError(f"{self.root}/{path}")
+        stream = self._system.open(self._path(path))
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+        finally:
+            stream.close()
+
+    def write_text(self, path: str, text: str) -> None:
+        directory, _, name = path.rpartition("/")
+        unfinished = f"{directory}/.{name}.unfinished"
+        stream = self._system.create(self._path(unfinished), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self.move(unfinished, path)
+
+    def move(self, source: str, target: str) -> None:
+        self._system.mkdirs(self._path(target).getParent())
+        if not self._system.rename(self._path(source), self._path(target)):
+            raise OSError(f"{self.root}: {source} can't be renamed to {target}")
+
+    def delete(self, path: str) -> None:
+        self._system.delete(self._path(path), True)
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, path)

@@ -1,0 +1,72 @@
+"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ..stream_position import offsets_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+_LOOK_EVERY_S = 0.5
+
+
+class StopRequest:
+    """Whether somebody asked for the job to stop."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+
+    @contextmanager
+    def listening(self) -> Iterator[StopRequest]:
+        """For as long as this lasts, SIGTERM and SIGINT ask for a stop."""
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            self.is_made = True
+
+        before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def watch(query: StreamingQuery, stop: StopRequest, say: Callable[[str], None]) -> bool:
+    """Waits for the query's end and tells of its progress; True when it was stopped before.
+
+    Raises what the query failed with.
+    """
+    told = None
+    while True:
+        ended = query.awaitTermination(_LOOK_EVERY_S)
+        progress = query.lastProgress
+        if progress is not None and progress.numInputRows and (progress.runId, progress.batchId) != told:
+            told = (progress.runId, progress.batchId)
+            say(progress_line(progress))
+        if ended:
+            return False
+        if stop.is_made:
+            query.stop()
+            return True
+
+
+def progress_line(progress: Any) -> str:
+    """Of a micro-batch: rows, rows a second, how many records are still to be read."""
+    behind = sum(lag_of(source.endOffset, source.latestOffset) for source in progress.sources)
+    rate = progress.processedRowsPerSecond
+    return f"batch {progress.batchId}: {progress.numInputRows:,} rows, {rate:,.0f} a second, {behind:,} behind"
+
+
+def lag_of(end: str | None, latest: str | None) -> int:
+    """Records between two positions, as Spark tells them: JSON, or nothing."""
+    if not end or not latest or "null" in (end, latest):
+        return 0
+    ends = offsets_of(json.loads(end))
+    return sum(max(offset - ends.get(at, 0), 0) for at, offset in offsets_of(json.loads(latest)).items())

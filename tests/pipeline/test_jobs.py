@@ -1,0 +1,64 @@
+"""The command line of `pybroker-pipeline`, as far as it takes no Spark."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from pybroker.pipeline.jobs.archive_command import parser, source_options
+from pybroker.pipeline.jobs.command import BAD_INPUT, main
+from pybroker.pipeline.jobs.query_watch import lag_of
+from pybroker.pipeline.stream_position import position_of
+from pybroker.storage.topic_partition import TopicPartition
+
+NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], ""),
+        (["archiv"], "there is no job 'archiv'; there are archive, "),
+        (["archive", "--to", "/lake"], "--bootstrap-servers"),
+        (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
+        (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
+    ],
+)
+def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == BAD_INPUT
+    errors = capsys.readouterr().err
+    assert says in errors
+    assert errors.count("\n") <= 1
+
+
+def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
+    program = (
+        "import sys; from pybroker.pipeline.jobs.command import main; code = main(['--help']); "
+        "sys.exit(9 if {'pyspark', 'pyarrow', 'numpy'} & set(sys.modules) else code)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    for job in ("archive", "check-archive"):
+        assert f"  {job} " in ran.stdout
+
+
+def test_arguments_become_options_of_the_source() -> None:
+    options = parser().parse_args([*NEEDED, "--max-records", "7", "--group", "g"])
+    assert source_options(options, {"startingOffsets": "latest", "kafka.client.id": "c"}) == {
+        "kafka.bootstrap.servers": "b:9092",
+        "subscribe": "a,b",
+        "includeHeaders": "true",
+        "startingOffsets": "latest",
+        "maxOffsetsPerTrigger": "7",
+        "commitOffsetsToGroup": "g",
+        "kafka.client.id": "c",
+    }
+
+
+def test_what_is_left_to_read_is_counted() -> None:
+    def text(*offsets: int) -> str:
+        return json.dumps(position_of({TopicPartition("t", number): offset for number, offset in enumerate(offsets)}))
+
+    assert lag_of(text(3, 5), text(10, 5)) == 7
+    assert lag_of(text(3), text(3, 5)) == 5, "a partition that is new"
+    assert lag_of(text(3), None) == lag_of(None, text(3)) == lag_of(text(3), "null") == 0

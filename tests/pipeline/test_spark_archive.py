@@ -1,0 +1,173 @@
+"""Topics archived by real Spark: each record once, in a table that its manifest describes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.produced import START_MS, Produced, numbered, produce
+from support.spark_rows import found_in, loaded, patiently
+from support.topics import create_topic, grow_topic
+
+if TYPE_CHECKING:
+    from pybroker.pipeline.archive.manifest import Commit
+    from pyspark.sql import SparkSession
+
+DAY_MS = 86_400_000
+
+
+class Archiving:
+    """Jobs that fill one table, one after the other."""
+
+    def __init__(self, spark: "SparkSession", servers: str, root: Path) -> None:
+        self._spark = spark
+        self._servers = servers
+        self.root = root
+
+    def run(self, *, json_schema: str | None = None, **options: Any) -> "list[Commit]":
+        """Archives what is there; the commits that it took."""
+        from pybroker.pipeline.archive.archive_query import Archive
+        from pyspark.sql.types import StructType
+
+        schema = None if json_schema is None else StructType.fromDDL(json_schema)
+        options = {"startingOffsets": "earliest", "includeHeaders": "true", **options}
+
+        def archive() -> "list[Commit]":
+            job = Archive(self._spark, str(self.root), schema)
+            job.start(loaded(self._spark.readStream, self._servers, **options), available_now=True).awaitTermination()
+            return job.commits
+
+        return patiently(archive)
+
+    def rows(self, table: str = "data") -> list[Produced]:
+        from pybroker.pipeline.archive.archive_rows import read_archive
+
+        return found_in(patiently(lambda: read_archive(self._spark, str(self.root), table)))
+
+    def faults(self) -> list[str]:
+        from pybroker.pipeline.archive.archive_check import archive_faults
+
+        return patiently(lambda: list(archive_faults(self._spark, str(self.root))))
+
+    def files(self, table: str = "data") -> Iterator[Path]:
+        yield from sorted((self.root / table).rglob("*.parquet"))
+
+
+@pytest.fixture
+def archiving(spark: "SparkSession", servers: str, tmp_path: Path) -> Archiving:
+    return Archiving(spark, servers, tmp_path / "a table")
+
+
+def test_rows_are_those_of_the_topics_by_topic_and_day(
+    archiving: Archiving, spark: "SparkSession", servers: str, topic: str
+) -> None:
+    create_topic(servers, topic, 2)
+    create_topic(servers, f"{topic}-more", 1)
+    records = numbered(topic, [0, 1], 50)
+    records += [each._replace(timestamp=each.timestamp + DAY_MS) for each in numbered(topic, [0, 1], 10)]
+    records += [Produced(f"{topic}-more", 0, -1, START_MS, None, None, (("h", b"1"), ("h", None)))]
+    expected = produce(servers, records)
+    commits = archiving.run(subscribe=f"{topic},{topic}-more", maxOffsetsPerTrigger=40)
+    assert archiving.rows() == expected
+    assert len(commits) == 2
+    assert sum(commit.rows for commit in commits) == len(expected)
+    assert archiving.faults() == []
+    assert {path.parent.name for path in archiving.files()} == {"date=2023-11-14", "date=2023-11-15"}
+    assert {path.parent.parent.name for path in archiving.files()} == {f"topic={topic}", f"topic={topic}-more"}
+    plain = spark.read.parquet(str(archiving.root / "data"))
+    assert found_in(plain.withColumn("topic", plain["topic"].cast("string"))) == expected, (
+        "also by who knows no manifest"
+    )
+    assert not (archiving.root / "staging").exists() or not list((archiving.root / "staging").rglob("*.parquet"))
+
+
+def test_the_next_job_goes_on_where_the_last_one_stopped(archiving: Archiving, servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1)
+    expected = produce(servers, numbered(topic, [0], 5))
+    assert [commit.rows for commit in archiving.run(subscribe=topic)] == [5]
+    assert archiving.run(subscribe=topic) == []
+    grow_topic(servers, topic, 2)
+    expected += produce(servers, numbered(topic, [0, 1], 8, first=5))
+    assert [commit.rows for commit in archiving.run(subscribe=topic)] == [8]
+    assert archiving.rows() == sorted(expected, key=lambda record: (record.partition, record.offset))
+    assert archiving.faults() == []
+
+
+def test_a_batch_that_spark_repeats_is_not_committed_twice(archiving: Archiving, servers: str, topic: str) -> None:
+    """The job was killed after its commit, and before Spark wrote down that the batch is done."""
+    create_topic(servers, topic, 1)
+    expected = produce(servers, numbered(topic, [0], 5))
+    archiving.run(subscribe=topic)
+    for path in (archiving.root / "checkpoint" / "commits").iterdir():
+        path.unlink()
+    assert archiving.run(subscribe=topic) == []
+    assert archiving.rows() == expected
+    assert archiving.faults() == []
+
+
+def test_json_becomes_typed_columns_and_what_is_none_a_dead_letter(
+    archiving: Archiving, spark: "SparkSession", servers: str, topic: str
+) -> None:
+    from pybroker.pipeline.archive.archive_rows import read_archive
+
+    create_topic(servers, topic, 1)
+    values = [b'{"id": 7, "name": "ab", "other": 1}', b"{}", b'{"id": "x"}', b"no json", b"\xff\xfe", b"", None, b"[1]"]
+    expected = produce(servers, [Produced(topic, 0, -1, START_MS, b"k", value) for value in values])
+    archiving.run(subscribe=topic, json_schema="id bigint, name string")
+    typed = patiently(
+        lambda: read_archive(spark, str(archiving.root)).orderBy("offset").select("offset", "json").collect()
+    )
+    assert [(row["offset"], row["json"] and tuple(row["json"])) for row in typed] == [
+        (0, (7, "ab")),
+        (1, (None, None)),
+        (6, None),
+    ]
+    assert archiving.rows("dead-letters") == [expected[offset] for offset in (2, 3, 4, 5, 7)]
+    assert archiving.faults() == []
+
+
+def test_a_table_is_refused_to_a_checkpoint_that_is_not_its_own(archiving: Archiving, servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 5))
+    archiving.run(subscribe=topic)
+    (archiving.root / "checkpoint").rename(archiving.root / "elsewhere")
+    produce(servers, numbered(topic, [0], 5))
+    with pytest.raises(Exception, match="has other offsets than the checkpoint says"):
+        archiving.run(subscribe=topic)
+
+
+def test_what_does_not_agree_with_the_manifest_is_found(
+    archiving: Archiving, spark: "SparkSession", servers: str, topic: str
+) -> None:
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 30))
+    archiving.run(subscribe=topic, maxOffsetsPerTrigger=10)
+    first, second, third = archiving.files()
+    manifests = sorted((archiving.root / "manifest").glob("*.json"))
+
+    def faults_while(path: Path, content: bytes | None) -> list[str]:
+        """What is found with a file that has other content, or none."""
+        before = path.read_bytes() if path.exists() else None
+        checksum = path.with_name(f".{path.name}.crc")
+        checksum.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+        found = archiving.faults()
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_bytes(before)
+        return found
+
+    assert archiving.faults() == []
+    name = str(second.relative_to(archiving.root))
+    assert faults_while(second, None) == [f"{name} is missing"]
+    stray = second.with_name("stray.parquet")
+    assert faults_while(stray, first.read_bytes()) == [f"{stray.relative_to(archiving.root)} is in no manifest"]
+    assert any("has other rows than the manifest says" in fault for fault in faults_while(second, third.read_bytes()))
+    repeated = faults_while(second, third.read_bytes())
+    assert f"offset 20 of {topic}-0 is there 2 times" in repeated
+    assert faults_while(manifests[1], None)[0] == f"manifest/{manifests[1].name} is missing"
+    wrong = manifests[1].read_bytes().replace(b'"start": 10', b'"start": 11')
+    assert faults_while(manifests[1], wrong)[0].startswith(f"{manifests[1].stem} has {topic}-0 from 11 on")
+    assert archiving.faults() == []
