@@ -39,6 +39,14 @@ class Verified(NamedTuple):
     record_bytes: int
 
 
+class _Context(NamedTuple):
+    """What a log directory says of its partitions."""
+
+    log_directory: str
+    was_stopped_cleanly: bool
+    checkpoints: Mapping[str, Mapping[TopicPartition, int]]
+
+
 class LogDirectoryCheck:
     """The check of a log directory, or of one partition's directory in it. What `found` gets is wrong."""
 
@@ -52,36 +60,55 @@ class LogDirectoryCheck:
         """Check what is at `path`. Raises NoLogError, OSError."""
         partitions = live_partitions(self._files, path)
         is_whole = partitions != [path]
-        log_directory = path if is_whole else os.path.dirname(os.path.abspath(path))
-        was_stopped_cleanly = self._files.exists(os.path.join(log_directory, CLEAN_SHUTDOWN_FILE))
-        # Before the logs, of which a running broker makes more meanwhile.
-        checkpoints = {name: self._read_checkpoint(log_directory, name) for name in _CHECKPOINTS}
-        starts = checkpoints[LOG_START_FILE]
+        context = self._context(path if is_whole else _log_directory_of(path))
         record_bytes = 0
         for directory in partitions:
-            name = directory_name_of(directory)
-            topic_partition = None if name is None or name.suffix is not None else name.topic_partition
-            check = PartitionCheck(
-                self._files,
-                self._found,
-                was_stopped_cleanly=was_stopped_cleanly,
-                with_records=self._with_records,
-                log_start_offset=starts.get(topic_partition, 0) if topic_partition is not None else 0,
-                progress=self._progress,
-            )
-            try:
-                ends = check.run(directory)
-            except FileNotFoundError:
-                if os.path.isdir(directory):
-                    raise
-                continue  # a running broker deleted it
-            record_bytes += ends.record_bytes
-            if topic_partition is not None:
-                self._compare(log_directory, checkpoints, topic_partition, ends, was_stopped_cleanly)
+            ends = self._check_partition(directory, context)
+            record_bytes += 0 if ends is None else ends.record_bytes
         if is_whole:
-            self._check_meta_properties(path)
-            self._check_topic_ids(partitions)
+            self.check_shared_files(path, partitions)
         return Verified(len(partitions), record_bytes)
+
+    def run_partition(self, path: str) -> int | None:
+        """Check the partition's directory at `path`; where its log ends, None when that is hidden. Raises OSError."""
+        ends = self._check_partition(path, self._context(_log_directory_of(path)))
+        return None if ends is None else ends.end_offset
+
+    def check_shared_files(self, log_directory: str, partitions: list[str]) -> None:
+        """What is no single partition's. Raises OSError."""
+        self._check_meta_properties(log_directory)
+        self._check_topic_ids(partitions)
+
+    def _context(self, log_directory: str) -> _Context:
+        """Before the logs, of which a running broker makes more meanwhile."""
+        return _Context(
+            log_directory,
+            self._files.exists(os.path.join(log_directory, CLEAN_SHUTDOWN_FILE)),
+            {name: self._read_checkpoint(log_directory, name) for name in _CHECKPOINTS},
+        )
+
+    def _check_partition(self, directory: str, context: _Context) -> LogEnds | None:
+        """None when a running broker deleted it."""
+        name = directory_name_of(directory)
+        topic_partition = None if name is None or name.suffix is not None else name.topic_partition
+        starts = context.checkpoints[LOG_START_FILE]
+        check = PartitionCheck(
+            self._files,
+            self._found,
+            was_stopped_cleanly=context.was_stopped_cleanly,
+            with_records=self._with_records,
+            log_start_offset=starts.get(topic_partition, 0) if topic_partition is not None else 0,
+            progress=self._progress,
+        )
+        try:
+            ends = check.run(directory)
+        except FileNotFoundError:
+            if os.path.isdir(directory):
+                raise
+            return None
+        if topic_partition is not None:
+            self._compare(context, topic_partition, ends)
+        return ends
 
     def _read_checkpoint(self, log_directory: str, name: str) -> dict[TopicPartition, int]:
         path = os.path.join(log_directory, name)
@@ -91,14 +118,8 @@ class LogDirectoryCheck:
             self._found.add(path, str(error).removeprefix(f"{path} "))
             return {}
 
-    def _compare(
-        self,
-        log_directory: str,
-        checkpoints: Mapping[str, Mapping[TopicPartition, int]],
-        topic_partition: TopicPartition,
-        ends: LogEnds,
-        was_stopped_cleanly: bool,
-    ) -> None:
+    def _compare(self, context: _Context, topic_partition: TopicPartition, ends: LogEnds) -> None:
+        log_directory, was_stopped_cleanly, checkpoints = context
         end = ends.end_offset
         if end is None:
             return
@@ -136,3 +157,7 @@ class LogDirectoryCheck:
             if ids.setdefault(name.topic_partition.topic, text) != text:
                 known = ids[name.topic_partition.topic]
                 self._found.add(path, f"the topic id is {text}, another partition of the topic has {known}")
+
+
+def _log_directory_of(partition_directory: str) -> str:
+    return os.path.dirname(os.path.abspath(partition_directory))

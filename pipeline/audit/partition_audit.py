@@ -1,0 +1,79 @@
+"""All replicas of one partition: the files of each, and what they have in common. What a task of the audit does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...storage.files import Files
+from ...storage.topic_partition import TopicPartition
+from ...storage.verify.fault import Fault, Findings
+from ...storage.verify.log_directory_check import LogDirectoryCheck
+from .group_summary import GroupState, summarise_groups
+from .missing_segments import check_for_missing_segments
+from .replica import Replica, read_replica
+from .replica_comparison import compare_replicas
+
+GROUPS_TOPIC = "__consumer_offsets"
+_OPEN_FILES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTask:
+    """A partition and the directories of its replicas."""
+
+    topic_partition: TopicPartition
+    directories: tuple[str, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFacts:
+    """What a replica holds: records from `start` on, up to and without `end`, which is None when damage hides it."""
+
+    directory: str
+    start: int
+    end: int | None
+    high_watermark: int | None
+    size_bytes: int
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAudit:
+    """What was found of a partition. `groups` is empty but for partitions of `__consumer_offsets`."""
+
+    topic_partition: TopicPartition
+    replicas: tuple[ReplicaFacts, ...]
+    faults: tuple[Fault, ...]
+    groups: tuple[GroupState, ...]
+
+
+def audit_partition(task: AuditTask) -> PartitionAudit:
+    """Reads each replica once and its headers once more. Raises OSError."""
+    files = Files(_OPEN_FILES)
+    faults: list[Fault] = []
+    found = Findings(faults.append)
+    replicas, facts = [], []
+    for directory in task.directories:
+        replica = read_replica(files, directory, task.topic_partition)
+        end = LogDirectoryCheck(files, found, with_records=True, progress=_silent).run_partition(directory)
+        check_for_missing_segments(files, replica, found)
+        replicas.append(replica)
+        facts.append(_facts(replica, end))
+    for other in replicas[1:]:
+        compare_replicas(files, replicas[0], other, found)
+    found.close()
+    groups: tuple[GroupState, ...] = ()
+    if task.topic_partition.topic == GROUPS_TOPIC and not faults:
+        groups = summarise_groups(files, replicas[0])
+    return PartitionAudit(task.topic_partition, tuple(facts), tuple(faults), groups)
+
+
+def _facts(replica: Replica, end: int | None) -> ReplicaFacts:
+    return ReplicaFacts(
+        replica.directory, replica.start, end, replica.high_watermark, replica.size_bytes, len(replica.files.segments)
+    )
+
+
+def _silent(size_bytes: int) -> None:
+    """Tasks tell of no bytes: the terminal is the driver's."""

@@ -1,0 +1,120 @@
+"""Two replicas of a partition, record by record, below the high watermark of both.
+
+A follower stores the very batches of its leader, so nearly always headers tell that both have the same. Where they
+differ (a log is compacted by each broker for itself), the records of that stretch are compared, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from ...protocol.errors import KafkaError
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.record import Record, read_records
+from ...storage.files import Files
+from ...storage.segment_reader import SegmentReader
+from ...storage.verify.fault import Findings
+from .replica import BatchPlace, Replica, batch_places
+
+MOST_STRETCH_BYTES = 64 << 20
+"""So much of a replica is compared by record at once; what is longer shares nothing."""
+
+_Records = dict[int, tuple[Record, int]]
+"""By offset, with the leader epoch."""
+
+
+class _Side:
+    """A replica's batches from `low` on, with a look at the next one."""
+
+    def __init__(self, files: Files, replica: Replica, low: int) -> None:
+        self._files = files
+        self._places: Iterator[BatchPlace] = (place for place in batch_places(files, replica) if place.last >= low)
+        self.next: BatchPlace | None = next(self._places, None)
+
+    def take(self) -> BatchPlace:
+        place = self.next
+        assert place is not None
+        self.next = next(self._places, None)
+        return place
+
+    def take_until(self, limit: int) -> list[BatchPlace]:
+        """The batches that begin up to there."""
+        taken = []
+        while self.next is not None and self.next.first <= limit:
+            taken.append(self.take())
+        return taken
+
+    def records_of(self, places: list[BatchPlace]) -> _Records:
+        """Raises KafkaError for a batch that can't be read, OSError."""
+        found: _Records = {}
+        for place in places:
+            size = place.header.size_bytes
+            with SegmentReader(self._files, place.path) as reader:
+                batch = RecordBatch(reader.read(place.position, size), 0)
+            epoch = batch.partition_leader_epoch if batch.magic >= 2 else -1
+            found |= {record.offset: (record, epoch) for record in read_records(batch)}
+        return found
+
+
+def compare_replicas(files: Files, one: Replica, other: Replica, found: Findings) -> None:
+    """What differs is found at `other`'s files. Nothing is compared where a high watermark is not known.
+
+    Raises OSError.
+    """
+    if one.high_watermark is None or other.high_watermark is None:
+        return
+    low, high = max(one.start, other.start), min(one.high_watermark, other.high_watermark)
+    compacted_to = max(one.compacted_to, other.compacted_to)
+    ours, theirs = _Side(files, one, low), _Side(files, other, low)
+    while _is_below(ours.next, high) or _is_below(theirs.next, high):
+        if ours.next is not None and theirs.next is not None and ours.next.is_copy_of(theirs.next):
+            ours.take()
+            theirs.take()
+            continue
+        mine, its = _stretch(ours, theirs)
+        end = min(high, 1 + max(place.last for place in chain(mine, its)))
+        begin = max(low, min(place.first for place in chain(mine, its)))
+        path, position = (its[0].path, its[0].position) if its else (other.directory, None)
+        if sum(place.header.size_bytes for place in chain(mine, its)) > MOST_STRETCH_BYTES:
+            found.add(path, f"from offset {begin} on it shares no batch with {one.directory}", position)
+            return
+        try:
+            my_records, its_records = ours.records_of(mine), theirs.records_of(its)
+        except KafkaError:  # told by the check of that replica
+            continue
+        for offset in sorted(my_records.keys() | its_records.keys()):
+            if begin <= offset < end:
+                what = _difference(my_records.get(offset), its_records.get(offset), offset < compacted_to)
+                if what is not None:
+                    found.add(path, f"offset {offset} {what} {one.directory}", position)
+
+
+def _is_below(place: BatchPlace | None, high: int) -> bool:
+    return place is not None and place.first < high
+
+
+def _stretch(ours: _Side, theirs: _Side) -> tuple[list[BatchPlace], list[BatchPlace]]:
+    """The next batches of both, up to an offset behind which both begin anew."""
+    following = [place for place in (ours.next, theirs.next) if place is not None]
+    limit = min(place.last for place in following)
+    mine: list[BatchPlace] = []
+    its: list[BatchPlace] = []
+    while True:
+        size = len(mine) + len(its)
+        mine += ours.take_until(limit)
+        its += theirs.take_until(limit)
+        limit = max([limit, *(place.last for place in chain(mine[-1:], its[-1:]))])
+        is_long = sum(place.header.size_bytes for place in chain(mine, its)) > MOST_STRETCH_BYTES
+        if len(mine) + len(its) == size or is_long:
+            return mine, its
+
+
+def _difference(mine: tuple[Record, int] | None, its: tuple[Record, int] | None, may_be_compacted: bool) -> str | None:
+    if mine is None or its is None:
+        if may_be_compacted:
+            return None
+        return "is missing, it is in" if its is None else "is not in"
+    if mine[0] != its[0]:
+        return "has another record than in"
+    return None if mine[1] == its[1] else f"has leader epoch {its[1]}, not {mine[1]} as in"
