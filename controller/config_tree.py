@@ -3,6 +3,7 @@
 Who changes settings writes them and a notification of it at once, if the controller is still the same.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeVar
 
@@ -12,16 +13,16 @@ from .metadata_store import (
     Check,
     Create,
     MetadataStore,
-    MetadataStoreError,
     NodeExistsError,
     NoNodeError,
     Operation,
     SetData,
+    Stat,
     Watch,
 )
 from .znodes import ConfigEntity, ControllerInfo
 
-__all__ = ["ConfigTree", "ControllerNode", "all_found"]
+__all__ = ["ConfigTree", "ControllerNode", "all_found", "read_watched"]
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -43,13 +44,10 @@ class ConfigTree:
 
     async def controller(self, watch: Watch | None = None) -> ControllerNode | None:
         """Who is controller. ``watch`` is set whether there is one or not."""
-        stat = self.store.exists(znodes.CONTROLLER_PATH, watch)
-        try:
-            data, node_stat = await self.store.get(znodes.CONTROLLER_PATH)
-        except NoNodeError:
+        node = await read_watched(self.store, znodes.CONTROLLER_PATH, watch)
+        if node is None:
             return None
-        finally:
-            await stat
+        data, node_stat = node
         return ControllerNode(ControllerInfo.decode(data), node_stat.version, node_stat.ephemeral_owner)
 
     async def config(self, entity_type: str, name: str) -> dict[str, str]:
@@ -116,17 +114,25 @@ class ConfigTree:
             return
 
 
+async def read_watched(store: MetadataStore, path: str, watch: Watch | None) -> tuple[bytes, Stat] | None:
+    """What a node holds; None: there is none. ``watch`` is armed before, whether there is one or not."""
+    # One after the other: whoever gives up waiting for one of two leaves the other's error to nobody.
+    await store.exists(path, watch)
+    try:
+        return await store.get(path)
+    except NoNodeError:
+        return None
+
+
 async def all_found(reads: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
-    """Await reads that were all started; leave out the nodes that do not exist."""
+    """Await reads that were all started; leave out the nodes that do not exist. Raises the first other error."""
     found: dict[Key, Result] = {}
-    failed: MetadataStoreError | None = None
-    for key, read in reads.items():
-        try:
-            found[key] = await read
-        except NoNodeError:
+    # Together: an error, or a cancellation, leaves none of them alone, whose own error nobody would take.
+    outcomes = await asyncio.gather(*reads.values(), return_exceptions=True)
+    for key, outcome in zip(reads, outcomes, strict=True):
+        if isinstance(outcome, NoNodeError):
             continue
-        except MetadataStoreError as error:  # await the others too, or asyncio complains of errors nobody took
-            failed = error
-    if failed is not None:
-        raise failed
+        if isinstance(outcome, BaseException):
+            raise outcome
+        found[key] = outcome
     return found

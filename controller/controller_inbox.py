@@ -12,6 +12,7 @@ from typing import TypeVar
 from ..storage.topic_partition import TopicPartition
 from . import znodes
 from .cluster_tree import ClusterTree
+from .config_tree import read_watched
 from .metadata_store import Delete, NoNodeError, SetData, Watch
 from .znode_json import ZnodeDecodeError
 
@@ -97,15 +98,8 @@ class ControllerInbox:
         await self._delete(znodes.PREFERRED_ELECTION_PATH, epoch_version)
 
     async def _wish(self, path: str, watch: Watch | None) -> bytes | None:
-        stat = self._tree.store.exists(path, watch)
-        data = self._tree.store.get(path)
-        try:
-            content, _ = await data
-        except NoNodeError:
-            return None
-        finally:
-            await stat
-        return content
+        node = await read_watched(self._tree.store, path, watch)
+        return node[0] if node is not None else None
 
     async def _delete(self, path: str, epoch_version: int) -> None:
         try:

@@ -1,14 +1,15 @@
-"""Writes that are started together: what becomes of each is taken, also when the first one fails."""
+"""Reads and writes that are started together: what becomes of each is taken, also when the first one fails or nobody
+waits any more."""
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 import pytest
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.metadata_store import ConnectionLossError, MetadataStore
+from pybroker.controller.metadata_store import ConnectionLossError, MetadataStore, SessionExpiredError
 from pybroker.storage.topic_partition import TopicPartition
 
 
@@ -47,5 +48,45 @@ async def test_no_error_is_left_to_nobody(write: Callable[[ClusterTree], Awaitab
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
     with pytest.raises(ConnectionLossError):
         await write(ClusterTree(cast("MetadataStore", BrokenStore())))
+    gc.collect()
+    assert complaints == []
+
+
+class SilentStore:
+    """The answers come only when everybody has given up waiting."""
+
+    def __init__(self) -> None:
+        self.futures: list[asyncio.Future[Any]] = []
+
+    def get(self, path: str, watch: object = None) -> "asyncio.Future[Any]":
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.futures.append(future)
+        return future
+
+    exists = children = get
+
+
+READS: dict[str, Callable[[ClusterTree], Coroutine[Any, Any, object]]] = {
+    "states": lambda tree: tree.partition_states(list(STATES)),
+    "controller": lambda tree: tree.controller(),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+async def test_who_is_cancelled_waits_for_nothing(read: Callable[[ClusterTree], Coroutine[Any, Any, object]]) -> None:
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+    store = SilentStore()
+    task = loop.create_task(read(ClusterTree(cast("MetadataStore", store))))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    for future in store.futures:
+        if not future.done():
+            future.set_exception(SessionExpiredError(None, "the session expired while its client was away"))
+    store.futures.clear()
+    del future, task
     gc.collect()
     assert complaints == []
