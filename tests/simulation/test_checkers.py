@@ -153,6 +153,16 @@ def test_a_forgetful_leader_is_excused_when_it_is_elected_again_and_the_others_w
     assert tree.checker.excuses(PLACE) == ["2, one of the ISR, had lost unsynced bytes"]
 
 
+def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> None:
+    tree = WatchedTree()
+    tree.as_controller(SetData(STATE, state(1, 5, [1, 2])))
+    tree.checker.lost_bytes(3, PLACE)
+    tree.as_controller(SetData(STATE, state(1, 5, [1, 2, 3])))
+    tree.up_since_s = 20.0
+    tree.as_controller(SetData(STATE, state(3, 6, [3, 2])))
+    assert tree.checker.excuses(PLACE) == ["3, one of the ISR, had lost unsynced bytes"]
+
+
 # --- what clients were promised
 
 

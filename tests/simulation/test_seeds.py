@@ -30,6 +30,7 @@ FAILED_ONCE = {
     924: "a checker that took a member of the ISR for one that had caught up, for it looked at logs seldom",
     973: "an order for a registration whose session was gone, taken for an error nobody had thought of",
     1336: "writes under way together, of which only the first one's error was taken",
+    3397: "a checker that did not know of a member that crashed on its way into the ISR",
     5182: "a follower that died without a controller, and stayed in the ISR",
     5253: "a checker that looked while a log was being cut",
     5353: "a checker that counted on a replica in a directory that had failed",
@@ -37,6 +38,7 @@ FAILED_ONCE = {
     5628: "the same as 924",
     6088: "a step that came to a log at the very end of a stop, when no worker was left",
     6897: "a checker that gave a disk less time to cut a log than it may take",
+    8394: "reads under way together when the broker stopped: the errors of all but one were left to nobody",
 }
 """Seeds above those that found something, and what it was. (What happens in a seed is another thing when the simulation
 has changed.)"""

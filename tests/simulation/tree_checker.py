@@ -32,7 +32,8 @@ class PartitionRecord:
     changes: list[tuple[float, int]] = field(default_factory=list)
     """When the leader epoch changed, and to what."""
     forgetful: dict[int, float] = field(default_factory=dict)
-    """Members of the ISR that have lost unsynced bytes since they were last known to have them all, and when."""
+    """Members of the ISR that have lost unsynced bytes since they were last known to have them all, and when. Who is
+    none yet may be made one by the next state, which is on its way."""
     excuses: list[str] = field(default_factory=list)
 
 
@@ -82,7 +83,7 @@ class TreeChecker:
     def lost_bytes(self, broker_id: int, place: Place) -> None:
         """A broker lost some of what it had not synced, of its log of that partition."""
         record = self.partitions.get(place)
-        if record is not None and broker_id in record.isr:
+        if record is not None:
             record.forgetful[broker_id] = self.now_s()
 
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
