@@ -32,6 +32,7 @@ class JoinGroup:
         """Asks the coordinator; the answer may take as long as a rebalance."""
         answer = Answer[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
         self._membership.join(_domain_request(context, request), answer)
+        context.abandon = answer.abandon
         return answer.take()
 
 

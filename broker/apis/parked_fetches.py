@@ -5,6 +5,7 @@ likes (Kafka has no bound here). When all together take too much, those that hav
 what there is: to their clients that is a time-out come early.
 """
 
+from collections import OrderedDict
 from typing import Protocol
 
 __all__ = ["ParkedFetches", "WaitingFetch", "fetch_bytes"]
@@ -34,7 +35,7 @@ class ParkedFetches:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self.used_bytes = 0
-        self._waiting: dict[WaitingFetch, int] = {}  # in the order they came
+        self._waiting: OrderedDict[WaitingFetch, int] = OrderedDict()  # in the order they came
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -43,6 +43,7 @@ class SyncGroup:
             ),
             answer,
         )
+        context.abandon = answer.abandon
         return answer.take()
 
 

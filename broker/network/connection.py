@@ -365,11 +365,13 @@ class Connection(asyncio.BufferedProtocol):
         api_key: int,
         api_version: int,
         settle: Callable[[], list[ReplyPart] | None],
-        _done: "asyncio.Future[Any]",
+        done: "asyncio.Future[Any]",
     ) -> None:
         if kept_bytes:
             self._memory.change(-kept_bytes, -1)
         error: BaseException | None = None
+        if self._lost and not done.cancelled() and done.exception() is None:
+            return  # nobody is there to read it: ten thousand members that vanished are not told of their group
         try:
             parked.parts = settle()
         except (Exception, asyncio.CancelledError) as raised:

@@ -6,6 +6,7 @@ time the next, whoever sends it, waits for twice as long as that: so all togethe
 everybody else the rest.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
@@ -34,7 +35,7 @@ class HeavyRequests:
         self._call_later = call_later
         self._now_s = now_s
         self._paused_until = float("-inf")
-        self._waiting: dict[HeavyUser, None] = {}  # in the order they came
+        self._waiting: OrderedDict[HeavyUser, None] = OrderedDict()  # in the order they came
         self._turn: HeavyUser | None = None
         self._watching = False
 

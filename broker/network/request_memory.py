@@ -13,6 +13,7 @@ What is complete never waits here: frames are started whatever the memory says, 
 as handlers answer, it goes on: over a limit with somebody inside a frame who could read, somebody has the turn.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
@@ -60,7 +61,7 @@ class RequestMemory:
         self._call_later = call_later
         self._call_soon = call_soon
         self._now_s = now_s
-        self._waiting: dict[MemoryUser, None] = {}  # in the order they came
+        self._waiting: OrderedDict[MemoryUser, None] = OrderedDict()  # in the order they came
         self._waking = False
         self.turn: MemoryUser | None = None
         """Who may read on though a limit is reached; to look at only."""

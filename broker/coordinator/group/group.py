@@ -4,7 +4,7 @@ Who may join, when a rebalance ends and what is stored is decided in ``joining.p
 ``syncing.py``; here live the facts and the rules that must always hold between them.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from ....protocol.errors import ErrorCode
@@ -30,6 +30,7 @@ class Group:
     __slots__ = (
         "_awaiting_join",
         "_supporters",
+        "failed_count",
         "generation_id",
         "group_id",
         "has_new_member",
@@ -60,7 +61,9 @@ class Group:
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
-        self.members: dict[str, Member] = {}
+        self.members: OrderedDict[str, Member] = OrderedDict()
+        """In the order of joining. Asked for its first one again and again while members go in that order, a dict would
+        step over the places of all that are gone."""
         self.static_members: dict[str, str] = {}
         """group.instance.id → member id"""
         self.pending_members: dict[str, Timer] = {}
@@ -76,6 +79,8 @@ class Group:
         """The first rebalance waits its full delay, even when all known members are there."""
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
+        self.failed_count = 0
+        """Members whose session ended since the last generation was made."""
         self.storing_generation: int | None = None
         """The generation whose assignment is being written: its leader's repeated SyncGroup starts no second write."""
         self.size_bytes = GROUP_BYTES + 2 * len(group_id)
@@ -124,6 +129,7 @@ class Group:
         protocol_name = self.select_protocol() if self.members else None
         self.transition_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now_ms)
         self.generation_id += 1
+        self.failed_count = 0
         self.protocol_name = protocol_name
         self.refresh_subscribed_topics()
         self.pending_sync.clear()

@@ -21,6 +21,7 @@ __all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalances"]
 
 logger = logging.getLogger(__name__)
 
+_FAILURES_TOLD = 10
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """How long a first JoinGroup is parked. Its sender has no member id for heartbeats yet, and may be gone long ago."""
 
@@ -91,6 +92,9 @@ class Rebalances:
     def _complete_join(self, group: Group) -> None:
         """The wait for joins is over: with those who came make the next generation."""
         self._forget_join_timer(group)
+        if group.failed_count > _FAILURES_TOLD:
+            logger.info("group %s: %d members failed", group.group_id, group.failed_count)
+            group.failed_count = 0
         self._remove_absent_dynamic_members(group)
         if group.members and not group.maybe_elect_joined_leader():
             logger.info("group %s waits on: none of its static members came back", group.group_id)
@@ -191,8 +195,14 @@ class Rebalances:
         if member.session_deadline > member.session_timer_due:  # it was heard of since the timer was armed
             self._arm_session_timer(group, member)
         elif not member.is_excused_from_heartbeats:  # else the end of its wait starts the session anew
-            logger.info("group %s: member %s failed, its session is over", group.group_id, member.member_id)
+            self._tell_failure(group, member)
             self.remove_member(group, member, f"the session of member {member.member_id} is over")
+
+    def _tell_failure(self, group: Group, member: Member) -> None:
+        """Ten thousand members may vanish together: those past the first few are counted, and told of at the end."""
+        group.failed_count += 1
+        if group.failed_count <= _FAILURES_TOLD:
+            logger.info("group %s: member %s failed, its session is over", group.group_id, member.member_id)
 
     # -- leaving
 

@@ -5,7 +5,7 @@ from pybroker.broker.apis.join_group import JoinGroup
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from support.group_handlers import call, owning_coordinator, versions
+from support.group_handlers import call, context, owning_coordinator, versions
 
 
 def join(version: int, member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:
@@ -79,3 +79,20 @@ async def test_every_version_can_say_that_it_failed(version: int) -> None:
     request.session_timeout_ms = 1
     response = await call(JoinGroup(coordinator.membership), version, request)
     assert (response.error_code, response.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
+
+
+async def test_who_hangs_up_is_let_go_of_while_the_group_goes_on_waiting_for_the_member() -> None:
+    coordinator, _, _ = await owning_coordinator()
+    handler = JoinGroup(coordinator.membership)
+    first = await call(handler, 3, join(3))
+    surroundings = context(3)
+    waiting = handler(surroundings, join(3))
+    assert isinstance(waiting, asyncio.Future)
+    assert surroundings.abandon is not None
+    surroundings.abandon()
+    assert waiting.cancelled()
+    group = coordinator.registry.get("g")
+    assert group is not None
+    assert (len(group.members), group.awaiting_join_count) == (2, 1)
+    again = await call(handler, 3, join(3, first.member_id))
+    assert (again.error_code, again.generation_id, len(again.members)) == (0, 2, 2)

@@ -160,3 +160,25 @@ def test_a_buried_group_turns_everybody_away_and_leaves_no_timer() -> None:
 
     assert parked.result.error is ErrorCode.NOT_COORDINATOR
     assert world.time.armed_count == 0
+
+
+def test_of_many_members_that_vanish_together_a_few_are_named_and_the_rest_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = GroupWorld()
+    world.stable_group(*map(str, range(40)))
+    with caplog.at_level("INFO"):
+        world.time.advance(2 * SESSION_MS)
+    assert not world.group().members
+    assert sum("failed, its session is over" in line for line in caplog.messages) == 10
+    assert [line for line in caplog.messages if "members failed" in line] == ["group g: 40 members failed"]
+
+
+def test_members_that_vanish_one_by_one_are_all_named(caplog: pytest.LogCaptureFixture) -> None:
+    world = GroupWorld()
+    with caplog.at_level("INFO"):
+        for _ in range(15):
+            world.stable_group("a")
+            world.time.advance(2 * SESSION_MS)
+    assert sum("failed, its session is over" in line for line in caplog.messages) == 15
+    assert not any("members failed" in line for line in caplog.messages)

@@ -1,0 +1,35 @@
+"""Answers that are there at once or come later, or that nobody waits for any more."""
+
+import asyncio
+import weakref
+
+from pybroker.broker.coordinator.answer import Answer
+
+
+class Surroundings:
+    """What the shape of an answer holds on to: a request, its connection."""
+
+
+async def test_an_answer_is_itself_when_known_else_a_future() -> None:
+    known = Answer[int, str](str)
+    known(1)
+    assert known.take() == "1"
+    later = Answer[int, str](str)
+    taken = later.take()
+    later(2)
+    later(3)
+    assert isinstance(taken, asyncio.Future)
+    assert await taken == "2"
+
+
+async def test_an_abandoned_answer_holds_nothing_of_its_request() -> None:
+    surroundings = Surroundings()
+    seen = weakref.ref(surroundings)
+    answer = Answer[int, object](lambda _, kept=surroundings: kept)
+    taken = answer.take()
+    del surroundings
+    answer.abandon()
+    answer(1)
+    assert isinstance(taken, asyncio.Future)
+    assert taken.cancelled()
+    assert seen() is None
