@@ -45,8 +45,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="print the rows' names and targets, and end")
     options = parser.parse_args(arguments)
-    if options.only == HOSTILE and (options.rounds, options.scale) != (ROUNDS, SCALE):
-        parser.error(f"--rounds and --scale mean nothing to --only {HOSTILE}")
+    if options.only == HOSTILE and options.rounds != ROUNDS:
+        parser.error(f"--rounds means nothing to --only {HOSTILE}")
     return options
 
 
@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
         return cluster.main(arguments[1:])
     options = parse(arguments)
     if options.only == HOSTILE and not options.list:  # no comparison with Kafka
-        return hostile.main()
+        return hostile.main(options.scale)
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     scenarios = [
         scenario

@@ -8,7 +8,11 @@ counts its operations:
 
 - what a good request costs: CPU time of the broker's threads from its bytes to its answer, by their own account
   (``metered_broker.py``);
-- all CPU time of the broker for each good request: with what it costs to look after the attackers.
+- all CPU time of the broker for each good request: with what it costs to look after the attackers;
+- what remains of that, for each operation of the attackers.
+
+The first row is no attack at all: how far its ratios are from 1 is the machine's doing, and whatever is no further from
+its bound is marked.
 """
 
 import contextlib
@@ -35,15 +39,18 @@ from pybroker.protocol.records.compression import Codec
 from support.arena import frame_of, framed, header_of
 from support.bombs import packed_batch, zstd_bomb, zstd_mine
 from support.broker_process import BrokerProcess
-from support.good_client import GoodClient, create_topic, produce_request
+from support.good_client import GoodClient, create_topic, make_coordinator, produce_request
 from support.process_state import cpu_seconds
 from support.wire_client import WireClient
 
 from .metered_broker import Meter
 from .metered_broker import command as metered_broker
+from .noise import LOUD, noise_of, verdict
 
 PEACE_SECONDS = 4.0
 SECONDS = 8.0
+AT_MOST = 2.0
+"""Times what a good request costs in peace."""
 Operations = Any
 """A number in memory that processes share (``multiprocessing.Value``); how many operations were done."""
 Attack = Callable[[int, Operations], None]
@@ -64,6 +71,12 @@ def throw(port: int, data: bytes) -> None:
         if data:
             peer.sendall(data)
             peer.recv(1)
+
+
+def no_attack(port: int, done: Operations) -> None:
+    done.value += 1
+    while True:
+        time.sleep(60)
 
 
 def connections_opened_and_dropped(port: int, done: Operations) -> None:
@@ -262,6 +275,8 @@ class Figures:
     good_us: float
     """Of its own handling."""
     total_us: float
+    operation_us: float
+    """Of all that is not the good client's, for each operation of the attackers."""
     good_per_s: float
     operations_per_s: float
     p50_ms: float
@@ -279,8 +294,10 @@ def figures_of(broker: BrokerProcess, meter: Meter, good: GoodClient, done: Oper
     served, operations = max(1, good.served - served), done.value - operations
     elapsed = time.perf_counter() - started
     latencies = sorted(good.latencies_s)
+    good_us = (ended_ns - metered_ns) / max(1, ended - metered) / 1000
     return Figures(
-        good_us=(ended_ns - metered_ns) / max(1, ended - metered) / 1000,
+        good_us=good_us,
+        operation_us=max(0.0, cpu * 1e6 - good_us * served) / max(1, operations),
         total_us=cpu / served * 1e6,
         good_per_s=served / elapsed,
         operations_per_s=operations / elapsed,
@@ -289,8 +306,8 @@ def figures_of(broker: BrokerProcess, meter: Meter, good: GoodClient, done: Oper
     )
 
 
-def figures_around(attack: Attack, cores: tuple[set[int], set[int]]) -> tuple[Figures, Figures]:
-    """Of a broker of its own: before the attack and under it."""
+def figures_around(attack: Attack, cores: tuple[set[int], set[int]], scale: float) -> tuple[Figures, Figures]:
+    """Of a broker of its own: before the attack and under it. ``scale``: of the seconds."""
     broker_cores, other_cores = cores
     with tempfile.TemporaryDirectory(prefix="hostile-") as directory:
         file = Path(directory) / "meter"
@@ -300,35 +317,50 @@ def figures_around(attack: Attack, cores: tuple[set[int], set[int]]) -> tuple[Fi
                 os.sched_setaffinity(int(thread), broker_cores)
             with WireClient(broker.bootstrap_servers) as client:
                 create_topic(client, "attacked")
+                make_coordinator(client)
                 create_topic(client, "compacted", {"cleanup.policy": "compact", "max.message.bytes": "10000000"})
             with GoodClient(broker.bootstrap_servers, "fetched") as earlier:
                 earlier.is_served(1000)
             with GoodClient(broker.bootstrap_servers) as good:
-                before = figures_of(broker, meter, good, SimpleNamespace(value=0), PEACE_SECONDS)
+                before = figures_of(broker, meter, good, SimpleNamespace(value=0), PEACE_SECONDS * scale)
                 with attacked(attack, broker.port, other_cores) as done:
-                    return before, figures_of(broker, meter, good, done, SECONDS)
+                    return before, figures_of(broker, meter, good, done, SECONDS * scale)
 
 
-def main() -> int:
-    """Prints the table."""
+def ratios_of(before: Figures, found: Figures) -> tuple[float, float]:
+    """Of a good request's own handling, and of all CPU time for each."""
+    return found.good_us / before.good_us, found.total_us / before.total_us
+
+
+def row(attack: Attack, before: Figures, found: Figures, noise: float) -> str:
+    good, total = ratios_of(before, found)
+    return (
+        f"| {attack.__name__.replace('_', ' ')} | {found.operations_per_s:.0f} | {found.operation_us:.0f} "
+        f"| {before.good_us:.0f}, {found.good_us:.0f} | {good:.2f} | {verdict(good, AT_MOST, noise)} "
+        f"| {before.total_us:.0f}, {found.total_us:.0f} | {total:.2f} "
+        f"| {before.good_per_s:.0f}, {found.good_per_s:.0f} | {before.p50_ms:.2f}, {found.p50_ms:.2f} "
+        f"| {before.p99_ms:.2f}, {found.p99_ms:.2f} |"
+    )
+
+
+def main(scale: float = 1.0) -> int:
+    """Prints the table. ``scale``: of the seconds that each attack is kept up."""
     available = sorted(os.sched_getaffinity(0))
     cores = ({available[0]}, set(available[1:2]) or {available[0]})
     os.sched_setaffinity(0, cores[1])
     print(
-        "| attack | operations/s | µs a good request: before, under it | ratio | µs in all: before, under it | ratio "
-        "| good requests/s | p50 ms | p99 ms |"
+        "| attack | operations/s | µs an operation | µs a good request: before, under it | ratio | at most twice "
+        "| µs in all: before, under it | ratio | good requests/s | p50 ms | p99 ms |"
     )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for attack in ATTACKS:
-        before, found = figures_around(attack, cores)
-        print(
-            f"| {attack.__name__.replace('_', ' ')} | {found.operations_per_s:.0f} "
-            f"| {before.good_us:.0f}, {found.good_us:.0f} | {found.good_us / before.good_us:.2f} "
-            f"| {before.total_us:.0f}, {found.total_us:.0f} | {found.total_us / before.total_us:.2f} "
-            f"| {before.good_per_s:.0f}, {found.good_per_s:.0f} | {before.p50_ms:.2f}, {found.p50_ms:.2f} "
-            f"| {before.p99_ms:.2f}, {found.p99_ms:.2f} |",
-            flush=True,
-        )
+    print("|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|")
+    noise = 0.0
+    for attack in (no_attack, *ATTACKS):
+        before, found = figures_around(attack, cores, scale)
+        if attack is no_attack:
+            noise = noise_of(ratios_of(before, found))
+        print(row(attack, before, found, noise), flush=True)
+    if noise > LOUD:
+        print(f"\nThe machine was not quiet: figures differed by {100 * noise:.0f} % without any attack.")
     return 0
 
 

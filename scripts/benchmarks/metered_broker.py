@@ -1,7 +1,8 @@
 """A broker that says what the requests of one client cost it: CPU time of its threads, as Linux counts it.
 
-What counts is from the bytes that were read to the answer that was written, on the event loop; and what workers do to
-the client's topic. What nobody asked for in particular (waiting for sockets, accepting, timers) does not count.
+What counts is from the bytes that were read to the answer that was written, on the event loop, also where the answer
+comes later than the bytes (a fetch that waits); and what workers do to the client's topic. What nobody asked for in
+particular (waiting for sockets, accepting, timers) does not count.
 
 The figures are in a file that both map: nanoseconds, requests.
 """
@@ -72,6 +73,16 @@ def _meter_connections(figures: _Figures, handle: Callable[[Connection, int], No
     return buffer_updated
 
 
+def _meter_answers(figures: _Figures, answer: Callable[..., None]) -> Callable[..., None]:
+    def metered_answer(self: Connection, *arguments: object) -> None:
+        started = thread_time_ns()
+        answer(self, *arguments)
+        if self._client_id == METERED_CLIENT:
+            figures.add(thread_time_ns() - started, 0)
+
+    return metered_answer
+
+
 def _meter_strands(figures: _Figures, drain: Callable[[Strand], None]) -> Callable[..., None]:
     def metered_drain(self: Strand) -> None:
         started = thread_time_ns()
@@ -87,6 +98,7 @@ def run() -> int:
     figures = _Figures(Path(sys.argv[1]))
     connection: Any = Connection
     connection.buffer_updated = _meter_connections(figures, Connection.buffer_updated)
+    connection._answered = _meter_answers(figures, Connection._answered)
     strand: Any = Strand
     strand._drain = _meter_strands(figures, Strand._drain)
     return main(sys.argv[2:])

@@ -3,7 +3,6 @@
 import pytest
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
-from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from pybroker.protocol.messages.offset_commit import (
@@ -14,6 +13,7 @@ from pybroker.protocol.messages.offset_commit import (
 from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from support.arena import Arena, frame_of
+from support.good_client import make_coordinator
 from support.wire_client import WireClient
 
 from .conftest import OpenArena
@@ -35,11 +35,6 @@ def join_request(
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
     )
-
-
-def make_coordinator(client: WireClient) -> None:
-    request = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
-    assert client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE
 
 
 def join(client: WireClient, request: JoinGroupRequest) -> JoinGroupResponse:

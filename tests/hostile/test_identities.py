@@ -17,13 +17,12 @@ from pybroker.protocol.messages.offset_commit import (
 )
 from pybroker.protocol.records.record import Record, build_batch
 from support.arena import Arena, frame_of
-from support.good_client import create_topic
+from support.good_client import create_topic, make_coordinator
 from support.wire_client import WireClient
 
 from .conftest import OpenArena
 from .test_batches import answer_to
 from .test_frames import AT_REST_MIB
-from .test_groups import make_coordinator
 
 
 def batch_of(producer_id: int, sequence: int = 0) -> bytes:

@@ -10,6 +10,7 @@ from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.batch import RecordBatch, check_header
@@ -17,7 +18,7 @@ from pybroker.protocol.records.record import Record, build_batch, read_records
 
 from .wire_client import WireClient
 
-__all__ = ["GoodClient", "create_topic", "produce_request"]
+__all__ = ["GoodClient", "create_topic", "make_coordinator", "produce_request"]
 
 
 def produce_request(topic: str, records: bytes | memoryview, *, acks: int = -1, partition: int = 0) -> ProduceRequest:
@@ -31,6 +32,12 @@ def create_topic(client: WireClient, name: str, settings: Mapping[str, str] | No
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
     (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
     assert result.error_code == ErrorCode.NONE, result
+
+
+def make_coordinator(client: WireClient) -> None:
+    """Have __consumer_offsets: without it nobody joins a group."""
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
+    assert client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE
 
 
 class GoodClient:

@@ -1,0 +1,98 @@
+"""What ``scripts/bench --only hostile`` measures with: the meter in the broker, and what it makes of noise."""
+
+import importlib.util
+import socket
+import struct
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.arena import frame_of
+from support.broker_process import BrokerProcess
+from support.good_client import create_topic, produce_request
+from support.wire_client import WireClient
+
+from .test_batches import good_batch
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "scripts" / "benchmarks"
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Stranger:
+    """Another client: what it asks does not count. When it has its answer, what came before it was counted."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+
+    def ask(self, request: Message, version: int) -> None:
+        self._socket.sendall(frame_of(request, version))
+        (size,) = struct.unpack(">i", self._socket.recv(4, socket.MSG_WAITALL))
+        assert len(self._socket.recv(size, socket.MSG_WAITALL)) == size
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def test_the_meter_counts_the_metered_clients_requests_and_also_answers_that_come_later(tmp_path: Path) -> None:
+    metered = loaded("metered_broker")
+    meter = metered.Meter(tmp_path / "meter")
+    with BrokerProcess(tmp_path, command=metered.command(tmp_path / "meter")) as broker:
+        stranger = Stranger(broker.port)
+        with WireClient(broker.bootstrap_servers) as client:
+            create_topic(client, "fetched")
+            stranger.ask(MetadataRequest(topics=[]), 12)
+            before_ns, before = meter.read()
+            for _ in range(10):
+                client.ask(MetadataRequest(topics=[]), 12)
+            for _ in range(5):
+                stranger.ask(MetadataRequest(topics=[]), 12)
+            asked_ns, asked = meter.read()
+            assert asked - before == 10
+            assert asked_ns > before_ns
+
+            wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+            client.send(FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1, session_epoch=-1, topics=[wanted]), 12)
+            while meter.read()[1] == asked:
+                stranger.ask(MetadataRequest(topics=[]), 12)
+            waiting_ns, waiting = meter.read()
+            stranger.ask(produce_request("fetched", bytes(good_batch(1))), 9)
+            client.receive()
+            stranger.ask(MetadataRequest(topics=[]), 12)
+            answered_ns, answered = meter.read()
+            assert (waiting - asked, answered - waiting) == (1, 0)
+            assert answered_ns > waiting_ns
+        stranger.close()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "noise", "said"),
+    [
+        (1.0, 0.0, "yes"),
+        (2.0, 0.1, "yes"),
+        (2.1, 0.1, "**no**"),
+        (1.1, 0.5, "yes"),
+        (1.5, 0.5, "noise"),
+        (2.9, 0.5, "noise"),
+        (3.1, 0.5, "**no**"),
+    ],
+)
+def test_what_noise_alone_may_have_decided_is_marked(ratio: float, noise: float, said: str) -> None:
+    assert loaded("noise").verdict(ratio, 2.0, noise) == said
+
+
+def test_noise_is_how_far_what_should_be_alike_is_apart() -> None:
+    noise_of = loaded("noise").noise_of
+    assert noise_of([]) == 0.0
+    assert noise_of([1.0, 1.1]) == pytest.approx(0.1)
+    assert noise_of([0.5, 1.1]) == pytest.approx(1.0)
