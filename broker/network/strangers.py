@@ -62,9 +62,15 @@ def recognise(start: bytes) -> Stranger | None:
     return None
 
 
+_OTHER_HOSTS = "other hosts"
+
+
 class OffenderLog:
     """Warnings about peers: one line for a host and an offence in ``quiet_s`` seconds, and how many were left out
-    since."""
+    since.
+
+    So many are remembered; as long as each of them had its line just now, further hosts share one for an offence.
+    """
 
     _MAX_REMEMBERED = 1024
 
@@ -82,14 +88,24 @@ class OffenderLog:
     def warn(self, host: str, offence: Offence, message: str) -> None:
         now_s = self._now_s()
         key = (host, offence)
+        if key not in self._lines and self._is_full(now_s):
+            host = _OTHER_HOSTS
+            key = (host, offence)
         last_s, left_out = self._lines.get(key, (None, 0))
         if last_s is not None and now_s - last_s < self._quiet_s:
             self._lines[key] = (last_s, left_out + 1)
             return
         self._lines[key] = (now_s, 0)
         self._lines.move_to_end(key)
-        if len(self._lines) > self._MAX_REMEMBERED:
-            self._lines.popitem(last=False)
         if left_out:
             message = f"{message} ({left_out} more from {host} since the last such line)"
         self._logger.warning("%s", message)
+
+    def _is_full(self, now_s: float) -> bool:
+        """Forgets those whose time is over, when there is no room for another one."""
+        lines = self._lines
+        while len(lines) >= self._MAX_REMEMBERED:
+            if now_s - next(iter(lines.values()))[0] < self._quiet_s:
+                return True
+            lines.popitem(last=False)
+        return False

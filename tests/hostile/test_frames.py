@@ -29,6 +29,18 @@ def test_an_impossible_size_closes_its_connection_and_is_told_once(field: Arena,
     assert "socket.request.max.bytes" in field.complaints()[0]
 
 
+def test_so_many_offenders_have_at_most_so_many_lines(field: Arena) -> None:
+    hosts = [f"127.0.0.{number}" for number in range(2, 22)]
+    for host in hosts:
+        for _ in range(5):
+            peer = field.connect(host)
+            peer.sendall(struct.pack(">i", -1))
+            field.is_hung_up(peer)
+    field.until(lambda: len(field.complaints()) >= len(hosts))
+    assert all(sum(f"{host}:" in line for line in field.complaints()) == 1 for host in hosts)
+    field.recovers(lines=len(hosts), mib=AT_REST_MIB)
+
+
 def test_random_bytes_are_told_of_once_a_kind(field: Arena) -> None:
     for _ in range(1000):
         peer = field.throw(field.dice.randbytes(field.dice.randrange(1, 3000)))

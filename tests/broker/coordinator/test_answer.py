@@ -2,12 +2,17 @@
 
 import asyncio
 import weakref
+from functools import partial
 
 from pybroker.broker.coordinator.answer import Answer
 
 
 class Surroundings:
     """What the shape of an answer holds on to: a request, its connection."""
+
+
+def shaped(surroundings: Surroundings, _result: int) -> object:
+    return surroundings
 
 
 async def test_an_answer_is_itself_when_known_else_a_future() -> None:
@@ -25,7 +30,7 @@ async def test_an_answer_is_itself_when_known_else_a_future() -> None:
 async def test_an_abandoned_answer_holds_nothing_of_its_request() -> None:
     surroundings = Surroundings()
     seen = weakref.ref(surroundings)
-    answer = Answer[int, object](lambda _, kept=surroundings: kept)
+    answer = Answer[int, object](partial(shaped, surroundings))
     taken = answer.take()
     del surroundings
     answer.abandon()

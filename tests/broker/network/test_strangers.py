@@ -52,8 +52,37 @@ def test_one_offence_does_not_hide_another(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.messages == ["TLS", "HTTP", "NOT_SERVED"]
 
 
-def test_memory_of_offenders_is_bounded() -> None:
-    log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
-    for number in range(5000):
-        log.warn(f"10.0.{number // 256}.{number % 256}", Offence.HEADER, "nonsense")
-    assert log.remembered_count <= 1024
+def warn_of_hosts(log: OffenderLog, count: int) -> None:
+    for number in range(count):
+        log.warn(f"10.0.{number // 256}.{number % 256}", Offence.HEADER, f"nonsense of {number}")
+
+
+@pytest.mark.parametrize("count", [1, 20, 1000])
+def test_so_many_offenders_have_so_many_lines_however_often_they_offend(
+    count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
+    for _ in range(29):
+        warn_of_hosts(log, count)
+        clock.now_s += 1
+    assert len(caplog.messages) == count
+    clock.now_s += 1
+    warn_of_hosts(log, count)
+    assert len(caplog.messages) == 2 * count
+    assert all(
+        line.endswith("since the last such line)") and "(28 more from" in line for line in caplog.messages[count:]
+    )
+
+
+def test_offenders_past_those_that_are_remembered_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
+    for _ in range(3):
+        warn_of_hosts(log, 5000)
+    assert len(caplog.messages) == 1025
+    assert log.remembered_count <= 1025
+    clock.now_s += 30
+    log.warn("10.99.0.1", Offence.HEADER, "nonsense")
+    assert caplog.messages[-1] == "nonsense"
+    assert log.remembered_count <= 1025
