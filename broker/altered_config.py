@@ -18,6 +18,7 @@ from ..config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTING
 from ..config.topic_config import TopicConfig
 from ..config.values import ValueType, split_list
 from ..controller.cluster_tree import ClusterTree
+from ..controller.settings_room import SettingsRoom
 from ..protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 from .dynamic_config import DynamicConfig
 from .loggers import LEVELS, ROOT, LoggerLevels
@@ -73,7 +74,7 @@ class AlteredConfig:
     """Methods return when the change is in force on this broker, and raise `KafkaError`:
 
     UnknownTopicOrPartitionError; InvalidRequestError for what is no wish at all, and for any fault in brokers'
-    settings; InvalidConfigurationError for faults in topics' and loggers'.
+    settings; InvalidConfigurationError for faults in topics' and loggers'; PolicyViolationError for want of room.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class AlteredConfig:
         *,
         topic_exists: Callable[[str], bool],
         loggers: LoggerLevels,
+        settings_room: SettingsRoom,
         caught_up: Callable[[], Awaitable[None]],
     ) -> None:
         """``caught_up`` waits until what was written into the tree is in force here."""
@@ -92,6 +94,7 @@ class AlteredConfig:
         self._dynamic = dynamic
         self._topic_exists = topic_exists
         self._loggers = loggers
+        self._settings_room = settings_room
         self._caught_up = caught_up
 
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
@@ -137,6 +140,7 @@ class AlteredConfig:
 
         def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
             settings = self._checked_topic(change(stored))
+            self._settings_room.check(stored, settings)
             notices[:] = topic_notices(topic, stored, settings)  # again when somebody else wrote meanwhile
             return settings
 

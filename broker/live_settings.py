@@ -10,6 +10,7 @@ from ..config.dynamic_layers import DynamicLayers
 from ..controller.cluster_tree import ClusterTree
 from ..controller.config_changes import ConfigChanges
 from ..controller.metadata_plane import MetadataPlane
+from ..controller.settings_room import SettingsRoom
 from ..replication.state_changes import StateChanges
 from ..storage.log_store import LogStore
 from .altered_config import ALL_BROKERS, AlteredConfig
@@ -105,13 +106,14 @@ class LiveSettings:
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
-    def altered_config(self, topic_exists: Callable[[str], bool]) -> AlteredConfig:
+    def altered_config(self, topic_exists: Callable[[str], bool], settings_room: SettingsRoom) -> AlteredConfig:
         return AlteredConfig(
             self._broker_id,
             self._tree,
             self.dynamic,
             topic_exists=topic_exists,
             loggers=self.loggers,
+            settings_room=settings_room,
             caught_up=self.changes.caught_up,
         )
 

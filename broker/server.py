@@ -33,6 +33,7 @@ from ..controller.metadata_store import (
     MetadataStoreError,
     SessionExpiredError,
 )
+from ..controller.settings_room import SettingsRoom
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.znodes import BrokerInfo
 from ..controller.znodes import Endpoint as RegisteredEndpoint
@@ -255,6 +256,9 @@ class BrokerServer:
             channel_to=self._channel_to,
             clock_ms=environment.clock_ms,
             random=environment.random,
+            settings_room=SettingsRoom(
+                config.int("pybroker.topic.settings.max.bytes"), lambda: self._overrides.size_bytes
+            ),
             fatal=self._fail,
             on_deletion_settled=lambda _topic: self._waiters.recheck(),
             on_registered=self._registered,
@@ -336,7 +340,7 @@ class BrokerServer:
         self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
         self._parts.add(self._groups.close, self._groups.kill)
         self._changes.on_leadership(self._move_groups)
-        self._cache.on_update(self._forget_offsets_of_deleted)
+        self._cache.on_update(self._forget_deleted)
 
     async def _bind_listeners(self) -> Listeners:
         config, environment = self.config, self._environment
@@ -507,12 +511,15 @@ class BrokerServer:
         if update.gone:
             self._partitions.brokers_gone()
 
-    def _forget_offsets_of_deleted(self, update: MetadataUpdate) -> None:
+    def _forget_deleted(self, update: MetadataUpdate) -> None:
         for partition in update.deleted:
             if partition.topic == CONSUMER_OFFSETS_TOPIC:
                 self._groups.unload_partition(partition.partition)
         if update.deleted:
             self._groups.administration.forget_partitions(update.deleted)
+        for topic in dict.fromkeys(partition.topic for partition in update.deleted):
+            if not self._cache.has_topic(topic):
+                self._overrides.forget(topic)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it beside everything else; an error that nobody expects is the end of the broker."""

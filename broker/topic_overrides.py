@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from ..config.topic_config import usable_overrides
 from ..controller.cluster_tree import ClusterTree
+from ..controller.settings_room import settings_bytes
 
 __all__ = ["TopicOverrides"]
 
@@ -21,6 +22,8 @@ class TopicOverrides:
 
     def __init__(self) -> None:
         self._settings: dict[str, Mapping[str, str]] = {}
+        self.size_bytes = 0
+        """Of all that is known here, as `settings_bytes` counts it."""
 
     def __call__(self, topic: str) -> Mapping[str, str]:
         return self._settings.get(topic, {})
@@ -40,7 +43,11 @@ class TopicOverrides:
         good, problems = usable_overrides(settings)
         for problem in problems:
             logger.error("topic %s: a setting in the metadata is ignored: %s", topic, problem)
+        self.forget(topic)
         if good:
             self._settings[topic] = good
-        else:
-            self._settings.pop(topic, None)
+            self.size_bytes += settings_bytes(good)
+
+    def forget(self, topic: str) -> None:
+        """It is deleted."""
+        self.size_bytes -= settings_bytes(self._settings.pop(topic, {}))

@@ -23,6 +23,7 @@ from .leader_balance import LeaderBalance
 from .metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .partition_room import PartitionRoom
 from .producer_ids import ProducerIdBlocks, ProducerIds
+from .settings_room import SettingsRoom
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
 from .znodes import BrokerInfo, Endpoint
@@ -82,6 +83,7 @@ class MetadataPlane:
         channel_to: ChannelTo,
         clock_ms: Callable[[], int],
         random: Random,
+        settings_room: SettingsRoom,
         fatal: Callable[[Exception], None],
         on_deletion_settled: Callable[[str], None] = lambda _topic: None,
         on_registered: Callable[[int], None] = lambda _broker_epoch: None,
@@ -89,6 +91,7 @@ class MetadataPlane:
         self.store = store
         self.config = config
         self.identity = identity
+        self.settings_room = settings_room
         self.tree = ClusterTree(store)
         self.registration = BrokerRegistration(self.tree)
         self.controller = Controller(
@@ -109,7 +112,7 @@ class MetadataPlane:
             config.int("pybroker.partitions.max.per.creation"),
             lambda: self.controller.context.partition_count,
         )
-        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, room)
+        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, room, settings_room)
         self.growth = TopicGrowth(self.tree, self._live_brokers, room)
         self.auto_creation = AutoTopicCreation(self.topics, config)
         blocks = ProducerIdBlocks(self.tree)

@@ -27,6 +27,7 @@ from .cluster_tree import ClusterTree
 from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
+from .settings_room import SettingsRoom
 from .topic_ids import new_topic_id
 from .topic_names import check_topic_name, colliding_topics, has_collision_chars, is_internal_topic
 from .znodes import TopicInfo
@@ -70,12 +71,14 @@ class TopicAdmin:
         live_brokers: Callable[[], list[BrokerRack]],
         random: Random,
         room: PartitionRoom,
+        settings_room: SettingsRoom,
     ) -> None:
         self._tree = tree
         self._config = config
         self._live_brokers = live_brokers
         self._random = random
         self._room = room
+        self._settings_room = settings_room
 
     def update_config(self, config: Config) -> None:
         """The broker's own (dynamic) settings have changed."""
@@ -95,6 +98,7 @@ class TopicAdmin:
         _check_assignment(assignment)
         if not is_internal_topic(topic.name):  # without those nobody could go on
             self._room.check(len(assignment))
+            self._settings_room.check({}, settings)
         try:
             config = TopicConfig.defaults(self._config, settings)
         except ConfigError as error:

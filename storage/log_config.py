@@ -51,13 +51,20 @@ class LogConfig:
 
     @classmethod
     def from_topic_config(cls, topic: TopicConfig, broker: Config | None = None) -> LogConfig:
-        """Of a topic's settings, and of the broker's settings that act on every log (None: their defaults)."""
+        """Of a topic's settings, and of the broker's settings that act on every log (None: their defaults).
+
+        The index of a segment that is written to is in memory: a topic may have it smaller than the broker says, and
+        not larger.
+        """
+        index_bytes = topic.int("segment.index.bytes")
         return cls(
             segment_bytes=topic.int("segment.bytes"),
             preallocate=topic.boolean("preallocate"),
             segment_ms=topic.int("segment.ms"),
             segment_jitter_ms=topic.int("segment.jitter.ms"),
-            segment_index_bytes=topic.int("segment.index.bytes"),
+            segment_index_bytes=index_bytes
+            if broker is None
+            else min(index_bytes, broker.int("log.index.size.max.bytes")),
             index_interval_bytes=topic.int("index.interval.bytes"),
             flush_messages=topic.int("flush.messages"),
             flush_ms=topic.int("flush.ms"),

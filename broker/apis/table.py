@@ -109,7 +109,7 @@ def handlers(
         max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
     )
     tree_offsets = TreeOffsets(metadata.tree)
-    dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic)
+    dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic, metadata.settings_room)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     alone: dict[ApiKey, Handler] = {
         ApiKey.PRODUCE: Produce(partitions, cache, has_transactions=not config.uses_embedded_store),

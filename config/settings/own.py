@@ -191,6 +191,16 @@ SETTINGS = (
         "Elements that the arrays of a request may have, all together; more close the connection.",
     ),
     Setting(
+        "pybroker.topic.settings.max.bytes",
+        LONG,
+        "33554432",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Bytes that the settings of all topics of their own may have together, names and values.",
+    ),
+    Setting(
         "pybroker.unsent.max.bytes",
         LONG,
         "268435456",

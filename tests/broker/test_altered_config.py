@@ -13,6 +13,7 @@ from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.settings_room import SettingsRoom
 from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
@@ -34,6 +35,7 @@ class House:
             self.dynamic,
             topic_exists=lambda topic: topic == "t",
             loggers=LoggerLevels(self.manager),
+            settings_room=SettingsRoom(1 << 30, lambda: 0),
             caught_up=self.caught_up,
         )
 

@@ -12,6 +12,7 @@ from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.internal_topics import auto_created_topic
 from pybroker.controller.partition_room import PartitionRoom
+from pybroker.controller.settings_room import SettingsRoom
 from pybroker.controller.topic_admin import NewTopic, TopicAdmin
 from pybroker.controller.znodes import ControllerInfo
 from pybroker.protocol.errors import (
@@ -42,7 +43,12 @@ class Fixture:
         self.present = 0
         self.brokers = [BrokerRack(1), BrokerRack(2)]
         self.admin = TopicAdmin(
-            tree, CONFIG, lambda: self.brokers, Random(3), PartitionRoom(MOST, MOST_AT_ONCE, lambda: self.present)
+            tree,
+            CONFIG,
+            lambda: self.brokers,
+            Random(3),
+            PartitionRoom(MOST, MOST_AT_ONCE, lambda: self.present),
+            SettingsRoom(1 << 30, lambda: 0),
         )
 
 

@@ -8,9 +8,15 @@ import pytest
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
@@ -134,3 +140,51 @@ def test_an_answer_to_describe_topic_partitions_has_so_many_and_says_where_to_go
             request.cursor = answer.next_cursor
     assert pages == [[0, 1, 2], [3, 4]]
     field.recovers(lines=0, mib=AT_REST_MIB, files=20)
+
+
+def settings_of(size: int) -> dict[str, str]:
+    """Some of a topic's that have about so many characters."""
+    return {"leader.replication.throttled.replicas": ",".join(["0:1"] * (size // 4))}
+
+
+def altered(client: WireClient, topic: str, settings: dict[str, str]) -> ErrorCode:
+    configs = [AlterableConfig(name=name, config_operation=0, value=value) for name, value in settings.items()]
+    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=configs)
+    answer = client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    return ErrorCode(answer.responses[0].error_code)
+
+
+def test_settings_of_topics_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.topic.settings.max.bytes": "50000"})
+    names = [f"topic-{number}" for number in range(8)]
+    with WireClient(field.servers) as client:
+
+        def created(name: str, size: int) -> ErrorCode:
+            configs = [CreatableTopicConfig(name=key, value=value) for key, value in settings_of(size).items()]
+            topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
+            return ErrorCode(client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics[0].error_code)
+
+        codes = [created(name, 10_000) for name in names]
+        assert codes == [ErrorCode.NONE] * 4 + [ErrorCode.POLICY_VIOLATION] * 4
+        create_topic(client, "plain")
+        assert altered(client, "plain", settings_of(10_000)) is ErrorCode.POLICY_VIOLATION
+        assert altered(client, "plain", settings_of(1000)) is ErrorCode.NONE
+        assert altered(client, names[0], settings_of(5000)) is ErrorCode.NONE  # less than it had
+        # Those of topics that are deleted are forgotten.
+        gone = DeleteTopicsRequest(topic_names=names[:4], timeout_ms=60_000)
+        assert {topic.error_code for topic in client.ask(gone, 5).responses} == {ErrorCode.NONE}
+        field.until(lambda: created("another", 30_000) is ErrorCode.NONE)
+    field.recovers(lines=0, mib=AT_REST_MIB + 8, files=40)
+
+
+def test_an_index_is_no_larger_than_the_broker_says_whatever_its_topic_says(open_arena: OpenArena) -> None:
+    field = open_arena({"log.index.size.max.bytes": "80"})
+    wishes = {"index.interval.bytes": "0", "segment.index.bytes": str(2**31 - 1)}  # an entry for each batch
+    with WireClient(field.servers) as client:
+        create_topic(client, "greedy", wishes)
+        for _ in range(30):
+            assert answer_to(client, "greedy", bytes(good_batch(1))) is ErrorCode.NONE
+    directory = field.broker.log_directory / "greedy-0"
+    assert len(list(directory.glob("*.log"))) > 3, "an index of eighty bytes is not enough for thirty batches"
+    assert all(index.stat().st_size <= 80 for index in directory.glob("*index"))
+    field.recovers(lines=0, mib=AT_REST_MIB, files=40)

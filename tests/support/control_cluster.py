@@ -10,6 +10,7 @@ from pybroker.controller.controller import Controller
 from pybroker.controller.lasting_store import LastingStore
 from pybroker.controller.metadata_plane import BrokerIdentity, MetadataPlane
 from pybroker.controller.metadata_store import MetadataStore
+from pybroker.controller.settings_room import SettingsRoom
 from pybroker.controller.znodes import BrokerInfo, Endpoint
 from simulation.model_zookeeper import ModelZooKeeper
 from support.control_plane import FakeBroker
@@ -60,6 +61,7 @@ class ControlCluster:
             channel_to=self._channel_to,
             clock_ms=lambda: self.now_ms,
             random=Random(broker_id),
+            settings_room=SettingsRoom(1 << 30, lambda: 0),
             fatal=self.failures.append,
             on_registered=self.registrations.setdefault(broker_id, []).append,
         )

@@ -11,6 +11,7 @@ from pybroker.broker.topic_waiters import TopicWaiters
 from pybroker.config.config import Config
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
+from pybroker.controller.settings_room import SettingsRoom
 from pybroker.controller.znodes import Endpoint
 from support.control_plane import FakeBroker
 
@@ -53,6 +54,7 @@ class TopicApis:
             channel_to=lambda _broker_id, _info: broker,
             clock_ms=lambda: 1_700_000_000_000,
             random=Random(2),
+            settings_room=SettingsRoom(1 << 30, lambda: 0),
             fatal=failures.append,
             on_deletion_settled=lambda _topic: apis.waiters.recheck(),
         )

@@ -16,6 +16,7 @@ from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.settings_room import SettingsRoom
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.describe_configs import (
@@ -60,7 +61,15 @@ class Handlers:
         def exists(topic: str) -> bool:
             return topic == "t"
 
-        altered = AlteredConfig(1, tree, self.dynamic, topic_exists=exists, loggers=loggers, caught_up=self.caught_up)
+        altered = AlteredConfig(
+            1,
+            tree,
+            self.dynamic,
+            topic_exists=exists,
+            loggers=loggers,
+            settings_room=SettingsRoom(1 << 30, lambda: 0),
+            caught_up=self.caught_up,
+        )
         self.describe = DescribeConfigs(1, tree, self.dynamic, exists, loggers)
         self.replace = AlterConfigs(altered)
         self.alter = IncrementalAlterConfigs(altered)

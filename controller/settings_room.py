@@ -1,0 +1,30 @@
+"""How much topics' own settings may be (``pybroker.topic.settings.max.bytes``; Kafka leaves that to a policy class)."""
+
+from collections.abc import Callable, Mapping
+
+from ..protocol.errors import PolicyViolationError
+
+__all__ = ["SettingsRoom", "settings_bytes"]
+
+
+def settings_bytes(settings: Mapping[str, str | None]) -> int:
+    """Characters of names and values. In memory, with the metadata store, they take about three times that."""
+    return sum(len(name) + len(value or "") for name, value in settings.items())
+
+
+class SettingsRoom:
+    """``used_bytes`` says what those of all topics are by now; what this broker has not seen yet may come over it."""
+
+    def __init__(self, max_bytes: int, used_bytes: Callable[[], int]) -> None:
+        self._max_bytes = max_bytes
+        self._used_bytes = used_bytes
+
+    def check(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
+        """Raises PolicyViolationError when a topic's settings grow and there is no room for that."""
+        growth = settings_bytes(after) - settings_bytes(before)
+        used = self._used_bytes()
+        if growth > 0 and used + growth > self._max_bytes:
+            raise PolicyViolationError(
+                f"The settings of all topics have {used} bytes; with {growth} more they would have over "
+                f"{self._max_bytes}, which pybroker.topic.settings.max.bytes allows."
+            )
