@@ -132,6 +132,12 @@ class Disk:
                 directory.names[name] = node
         self._renamings.append(_Renaming(steps))
 
+    def delete(self, path: str) -> None:
+        """Delete a file, or a directory and all in it, for good."""
+        directory, name = self.place(path)
+        self.rename((directory, name, None))
+        self.sync_names(directory)
+
     def sync_names(self, directory: Node) -> None:
         left = []
         for renaming in self._renamings:

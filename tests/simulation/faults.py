@@ -238,7 +238,9 @@ class _Fault:
         broker = self._some_broker()
         if broker is None or len(broker.config.log_dirs) < 2:
             return None
-        return self._fail(broker, self.random.choice(broker.config.log_dirs))
+        path = self.random.choice(broker.config.log_dirs)
+        broker.failed_directories[path] = None
+        return self._fail(broker, path)
 
     def _fail(self, broker: SimulatedBroker, path: str) -> Brought:
         broker.disk.failing = path

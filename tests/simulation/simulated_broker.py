@@ -17,6 +17,7 @@ from pybroker.config.config import Config
 from pybroker.controller.metadata_store import MetadataStore
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.storage.log import Log
+from pybroker.storage.topic_partition import parse_directory_name
 from simulation.cluster_shape import ClusterShape
 from simulation.disk import Disk, Loss
 from simulation.region_copier import RegionCopier
@@ -63,6 +64,8 @@ class SimulatedBroker:
         """When that start was over, and others knew of it."""
         self.failures: list[Exception] = []
         """Why it could not go on, each time."""
+        self.failed_directories: dict[str, None] = {}
+        """Log directories of which it may have moved away since."""
         self.on_end: Callable[[], None] = lambda: None
         """Called when it is about to be no more; and before that, when it gives up by itself:"""
         self.on_failure: Callable[[], None] = lambda: None
@@ -131,6 +134,8 @@ class SimulatedBroker:
     def start(self) -> asyncio.Task[None]:
         """The task ends when it runs, or could not be started: then `failures` says why."""
         assert self.server is None
+        if self.disk.failing is None:
+            self._delete_what_was_made_anew()
         self.starts += 1
         self.started_s = self._loop.time()
         self.running_since_s = math.inf
@@ -140,6 +145,18 @@ class SimulatedBroker:
         self._starting = self._loop.create_task(self._start(server), context=context)
         self._starting.add_done_callback(self._started)
         return self._starting
+
+    def _delete_what_was_made_anew(self) -> None:
+        """Whoever repairs a directory deletes from it what the broker could not, and has in another by now: with both
+        it would not start, and says so."""
+        for failed in self.failed_directories:
+            others = (self.disk.find(path) for path in self.config.log_dirs if path != failed)
+            elsewhere = {name for other in others if other is not None for name in other.names or ()}
+            directory = self.disk.find(failed)
+            for name in list(directory.names or ()) if directory is not None else ():
+                if name in elsewhere and parse_directory_name(name) is not None:
+                    self.disk.delete(f"{failed}/{name}")
+        self.failed_directories.clear()
 
     def _started(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

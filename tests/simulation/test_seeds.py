@@ -31,6 +31,7 @@ FAILED_ONCE = {
     973: "an order for a registration whose session was gone, taken for an error nobody had thought of",
     1336: "writes under way together, of which only the first one's error was taken",
     3397: "a checker that did not know of a member that crashed on its way into the ISR",
+    4889: "an operator who did not do what a broker asked for that had a partition in two directories",
     5182: "a follower that died without a controller, and stayed in the ISR",
     5253: "a checker that looked while a log was being cut",
     5353: "a checker that counted on a replica in a directory that had failed",
