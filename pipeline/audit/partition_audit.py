@@ -8,6 +8,7 @@ from ...storage.files import Files
 from ...storage.topic_partition import TopicPartition
 from ...storage.verify.fault import Fault, Findings
 from ...storage.verify.log_directory_check import LogDirectoryCheck
+from .compiled_check import quick_batch_faults
 from .group_summary import GroupState, summarise_groups
 from .missing_segments import check_for_missing_segments
 from .replica import Replica, read_replica
@@ -56,7 +57,8 @@ def audit_partition(task: AuditTask) -> PartitionAudit:
     replicas, facts = [], []
     for directory in task.directories:
         replica = read_replica(files, directory, task.topic_partition)
-        end = LogDirectoryCheck(files, found, with_records=True, progress=_silent).run_partition(directory)
+        check = LogDirectoryCheck(files, found, with_records=True, progress=_silent, faults_of=quick_batch_faults)
+        end = check.run_partition(directory)
         check_for_missing_segments(files, replica, found)
         replicas.append(replica)
         facts.append(_facts(replica, end))

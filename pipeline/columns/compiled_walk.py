@@ -28,8 +28,8 @@ FULL: Final = 1
 """the record at the cursor does not fit behind the rows that are there"""
 BROKEN: Final = 2
 
-# The cursor: where the walk is in the payload.
-AT_POSITION, AT_INDEX, AT_PREVIOUS_DELTA, AT_RECORD_BYTES = range(4)
+# The cursor: where the walk is in the payload, and the greatest timestamp delta so far.
+AT_POSITION, AT_INDEX, AT_PREVIOUS_DELTA, AT_RECORD_BYTES, AT_GREATEST = range(5)
 
 _MOST_MS: Final = (1 << 63) // 1000 - 1
 """The latest time that microseconds in 64 bits can say; what is beyond is taken for it."""
@@ -45,7 +45,7 @@ def _compiled(function: Callable[..., Any]) -> Any:
 
 def new_cursor() -> np.ndarray:
     """A cursor at the first record of a payload."""
-    return np.array([0, 0, -1, 0], np.int64)
+    return np.array([0, 0, -1, 0, np.iinfo(np.int64).min], np.int64)
 
 
 @_compiled
@@ -134,6 +134,7 @@ def walk(
             position = first
             outcome = FULL
             break
+        cursor[4] = max(cursor[4], timestamp_delta)
         if wanted and with_headers:
             position = _add_headers(data, position, record_end, header_count, rows)
         else:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch, TimestampType
 from ...protocol.records.compression import CODEC_OF_ID
 from ...protocol.records.message_set import message_checksums
 from ...protocol.records.record import Record, read_records
+
+
+class BatchFaults(Protocol):
+    """`batch_faults`, or what finds the same in another way."""
+
+    def __call__(self, batch: RecordBatch, *, with_records: bool) -> Iterator[str]:
+        """What is wrong with the batch, for itself."""
 
 
 def batch_faults(batch: RecordBatch, *, with_records: bool) -> Iterator[str]:

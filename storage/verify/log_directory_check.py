@@ -21,6 +21,7 @@ from ..partition_files import directory_name_of, live_partitions
 from ..partition_metadata import FILE_NAME as METADATA_FILE
 from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
 from ..topic_partition import TopicPartition
+from .batch_check import BatchFaults, batch_faults
 from .fault import Findings
 from .partition_check import LogEnds, PartitionCheck, Progress
 
@@ -50,10 +51,19 @@ class _Context(NamedTuple):
 class LogDirectoryCheck:
     """The check of a log directory, or of one partition's directory in it. What `found` gets is wrong."""
 
-    def __init__(self, files: Files, found: Findings, *, with_records: bool, progress: Progress) -> None:
+    def __init__(
+        self,
+        files: Files,
+        found: Findings,
+        *,
+        with_records: bool,
+        progress: Progress,
+        faults_of: BatchFaults = batch_faults,
+    ) -> None:
         self._files = files
         self._found = found
         self._with_records = with_records
+        self._faults_of = faults_of
         self._progress = progress
 
     def run(self, path: str) -> Verified:
@@ -97,6 +107,7 @@ class LogDirectoryCheck:
             self._found,
             was_stopped_cleanly=context.was_stopped_cleanly,
             with_records=self._with_records,
+            faults_of=self._faults_of,
             log_start_offset=starts.get(topic_partition, 0) if topic_partition is not None else 0,
             progress=self._progress,
         )

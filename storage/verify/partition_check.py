@@ -20,7 +20,7 @@ from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id
 from ..segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
 from ..segment_reader import SegmentReader, StoredBatch, Tail
 from ..transaction_index import AbortedTransaction, CorruptIndexError, TransactionIndex
-from .batch_check import batch_faults
+from .batch_check import BatchFaults, batch_faults
 from .epoch_check import EpochCheck
 from .fault import Findings
 from .index_checks import OffsetIndexCheck, TimeIndexCheck
@@ -47,6 +47,7 @@ class PartitionCheck:
         was_stopped_cleanly: nobody writes to the files or was interrupted in that; else the end of the last segment
             may be unfinished.
         with_records: look at each record, besides checksums and headers.
+        faults_of: what is wrong with a batch for itself.
         log_start_offset: below it, leader epochs are not known any more.
         progress: told of bytes of `.log` files.
     """
@@ -58,6 +59,7 @@ class PartitionCheck:
         *,
         was_stopped_cleanly: bool,
         with_records: bool = True,
+        faults_of: BatchFaults = batch_faults,
         log_start_offset: int = 0,
         progress: Progress = lambda _: None,
     ) -> None:
@@ -65,6 +67,7 @@ class PartitionCheck:
         self._found = found
         self._was_stopped_cleanly = was_stopped_cleanly
         self._with_records = with_records
+        self._faults_of = faults_of
         self._log_start_offset = log_start_offset
         self._progress = progress
         self._epochs = EpochCheck(found)
@@ -140,7 +143,7 @@ class PartitionCheck:
         position, batch = stored
         path, expected = segment.log_path, self._next_offset
         self._progress(batch.size_bytes)
-        faults = list(batch_faults(batch, with_records=self._with_records))
+        faults = list(self._faults_of(batch, with_records=self._with_records))
         for what in faults:
             self._found.add(path, what, position)
         first = _first_offset(batch, expected)
