@@ -398,7 +398,7 @@ class PartitionSet:
     def brokers_gone(self) -> None:
         """Brokers are not registered any more: those that were about to join an ISR are waited for no longer. Nobody
         else would notice before the next record comes, and who waits for acknowledgements may not send one."""
-        for hosted in self.leaders():
+        for hosted in tuple(self.leaders()):  # who is woken may change what is here
             self._stop_waiting(hosted)
 
     def _stop_waiting(self, hosted: HostedPartition) -> None:
