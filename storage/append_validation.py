@@ -40,10 +40,11 @@ from .log_config import LogConfig
 from .prepared_append import PreparedAppend, PreparedBatch, producer_update
 from .producer_state import AppendOrigin
 from .topic_partition import TopicPartition
-from .unpacking import BigBatchError, check_wrapped, give_way, unpack_payload, unpack_records
+from .unpacking import BigBatchError, check_count, check_wrapped, give_way, unpack_payload, unpack_records
 
 _UNBOUNDED = (1 << 63) - 1
 _LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
+_LEAST_MESSAGE_BYTES = 34  # of magic 1: offset, size, crc, magic, attributes, timestamp, no key, no value; 0 has less
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 _SHOWN_ERRORS = 3
 
@@ -338,21 +339,36 @@ class _Conversion:
 
     def of_messages(self, records: Buffer) -> PreparedAppend:
         """Messages of magic 0 or 1: many plain ones or one compressed wrapper."""
-        batches = list(iter_batches(records))
-        first = batches[0]
+        magic = count = 0
         source = Codec.NONE
-        for batch in batches:
+        self._check_set_size(len(records))
+        for count, batch in enumerate(iter_batches(records), 1):  # never all in memory: there may be millions
+            check_count(count, self._config.inline)
             _check_batch(batch, self._topic_partition, self._config, AppendOrigin.CLIENT)
-            if batch.magic != first.magic:
+            if count == 1:
+                magic = batch.magic
+            elif batch.magic != magic:
                 raise InvalidRecordError(
-                    f"{self._topic_partition}: batch magic {batch.magic} behind magic {first.magic} in one append"
+                    f"{self._topic_partition}: batch magic {batch.magic} behind magic {magic} in one append"
                 )
             source = codec_of(batch.attributes) or source
-        if source is not Codec.NONE and len(batches) > 1:
+        if source is not Codec.NONE and count > 1:
             raise InvalidRecordError(f"{self._topic_partition}: more than one compressed message in an append")
         if source is Codec.ZSTD:
-            raise UnsupportedForMessageFormatError(f"magic {first.magic} has no zstd")
-        return self._prepared(self._build(batches, _target_codec(self._config, source), None))
+            raise UnsupportedForMessageFormatError(f"magic {magic} has no zstd")
+        return self._prepared(self._build(iter_batches(records), _target_codec(self._config, source), None))
+
+    def _check_set_size(self, size_bytes: int) -> None:
+        """Of messages that would not fit into a batch even if all were empty, none is looked at."""
+        config = self._config
+        if (
+            _target_codec(config, Codec.NONE) is Codec.NONE
+            and size_bytes * _LEAST_RECORD_BYTES > config.max_message_bytes * _LEAST_MESSAGE_BYTES
+        ):
+            raise RecordTooLargeError(
+                f"{self._topic_partition}: {size_bytes} bytes of messages, of which no batch of at most "
+                f"{config.max_message_bytes} bytes can be made"
+            )
 
     def _checked(self, batches: Iterable[RecordBatch]) -> Iterator[Record]:
         """The records one by one, with their new offsets, so that they are never all in memory as objects."""

@@ -34,6 +34,7 @@ __all__ = [
     "BigBatchError",
     "InlineBounds",
     "all_read_here",
+    "check_count",
     "check_wrapped",
     "give_way",
     "read_all_here",
@@ -129,6 +130,12 @@ def unpack_payload(
 def give_way() -> None:
     """The interpreter, to whoever waits for it."""
     time.sleep(0)
+
+
+def check_count(count: int, inline: InlineBounds) -> None:
+    """Of messages of an old format that were met so far. Raises BigBatchError."""
+    if count > inline.max_records and not _is_apart:
+        raise BigBatchError
 
 
 def check_wrapped(

@@ -9,6 +9,7 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch
 from support.arena import Arena
 from support.bombs import gzip_bomb, lz4_bomb, packed_batch, snappy_bomb, with_crc, zstd_bomb, zstd_mine
@@ -155,6 +156,18 @@ def test_a_bomb_in_the_log_harms_nobody_who_reads_it_in_an_old_format_or_by_time
         by_time = reader.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(name="mined", partitions=[earliest])]), 7)
         assert by_time.topics[0].partitions[0].error_code != ErrorCode.NONE
     field.recovers(lines=2, mib=AT_REST_MIB + UNPACKED_MIB, files=8)
+
+
+def test_a_million_messages_of_an_old_format_take_no_more_memory_than_their_request(field: Arena) -> None:
+    message = bytes(build_message_set([Record(0, 1, None, None)], 1, Codec.NONE))
+    size_mib = 30
+    with WireClient(field.servers) as client:
+        create_topic(client, "old")
+        field.begin()
+        request = produce_request("old", message * ((size_mib << 20) // len(message)))
+        (answer,) = client.ask(request, 2).responses[0].partition_responses
+        assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    field.recovers(lines=0, mib=AT_REST_MIB + size_mib + 16, files=8)
 
 
 def test_of_a_million_bad_records_a_thousand_are_named(open_arena: OpenArena) -> None:

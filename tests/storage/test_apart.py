@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from pybroker.protocol.errors import InvalidRecordError, RequestTimedOutError
+from pybroker.protocol.errors import InvalidRecordError, RecordTooLargeError, RequestTimedOutError
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import down_convert
+from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.apart import Apart, describe_error, rebuild_error, run_apart
 from pybroker.storage.append_validation import prepare_leader_append
@@ -60,6 +61,28 @@ def test_a_big_batch_is_converted() -> None:
     assert stored.compression is Codec.ZSTD
     found = {record.offset: record.value for record in read_records(stored)}
     assert found == {offset: bytes(SMALL_BYTES) for offset in range(100, 104)}
+
+
+def messages(count: int, value: bytes = b"v") -> bytes:
+    return bytes(build_message_set([Record(n, NOW_MS + n, b"k", value) for n in range(count)], 1, Codec.NONE))
+
+
+@pytest.mark.parametrize("codec", ["producer", "gzip"])
+def test_many_messages_of_an_old_format_are_converted_elsewhere_and_come_out_the_same(codec: str) -> None:
+    here = LogConfig(compression_type=codec)
+    elsewhere = LogConfig(compression_type=codec, inline_max_records=3)
+    assert prepare(messages(4), elsewhere) == prepare(messages(4), here)
+
+
+def test_messages_of_which_no_batch_can_be_made_are_not_looked_at() -> None:
+    least = len(messages(1, b"")) - 1  # without its key
+    config = LogConfig(max_message_bytes=7 * 1000)
+    broken = b"\0" * 16 + b"\1" + messages(2000)[17:]
+    with pytest.raises(RecordTooLargeError):
+        prepare(messages(1) + broken[: least * 1000], config)
+    with pytest.raises(RecordTooLargeError):  # these are converted, and are too large then
+        prepare(messages(900), config)
+    assert len(prepare(messages(4), config)) < 7 * 1000
 
 
 def test_records_at_fault_in_a_big_batch_are_named() -> None:
