@@ -16,6 +16,7 @@ _JOBS = {
     "archive": ("archive_command", "topics into Parquet tables, each record exactly once"),
     "check-archive": ("check_archive_command", "whether the manifest and the data of such a table agree"),
     "audit": ("audit_command", "whether log directories are sound and replicas agree"),
+    "report": ("report_command", "how much topics have, when, how large, for which keys, how late"),
 }
 
 _DESCRIPTION = "Jobs on Spark for topics and log directories. JOB --help tells more."

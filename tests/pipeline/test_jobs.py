@@ -23,6 +23,7 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["audit"], "DIR"),
+        (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
     ],
 )
 def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +40,7 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    for job in ("archive", "check-archive", "audit"):
+    for job in ("archive", "check-archive", "audit", "report"):
         assert f"  {job} " in ran.stdout
 
 

@@ -1,0 +1,106 @@
+"""``pybroker-pipeline report``: its arguments, and the report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .command import BAD_INPUT, JobError, JobParser
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_DESCRIPTION = """\
+Figures of topics: how much there is, rates over time, sizes of values, how the keys are spread and repeated, timestamps
+that are late or of the future; and, of log directories, what compression gains."""
+
+
+def parser() -> JobParser:
+    """The arguments of the job."""
+    made = JobParser("report", _DESCRIPTION)
+    sources = made.add_mutually_exclusive_group(required=True)
+    sources.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="brokers; with --topics")
+    sources.add_argument("--archive", metavar="TO", help="a table that the job archive wrote")
+    sources.add_argument("--log-directory", metavar="DIR", action="append", help="may be repeated")
+    made.add_argument("--topics", metavar="A,B", help="these; of archives and log directories all, when not given")
+    made.add_argument("--late-ms", type=int, default=60_000, metavar="MS", help="how late is late (60000)")
+    made.add_argument("--json", metavar="FILE", help="write the figures there, as JSON; without FILEs they are printed")
+    made.add_argument("--html", metavar="FILE", help="write a page with tables and charts there")
+    return made
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The job; returns its exit code. Raises JobError."""
+    options = parser().parse_args(arguments)
+    if options.bootstrap_servers is not None and options.topics is None:
+        raise JobError("--bootstrap-servers needs --topics", BAD_INPUT)
+    # From here on it takes Spark.
+    from pyspark.errors import PySparkException
+
+    from ...storage.partition_files import NoLogError
+    from ..archive.manifest import ManifestError
+    from ..topic_report.report import figures_page, topic_figures
+    from .session import job_session
+
+    began = time.monotonic()
+    try:
+        spark = job_session("report", options.master, options.conf)
+    except ValueError as error:
+        raise JobError(str(error), BAD_INPUT) from None
+    try:
+        sizes = None if options.log_directory is None else file_bytes(options.log_directory)
+        now_ms = int(time.time() * 1000)
+        figures = topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes)
+    except (PySparkException, ManifestError, NoLogError, OSError) as error:
+        raise JobError(str(error)) from None
+    finally:
+        spark.stop()
+    if options.json is not None:
+        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
+    if options.html is not None:
+        Path(options.html).write_text(figures_page(figures))
+    if options.json is None and options.html is None:
+        print(json.dumps(figures, indent=1))
+    rows = sum(each["rows"] for each in figures["volumes"])
+    print(
+        f"{rows:,} records of {len(figures['volumes'])} partitions, {time.monotonic() - began:.1f} s", file=sys.stderr
+    )
+    return 0
+
+
+def file_bytes(directories: Sequence[str]) -> dict[str, int]:
+    """Bytes of segments by topic. Raises NoLogError, OSError."""
+    from ...storage.files import Files
+    from ...storage.partition_files import live_partitions, read_partition_files
+
+    files = Files()
+    found: dict[str, int] = defaultdict(int)
+    for path in directories:
+        for directory in live_partitions(files, path):
+            partition = read_partition_files(files, directory)
+            if partition.topic_partition is not None:
+                found[partition.topic_partition.topic] += sum(segment.size_bytes for segment in partition.segments)
+    return dict(found)
+
+
+def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+
+    from ..archive.archive_rows import read_archive
+
+    if options.bootstrap_servers is not None:
+        source = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
+        return spark.read.format("pybroker").options(**source).load()
+    if options.log_directory is not None:
+        source = {"path": json.dumps(options.log_directory)}
+        if options.topics is not None:
+            source["subscribe"] = options.topics
+        return spark.read.format("pybroker-log").options(**source).load()
+    rows = read_archive(spark, options.archive)
+    return rows if options.topics is None else rows.where(F.col("topic").isin(options.topics.split(",")))

@@ -1,0 +1,114 @@
+"""Figures of topics: each a small DataFrame, of the rows of a topic, of an archive or of a log directory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_KEYS = 10
+"""So many of the keys with the most records are named, of each topic."""
+
+_NICE_MS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000)
+_MOST_BUCKETS = 60
+
+
+def slim_rows(frame: DataFrame) -> DataFrame:
+    """What the figures need: topic, partition, offset, key, ms (of the timestamp), key_bytes, value_bytes.
+
+    To be persisted, since all of them go over it.
+    """
+    return frame.select(
+        "topic",
+        "partition",
+        "offset",
+        "key",
+        F.expr("unix_millis(timestamp)").alias("ms"),
+        F.length("key").alias("key_bytes"),
+        F.length("value").alias("value_bytes"),
+    )
+
+
+def volumes(rows: DataFrame) -> DataFrame:
+    """By topic and partition: rows, key_bytes, value_bytes, keyless, tombstones, first and last offset and ms."""
+    return rows.groupBy("topic", "partition").agg(
+        F.count("*").alias("rows"),
+        F.coalesce(F.sum("key_bytes"), F.lit(0)).alias("key_bytes"),
+        F.coalesce(F.sum("value_bytes"), F.lit(0)).alias("value_bytes"),
+        F.count_if(F.col("key_bytes").isNull()).alias("keyless"),
+        F.count_if(F.col("value_bytes").isNull()).alias("tombstones"),
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.min("ms").alias("first_ms"),
+        F.max("ms").alias("last_ms"),
+    )
+
+
+def bucket_ms(first_ms: int, last_ms: int) -> int:
+    """How long the steps of a rate over that time are, so that there are at most about sixty."""
+    span = max(last_ms - first_ms, 1)
+    return next((nice for nice in _NICE_MS if span / nice <= _MOST_BUCKETS), -(-span // _MOST_BUCKETS))
+
+
+def rates(rows: DataFrame, step_ms: int) -> DataFrame:
+    """By topic and step of time, whose begin is `ms`: rows and bytes."""
+    begin = (F.floor(F.col("ms") / step_ms) * step_ms).cast("bigint").alias("ms")
+    size = F.coalesce("key_bytes", F.lit(0)) + F.coalesce("value_bytes", F.lit(0))
+    return rows.groupBy("topic", begin).agg(F.count("*").alias("rows"), F.sum(size).alias("bytes"))
+
+
+def value_sizes(rows: DataFrame) -> DataFrame:
+    """By topic: the median, the 90th and 99th percentile (to a ten-thousandth of the rows), the largest value."""
+    percentiles = F.percentile_approx("value_bytes", [0.5, 0.9, 0.99], 10_000)
+    sizes = rows.groupBy("topic").agg(percentiles.alias("sizes"), F.max("value_bytes").alias("largest"))
+    return sizes.select(
+        "topic",
+        F.col("sizes")[0].alias("median"),
+        F.col("sizes")[1].alias("p90"),
+        F.col("sizes")[2].alias("p99"),
+        "largest",
+    )
+
+
+def key_counts(rows: DataFrame) -> DataFrame:
+    """By topic: how many keys there are, how many of them more than once, and how many rows their repeats are."""
+    counted = _by_key(rows)
+    return counted.groupBy("topic").agg(
+        F.count("*").alias("keys"),
+        F.count_if(F.col("rows") > 1).alias("repeated_keys"),
+        F.sum(F.col("rows") - 1).alias("repeats"),
+    )
+
+
+def busiest_keys(rows: DataFrame, most: int = MOST_KEYS) -> DataFrame:
+    """By topic: the keys with the most rows, by `rank`, with their `share` of the rows that have a key."""
+    counted = _by_key(rows)
+    whole = Window.partitionBy("topic")
+    ranked = counted.withColumn("total", F.sum("rows").over(whole)).withColumn(
+        "rank", F.row_number().over(whole.orderBy(F.desc("rows"), "key"))
+    )
+    share = (F.col("rows") / F.col("total")).alias("share")
+    return ranked.where(F.col("rank") <= most).select("topic", "rank", "key", "rows", share)
+
+
+def disorder(rows: DataFrame, now_ms: int, late_ms: int) -> DataFrame:
+    """By topic and partition: rows `late_ms` or more behind one before them, the most behind, rows of the future."""
+    before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
+    behind = F.greatest(F.coalesce(F.max("ms").over(before) - F.col("ms"), F.lit(0)), F.lit(0))
+    return (
+        rows.withColumn("behind", behind)
+        .groupBy("topic", "partition")
+        .agg(
+            F.count_if(F.col("behind") >= late_ms).alias("late"),
+            F.max("behind").alias("most_behind_ms"),
+            F.count_if(F.col("ms") > now_ms).alias("future"),
+        )
+    )
+
+
+def _by_key(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("key").isNotNull()).groupBy("topic", "key").agg(F.count("*").alias("rows"))
