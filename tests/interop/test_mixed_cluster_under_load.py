@@ -1,7 +1,7 @@
 """Two Apache Kafka and one pybroker in one cluster, which keep working under load while brokers come and go.
 
 Either kind is controller. Transactions run too: their coordinators are the Kafkas, for pybroker has none, and their
-partitions are led by all.
+partitions are led by all. The group whose offsets they commit is pybroker's whenever that is there, else a Kafka's.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 from support.mixed_cluster import MixedCluster
 from support.replica_verification import await_equal_replicas
 from support.traffic import ConfluentTraffic
-from support.transactional_traffic import TransactionalTraffic, read_committed
+from support.transactional_traffic import TransactionalTraffic, await_offset, read_committed
 
 FIRST, SECOND, OURS = 1, 2, 3
 BROKERS = (FIRST, SECOND, OURS)
@@ -34,11 +34,13 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
 
 
 def create_topics(cluster: MixedCluster) -> None:
-    """Two that all brokers lead, and the transactions' on the Kafkas."""
+    """Two that all brokers lead, the transactions' on the Kafkas, and the groups' that pybroker is to lead."""
     for topic in ("orders", "sales"):
         cluster.create_topic(topic, [FIRST, SECOND, OURS], [SECOND, OURS, FIRST], [OURS, FIRST, SECOND])
-    config = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
-    cluster.create_topic("__transaction_state", [FIRST, SECOND], [SECOND, FIRST], config=config)
+    compact = {"cleanup.policy": "compact"}
+    alone = {**compact, "min.insync.replicas": "1"}
+    cluster.create_topic("__transaction_state", [FIRST, SECOND], [SECOND, FIRST], config=alone)
+    cluster.create_topic("__consumer_offsets", [OURS, FIRST, SECOND], [OURS, SECOND, FIRST], config=compact)
 
 
 @pytest.mark.parametrize("controller", [FIRST, OURS], ids=["Kafka is controller", "pybroker is controller"])
@@ -55,6 +57,7 @@ def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -
             cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
             for topic in ("orders", "sales"):
                 cluster.await_leaders(topic, set(BROKERS))
+            cluster.await_leaders("__consumer_offsets", {OURS})
             traffic.wait_for_more(20)
             transactions.wait_for_more(4)
 
@@ -70,6 +73,7 @@ def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -
     assert not traffic.refused
     values = read_committed(cluster.servers, "sales", PARTITIONS, len(transactions.committed))
     assert sorted(values) == sorted(transactions.committed)
+    await_offset(cluster.servers, "sales", transactions.offset)
 
     for broker_id in BROKERS:
         cluster.stop(broker_id)

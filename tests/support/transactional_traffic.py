@@ -1,98 +1,94 @@
 """A transactional producer that goes on whatever happens to its brokers, and knows what it committed."""
 
+import subprocess
 import threading
-import traceback
-from itertools import count
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from support.patience import await_that
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from support.foreign_clients import PROGRAMS
+from support.member_processes import java_program
+from support.patience import await_answer, await_that, await_thread
 
-__all__ = ["TransactionalTraffic", "read_committed"]
+__all__ = ["GROUP", "RECORDS_EACH", "TransactionalTraffic", "await_offset", "read_committed"]
 
+GROUP = "totals"
 RECORDS_EACH = 6
-PAUSE_S = 0.01
+"""Of the Java program, as is how they are named."""
 
 
 class TransactionalTraffic:
-    """Transactions of `RECORDS_EACH` records all over ``topic``, every third aborted, in a thread of its own."""
+    """Transactions of `RECORDS_EACH` records all over ``topic`` and an offset of `GROUP` for partition 0, every third
+    of them aborted and the last one too, in a process of its own.
+
+    By Kafka's own client. Where the coordinator of the group leaves the cluster, of whichever kind it is, librdkafka
+    2.16 may send the offsets to nobody until it connects to some broker anew (confluentinc/librdkafka#5511), and
+    kafka-python 3.0 has been seen to stop after it had found the new one.
+    """
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self.committed: list[str] = []
         self.aborted: list[str] = []
-        self._servers, self._topic, self._partitions = servers, topic, partitions
-        self._failures: list[BaseException] = []
-        self._told_to_stop = threading.Event()
-        self._thread = threading.Thread(target=self._guarded, daemon=True)
-        self._thread.start()
+        self.offset = 0
+        """What the group has committed with the last transaction that was."""
+        self._other_lines: list[str] = []
+        self._is_told_to_stop = False
+        command = java_program(PROGRAMS / "transactions" / "TransactionTraffic.java")
+        self._process = subprocess.Popen(
+            [*command, servers, topic, str(partitions), GROUP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read_output, daemon=True)
+        self._reader.start()
 
-    def _guarded(self) -> None:
-        try:
-            self._work()
-        except BaseException as failure:
-            traceback.print_exc()
-            self._failures.append(failure)
-
-    def _work(self) -> None:
-        # Kafka's longest: no transaction ends because the machine is busy.
-        patient = {"transaction.timeout.ms": 900_000}
-        producer = Producer({"bootstrap.servers": self._servers, "transactional.id": "shop", **patient})
-        _until_done(producer.init_transactions)
-        for number in count():
-            if self._told_to_stop.wait(PAUSE_S):
-                return
-            values = [f"{number}.{index}" for index in range(RECORDS_EACH)]
-            is_committed = self._transaction(producer, values, wants_commit=number % 3 != 2)
-            (self.committed if is_committed else self.aborted).extend(values)
-
-    def _transaction(self, producer: Producer, values: list[str], *, wants_commit: bool) -> bool:
-        producer.begin_transaction()
-        try:
-            for index, value in enumerate(values):
-                producer.produce(self._topic, value.encode(), partition=index % self._partitions)
-            producer.flush()
-            if wants_commit:
-                _until_done(producer.commit_transaction)
-                return True
-        except KafkaException as error:
-            if not error.args[0].txn_requires_abort():
-                raise
-        _until_done(producer.abort_transaction)
-        return False
+    def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            for line in output:
+                match line.split():
+                    case ["committed", number]:
+                        self.offset = int(number) + 1
+                        self.committed += _values(int(number))
+                    case ["aborted", number]:
+                        self.aborted += _values(int(number))
+                    case _:
+                        self._other_lines.append(line)
+        self._process.wait()
 
     def wait_for_more(self, transactions: int) -> None:
+        """Until so many are committed, and half as many aborted."""
         committed, aborted = len(self.committed), len(self.aborted)
         amount = transactions * RECORDS_EACH
-        await_that(
-            lambda: (
-                self._failures
-                or (len(self.committed) >= committed + amount and len(self.aborted) >= aborted + amount // 2)
-            ),
-            f"{transactions} more transactions are committed, and half as many aborted",
-        )
-        assert not self._failures, self._failures
+
+        def came() -> bool:
+            self._require_that_it_runs()
+            return len(self.committed) >= committed + amount and len(self.aborted) >= aborted + amount // 2
+
+        await_that(came, f"{transactions} more transactions are committed, and half as many aborted")
+
+    def _require_that_it_runs(self) -> None:
+        assert self._reader.is_alive(), f"the transactions ended: {''.join(self._other_lines[-40:])}"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._told_to_stop.set()
+        assert self._process.stdin is not None
         if kind is None:
-            self._thread.join()
-            assert not self._failures, self._failures
-
-
-def _until_done(step: object) -> None:
-    """What librdkafka says may be tried again is."""
-    assert callable(step)
-    while True:
-        try:
-            step()
-        except KafkaException as error:
-            if not error.args[0].retriable():
-                raise
+            self._require_that_it_runs()
+            with self._process.stdin as told:
+                told.write("that is enough\n")
         else:
-            return
+            self._process.kill()
+            self._process.stdin.close()
+        await_thread(self._reader, "the end of the transactions")
+        assert kind is not None or self._process.returncode == 0, "".join(self._other_lines[-40:])
+
+
+def _values(number: int) -> list[str]:
+    return [f"{number}.{index}" for index in range(RECORDS_EACH)]
 
 
 def read_committed(servers: str, topic: str, partitions: int, amount: int) -> list[str]:
@@ -106,3 +102,18 @@ def read_committed(servers: str, topic: str, partitions: int, amount: int) -> li
         if len(values) >= amount and not messages:
             consumer.close()
             return values
+
+
+def await_offset(servers: str, topic: str, offset: int) -> None:
+    """Until the group of the transactions says that it has committed this."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": GROUP})
+
+    def committed() -> int | None:
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, 0)])
+        except KafkaException:  # no coordinator yet
+            return None
+        return int(found.offset)
+
+    await_answer(committed, lambda found: found == offset, f"{offset} is committed")
+    consumer.close()
