@@ -5,6 +5,7 @@ from random import Random
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from support.cluster_load import PlainMember, PlainProducing, TopicChanging
+from support.cluster_promises import check_committed, check_idempotent, check_kept, check_offsets, check_seen
 from support.cluster_view import ClusterView
 from support.crash_load import Committing, Consuming, CrashLoad, Producing
 from support.kept_records import read_all
@@ -77,7 +78,7 @@ class ClusterClients:
     def _check_committed(self, group: str, topic: str, due: dict[int, int]) -> None:
         places = [TopicPartition(topic, partition) for partition in sorted(due)]
         found = self._committed(group, places) if places else {}
-        assert all(found[partition] >= offset for partition, offset in due.items()), (group, due, found)
+        check_committed(group, due, found)
 
     def _committed(self, group: str, places: list[TopicPartition]) -> dict[int, int]:
         """As the coordinator has it, who may be moving just now."""
@@ -108,43 +109,23 @@ class ClusterClients:
     def _check_partition(self, topic: str, partition: int) -> None:
         where = f"{topic}-{partition}"
         read = read_all(self._servers, topic, partition)
-        assert [offset for offset, _ in read] == list(range(len(read))), f"{where}: gaps"
+        check_offsets(read, where)
         if topic == self.events:
-            _check_plain(self.plain, partition, dict(read), where)
-            _check_idempotent(self.to_events, partition, read, where)
-        else:
-            _check_idempotent(self.to_lonely, partition, read, where)
+            plain = self.plain.offsets[partition]
+            check_kept({self.plain.value(number): offset for number, offset in plain.items()}, read, where)
+        producing = self.to_events if topic == self.events else self.to_lonely
+        check_idempotent(producing.name, producing.sent[partition], producing.offsets[partition], read, where)
 
     def _check_seen(self) -> None:
         """The group missed nothing below what it committed."""
+        to_it: tuple[Producing | PlainProducing, ...] = (self.to_events, self.plain)
         for partition in range(self.partitions):
             end = max(member.committed.get(partition, 0) for member in self.members)
             seen = set().union(*(member.seen[partition] for member in self.members))
-            for name, books in ((self.to_events.name, self.to_events.offsets), (self.plain.name, self.plain.offsets)):
-                due = {f"{name}:{number}".encode() for number, offset in books[partition].items() if offset < end}
-                assert due <= seen, f"not seen in partition {partition}: {sorted(due - seen)}"
+            for producing in to_it:
+                check_seen(producing.name, producing.offsets[partition], end, seen, partition)
 
     def _check_topics(self) -> None:
         existing = {topic.name: len(topic.partitions) for topic in self._view.metadata().topics}
         assert {name: existing.get(name) for name in self.topics.alive} == self.topics.alive
         assert not existing.keys() & self.topics.gone
-
-
-def _check_idempotent(producing: Producing, partition: int, read: list[tuple[int, bytes]], where: str) -> None:
-    """Each number once, in order, where it was acknowledged to be."""
-    name = f"{producing.name}:".encode()
-    found = [(int(value.removeprefix(name)), offset) for offset, value in read if value.startswith(name)]
-    numbers = [number for number, _ in found]
-    wrong = next((place for place, number in enumerate(numbers) if number != place), len(numbers))
-    assert numbers == list(range(producing.sent[partition])), f"{where}: {numbers[wrong : wrong + 10]} at {wrong}"
-    acknowledged = producing.offsets[partition]
-    moved = {
-        number: (offset, acknowledged.get(number)) for number, offset in found if offset != acknowledged.get(number)
-    }
-    assert not moved, f"{where}: not where they were acknowledged to be: {moved}"
-
-
-def _check_plain(producing: PlainProducing, partition: int, read: dict[int, bytes], where: str) -> None:
-    acknowledged = producing.offsets[partition].items()
-    lost = {number: offset for number, offset in acknowledged if read.get(offset) != producing.value(number)}
-    assert not lost, f"{where}: lost, or moved: {lost}"
