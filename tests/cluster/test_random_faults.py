@@ -49,4 +49,3 @@ def one_generation(cluster: LoadedCluster, zookeeper: ZooKeeperProcess, happened
         if time.monotonic() > end:
             break
     cluster.end_load()
-    cluster.require_no_traceback()

@@ -65,9 +65,12 @@ class ClusterProcesses:
             )
 
     def close(self) -> None:
+        """Whatever was done to them, no pybroker has met what nobody expected."""
         for broker in self.brokers.values():
             broker.kill()
         self.zookeeper.kill()
+        for broker in self.brokers.values():
+            assert not any("Traceback" in line for line in broker.lines), "".join(broker.lines)
 
     # -- what is asked of it
 

@@ -209,18 +209,13 @@ class LoadedCluster:
         files = sorted(file for directory in directories for file in directory.glob("*.log"))
         return b"".join(file.read_bytes() for file in files)
 
-    def require_no_traceback(self) -> None:
-        """No broker has met what nobody expected."""
-        self._require_no("Traceback")
-
     def _check_output(self) -> None:
-        self._require_no("the broker cannot go on")
-
-    def _require_no(self, words: str) -> None:
+        """No broker has met what nobody expected."""
         for broker in self.cluster.broker_ids:
             text = self.cluster.log_file(broker).read_text(errors="replace")
-            place = text.find(words)
-            assert place < 0, f"broker {broker}: …{text[max(place - 1000, 0) : place + 4000]}…"
+            for words in ("Traceback", "the broker cannot go on"):
+                place = text.find(words)
+                assert place < 0, f"broker {broker}: …{text[max(place - 1000, 0) : place + 4000]}…"
 
 
 def _two_log_directories(directory: Path) -> str:
