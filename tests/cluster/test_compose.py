@@ -20,8 +20,9 @@ from pybroker.config.config import Config
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.compose_file import ComposeFileError, parse, read
 from support.container_process import ContainerProcess
-from support.kafka_process import ZooKeeperProcess, free_port
+from support.kafka_process import ZooKeeperProcess
 from support.patience import await_answer
+from support.ports import free_port
 from support.wire_client import WireClient
 
 ROOT = Path(__file__).resolve().parents[2]

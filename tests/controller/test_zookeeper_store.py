@@ -19,8 +19,9 @@ from pybroker.controller.metadata_store import (
 )
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
-from support.kafka_process import ZooKeeperProcess, free_port
+from support.kafka_process import ZooKeeperProcess
 from support.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.ports import free_port
 from support.tcp_gate import TcpGate
 
 ROOTS = count()

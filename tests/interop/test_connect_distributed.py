@@ -13,8 +13,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from pybroker.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from support.foreign_clients import running
-from support.kafka_process import free_port
 from support.kafka_tools import TOOLS, run_tool
+from support.ports import free_port
 from support.wire_client import WireClient
 
 FILE_CONNECTOR = "org.apache.kafka.connect.file.FileStream{}Connector"

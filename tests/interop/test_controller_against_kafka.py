@@ -30,8 +30,9 @@ from pybroker.protocol.messages import elect_leaders as el
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pybroker.storage.topic_partition import TopicPartition
 from support.async_wire_client import AsyncWireClient
-from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.patience import LOOKS
+from support.ports import free_port
 
 SESSION_TIMEOUT_MS = 60_000
 """No session ends because the machine is busy; those of killed brokers are ended by hand."""

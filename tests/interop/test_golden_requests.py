@@ -22,7 +22,9 @@ PATIENCE_S = 2.0
 AT_ONCE = 100
 
 
-async def exchange(port: int, key: ApiKey, version: int, body: bytes) -> bytes | None:
+async def exchange(
+    port: int, key: ApiKey, version: int, body: bytes, patience_s: float | None = PATIENCE_S
+) -> bytes | None:
     """The answer's frame; b"" when the connection was closed, None when no answer came yet."""
     spec = API_SPECS[key]
     header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=9, client_id="golden")
@@ -30,7 +32,7 @@ async def exchange(port: int, key: ApiKey, version: int, body: bytes) -> bytes |
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(len(frame).to_bytes(4, "big") + frame)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             size = int.from_bytes(await reader.readexactly(4), "big")
             return await reader.readexactly(size)
     except asyncio.IncompleteReadError:
@@ -49,7 +51,7 @@ def check_answer(key: ApiKey, version: int, answer: bytes) -> None:
 
 
 async def served_versions(port: int) -> dict[int, range]:
-    answer = await exchange(port, ApiKey.API_VERSIONS, 0, encode(ApiVersionsRequest(), 0))
+    answer = await exchange(port, ApiKey.API_VERSIONS, 0, encode(ApiVersionsRequest(), 0), patience_s=None)
     assert answer
     response = decode(ApiVersionsResponse, answer, 0, 4)
     return {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}

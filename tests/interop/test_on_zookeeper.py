@@ -14,9 +14,10 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTo
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 from kazoo.client import KazooClient
 from support.broker_process import BrokerProcess, DidNotStartError
-from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.kafka_tools import TOOLS, run_tool
 from support.patience import await_that
+from support.ports import free_port
 from support.secured_zookeeper import SecuredZooKeeper
 from support.zookeeper_tree import TreeNode, client_of, read_tree
 

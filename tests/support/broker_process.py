@@ -9,6 +9,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from support.ports import free_port
+
 __all__ = ["BrokerProcess", "DidNotStartError"]
 
 # The last line of a start, which says where the broker listens: "... listening on PLAINTEXT://127.0.0.1:41234 ..."
@@ -29,8 +31,8 @@ class DidNotStartError(AssertionError):
 class BrokerProcess:
     """``pybroker`` on a free port of 127.0.0.1 with its data under ``directory``.
 
-    The first start chooses the port; a restart keeps it, so that clients find the broker again. ``command`` is what
-    takes ``--config`` in place of ``python -m pybroker``.
+    The first start chooses the port, if ``settings`` do not; a restart keeps it, so that clients find the broker again.
+    ``command`` is what takes ``--config`` in place of ``python -m pybroker``.
     """
 
     def __init__(
@@ -88,6 +90,8 @@ class BrokerProcess:
     def begin(self) -> None:
         """Starts the process and does not wait for it."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        if not self.port and "listeners" not in self.settings:
+            self.port = free_port()
         file = self.directory / "server.properties"
         file.write_text(self.properties())
         self._ready.clear()

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from support.kafka_process import free_port
 from support.patience import await_that
+from support.ports import free_port
 
 __all__ = ["ContainerProcess"]
 

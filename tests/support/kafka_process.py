@@ -1,28 +1,21 @@
 """Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the oracle that tests and benchmarks ask."""
 
 import os
-import socket
 import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from support.java import QUICK_TO_START, java_command
+from support.ports import free_port
 
-__all__ = ["KafkaProcess", "ZooKeeperProcess", "free_port"]
+__all__ = ["KafkaProcess", "ZooKeeperProcess"]
 
 LOG4J = """log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
 log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class JavaProcess:

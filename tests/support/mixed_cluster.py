@@ -8,9 +8,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.kafka_tools import TOOLS, run_tool
 from support.patience import await_that
+from support.ports import free_port
 from support.wire_client import WireClient
 from support.zookeeper_tree import TreeNode, read_tree
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 from support.certificates import Authority
-from support.kafka_process import ZooKeeperProcess, free_port
+from support.kafka_process import ZooKeeperProcess
+from support.ports import free_port
 
 __all__ = ["LONGER_THAN_ANY_TEST_MS", "SecuredZooKeeper"]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.security import ACL
+from support.patience import HANGS_AFTER_S
 
 __all__ = ["TreeNode", "client_of", "read_tree"]
 
@@ -26,8 +27,8 @@ class TreeNode(NamedTuple):
 def client_of(connect: str | KazooClient) -> Iterator[KazooClient]:
     """Of an address, or one that is not started yet; started meanwhile."""
     client = KazooClient(connect) if isinstance(connect, str) else connect
-    client.start()
     try:
+        client.start(HANGS_AFTER_S)
         yield client
     finally:
         client.stop()
