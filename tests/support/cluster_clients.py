@@ -9,16 +9,20 @@ from support.cluster_promises import check_committed, check_idempotent, check_ke
 from support.cluster_view import ClusterView
 from support.crash_load import Committing, Consuming, CrashLoad, Producing
 from support.kept_records import read_all
-from support.patience import await_answer
+from support.patience import await_answer, await_that
 
 __all__ = ["ClusterClients"]
+
+_KEEPERS = 6
+"""Groups: each partition of the offsets has some."""
 
 _SETTINGS = {"socket_timeout_ms": 6000, "topic_metadata_refresh_interval_ms": 1000}
 
 
 class ClusterClients:
     """Two idempotent producers, by librdkafka; one of kafka-python's that is not; a group with a member of each; one
-    who commits without being a member; one who makes, grows and deletes topics.
+    who commits without being a member; groups that have committed once and never again, so that nothing hides it when
+    their coordinator forgets; one who makes, grows and deletes topics.
 
     ``events`` and ``lonely`` are topics that are there, of ``partitions`` each. Begin with `start`.
     """
@@ -29,6 +33,7 @@ class ClusterClients:
         self._servers = servers
         self._view = view
         self.events, self.lonely, self.partitions = events, lonely, partitions
+        self._kept = {f"keeper-{number}-of-{lonely}": number + 1 for number in range(_KEEPERS)}
         self._group, self._committers = f"readers-of-{events}", f"committers-of-{lonely}"
         self.to_events, self.to_lonely = (
             Producing(servers, topic, partitions, topic, linger_ms=5, request_timeout_ms=5000, **_SETTINGS)
@@ -51,8 +56,22 @@ class ClusterClients:
         return [f"{type(load).__name__}: {failure}" for load in self.everybody for failure in load.failures]
 
     def start(self) -> None:
+        for group, offset in self._kept.items():
+            self._keep(group, TopicPartition(self.lonely, 0, offset))
         for load in self.everybody:
             load.start()
+
+    def _keep(self, group: str, place: TopicPartition) -> None:
+        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group})
+
+        def commit() -> bool:
+            with suppress(KafkaException):
+                (result,) = consumer.commit(offsets=[place], asynchronous=False)
+                return result.error is None
+            return False
+
+        await_that(commit, f"{group} has committed")
+        consumer.close()
 
     def stop(self) -> None:
         """Returns when everything that was sent is acknowledged."""
@@ -74,6 +93,8 @@ class ClusterClients:
         self._check_committed(self._group, self.events, due)
         due = {each.partition: offset for each, offset in dict(self.committing.committed).items() if offset}
         self._check_committed(self._committers, self.lonely, due)
+        for group, offset in self._kept.items():
+            self._check_committed(group, self.lonely, {0: offset})
 
     def _check_committed(self, group: str, topic: str, due: dict[int, int]) -> None:
         places = [TopicPartition(topic, partition) for partition in sorted(due)]
