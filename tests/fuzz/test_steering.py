@@ -15,8 +15,9 @@ from support.fuzzing.mutation import Mutant
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
 NEW, KNOWN = b"reached something new", b"reached nothing new"
-DRAWN = 5_000
-"""So many that a seed among hundreds is met, whatever the dice say."""
+KEPT = 500
+DRAWN = 10_000
+"""So many that some of ``KEPT`` seeds are met, whatever the dice say: about fifty times."""
 
 
 def mutant_named(name: bytes, correlation_id: int) -> Mutant:
@@ -51,11 +52,13 @@ async def send(fuzzer: Fuzzer, *mutants: Mutant) -> None:
 def test_what_reached_a_new_branch_is_drawn_again_and_what_did_not_is_not(tmp_path: Path) -> None:
     with fuzzer_at_rest(tmp_path) as (fuzzer, broker_side):
         assert drawn_of(fuzzer, NEW) == 0
-        broker_side.note(branches=100, correlation_id=2)
+        for number in range(KEPT):
+            broker_side.note(branches=100 + number, correlation_id=2 + number)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(send(fuzzer, mutant_named(KNOWN, 1), mutant_named(NEW, 2)))
+            kept = [mutant_named(NEW, 2 + number) for number in range(KEPT)]
+            runner.run(send(fuzzer, mutant_named(KNOWN, 1), *kept))
         assert fuzzer.complaints == {}
-        assert fuzzer.frames_kept == 1
+        assert fuzzer.frames_kept == KEPT
         assert drawn_of(fuzzer, NEW) > 0
         assert drawn_of(fuzzer, KNOWN) == 0
         broker_side.close()
