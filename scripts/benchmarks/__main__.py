@@ -1,6 +1,7 @@
 """``scripts/bench``: pybroker and Apache Kafka in turn, round by round, on this machine."""
 
 import argparse
+import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -60,6 +61,7 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
                 workload.prepare(site)
+                os.sync()  # what the row before left unwritten is not for this one to wait for
                 before, used_before = moment((broker.pid,)), cpu_seconds(broker.pid)
                 found = workload.run(site)
                 found["broker CPU s"] = cpu_seconds(broker.pid) - used_before
