@@ -33,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     from ...storage.partition_files import NoLogError
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
+    from ..page import counted
     from .session import job_session
 
     began = time.monotonic()
@@ -53,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.html is not None:
         Path(options.html).write_text(report_page(found))
     seconds = time.monotonic() - began
-    size = found.size_bytes / (1 << 20)
-    verdict = f"{len(found.faults)} faults" if found.faults else "no fault found"
-    print(f"{len(found.partitions)} partitions, {size:,.1f} MiB, {seconds:.1f} s: {verdict}", file=sys.stderr)
+    size = f"{found.size_bytes / (1 << 20):,.1f} MiB"
+    verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"
+    print(f"{counted(len(found.partitions), 'partition')}, {size}, {seconds:.1f} s: {verdict}", file=sys.stderr)
     return FAILED if found.faults else 0
