@@ -1,4 +1,9 @@
-"""A cluster of three brokers on a real ZooKeeper, stock clients at work, and one fault after the other."""
+"""A cluster of three brokers on a real ZooKeeper, stock clients at work, and one fault after the other.
+
+What is checked, `support.cluster_promises` has tests of. Seen to fail with a leader that acknowledges before the
+followers have it ("cut_off_from_all": out of order sequence numbers, for what came before is lost), and with a
+coordinator that drops the offsets when it reads its partition ("leader_is_killed": those of the keepers).
+"""
 
 from pathlib import Path
 

@@ -4,6 +4,7 @@ Each keeps a book of what the broker acknowledged. All go on when the broker is 
 """
 
 import threading
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from random import Random
@@ -67,8 +68,12 @@ class CrashLoad:
             self.progress.notify_all()
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            self.step()
+        try:
+            while not self._stopping.is_set():
+                self.step()
+        except BaseException as error:
+            traceback.print_exc()
+            self.fail(repr(error))  # else it would be waited for in vain
 
     def step(self) -> None:
         raise NotImplementedError
