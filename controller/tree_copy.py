@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from . import znodes
-from .metadata_store import Create, Delete, MetadataStore, NoNodeError, Operation, SetData, parent_of
+from .metadata_store import (
+    ConnectionLossError,
+    Create,
+    MetadataStore,
+    MetadataStoreError,
+    NoNodeError,
+    Operation,
+    SetData,
+    parent_of,
+)
 from .znodes import TopicInfo
 
 __all__ = ["CopiedNode", "TreeCopy", "read_tree", "roots_present", "write_tree"]
@@ -122,14 +131,28 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
         await store.multi([operation for node in nodes for operation in _writing(node)])
         return
     written: list[str] = []
-    try:
-        for part in _parts(_with_the_cluster_last(nodes)):
+    for part in _parts(_with_the_cluster_last(nodes)):
+        paths = [node.path for node in part]
+        try:
             await store.multi([operation for node in part for operation in _writing(node)])
-            written += [node.path for node in part]
-    except BaseException:
-        for chunk in _chunks(written[::-1], _OPERATIONS_PER_MULTI):
-            await store.multi([Delete(path) for path in chunk])
-        raise
+        except ConnectionLossError as error:  # it may have happened
+            await _remove(store, written + paths, error)
+            raise
+        except BaseException as error:
+            await _remove(store, written, error)
+            raise
+        written += paths
+
+
+async def _remove(store: MetadataStore, paths: Sequence[str], reason: BaseException) -> None:
+    """As far as they are there. Raises MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
+    try:
+        for chunk in _chunks(paths[::-1], _OPERATIONS_PER_MULTI):
+            for outcome in await asyncio.gather(*(store.delete(path) for path in chunk), return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, NoNodeError):
+                    raise outcome
+    except MetadataStoreError as error:
+        raise MetadataStoreError(None, f"{reason}; and what had been written could not be removed: {error}") from error
 
 
 def _with_the_cluster_last(nodes: Iterable[CopiedNode]) -> list[CopiedNode]:

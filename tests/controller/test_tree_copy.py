@@ -1,14 +1,21 @@
 """The tree of one store in another: what lasts is there, what belonged to live brokers is not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import MetadataStore, NodeExistsError
+from pybroker.controller.metadata_store import (
+    ConnectionLossError,
+    MetadataStore,
+    NodeExistsError,
+    Operation,
+    OperationResult,
+)
 from pybroker.controller.tree_copy import CopiedNode, read_tree, roots_present, write_tree
 from simulation.model_zookeeper import ModelZooKeeper
 
@@ -120,6 +127,24 @@ async def test_a_copy_that_fails_leaves_nothing(zookeeper: MetadataStore) -> Non
     with pytest.raises(NodeExistsError):
         await write_tree(zookeeper, [*nodes, CopiedNode("/admin", b"", 0)], at_once=False)
     assert await zookeeper.children("/") == ["admin"]
+
+
+async def test_a_copy_of_which_an_answer_is_lost_leaves_nothing(zookeeper: MetadataStore) -> None:
+    nodes = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
+    write, parts = zookeeper.multi, 0
+
+    async def lose_the_second_answer(operations: Sequence[Operation]) -> list[OperationResult]:
+        nonlocal parts
+        parts += 1
+        results = await write(operations)
+        if parts == 2:
+            raise ConnectionLossError(None, "the connection broke before the answer")
+        return results
+
+    losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose_the_second_answer(operations))
+    with losing, pytest.raises(ConnectionLossError):
+        await write_tree(zookeeper, nodes, at_once=False)
+    assert await zookeeper.children("/") == []
 
 
 async def test_big_nodes_go_in_several_steps(zookeeper: MetadataStore) -> None:
