@@ -52,7 +52,7 @@ class AdminChanges:
 
     async def _elect_uncleanly(self) -> None:
         place = self._random.choice(self._places)
-        self._tree.unclean_topics[place[0]] = None
+        self._tree.allow_unclean(place)
         await self._admin.elect([place], unclean=True)
 
     async def _switch_unclean(self) -> None:

@@ -22,6 +22,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.producer_state import ProducerState
 from pybroker.storage.strand import AppendCallback, Strand
+from simulation.simulated_pool import SimulatedPool
 
 __all__ = ["MISTAKES", "slow_queues"]
 
@@ -83,18 +84,26 @@ def _unfenced_appends() -> Iterator[None]:
 
 
 def slow_queues() -> Any:
-    """No mistake by itself."""
+    """No mistake by itself: leaders' appends take so long that followers of a new leader have fetched meanwhile."""
     return patch.object(Strand, "append", _append_later)
 
 
 _append = Strand.append
+_LONG_S = 1.0
 
 
 def _append_later(strand: Strand, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
     if isinstance(append, FollowerAppend):
         _append(strand, append, callback)
     else:
-        asyncio.get_running_loop().call_later(0.05, _append, strand, append, callback)
+        asyncio.get_running_loop().call_later(_LONG_S, _append_unless_killed, strand, append, callback)
+
+
+def _append_unless_killed(strand: Strand, append: LeaderAppend, callback: AppendCallback) -> None:
+    pool = strand._pool
+    assert isinstance(pool, SimulatedPool)
+    if not pool.is_killed:  # or the broker has crashed meanwhile
+        _append(strand, append, callback)
 
 
 def _elect_anybody(*arguments: Any, **named: Any) -> Any:

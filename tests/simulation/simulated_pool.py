@@ -39,6 +39,10 @@ class SimulatedPool:
         self._is_closed = False
         self._is_killed = False
 
+    @property
+    def is_killed(self) -> bool:
+        return self._is_killed
+
     def submit(self, step: Callable[[], None]) -> None:
         if self._is_killed:
             return

@@ -29,8 +29,12 @@ class WatchedTree:
     def __init__(self) -> None:
         self.lost: list[tuple[str, int]] = []
         self.up_since_s = 0.0
+        self.now_s = 10.0
         self.checker = TreeChecker(
-            lambda: 10.0, lambda what: None, lambda broker_id: self.up_since_s, lambda *lost: self.lost.append(lost)
+            lambda: self.now_s,
+            lambda what: None,
+            lambda broker_id: self.up_since_s,
+            lambda *lost: self.lost.append(lost),
         )
         self._tree = ObservedTree()
         self._tree.checker = self.checker
@@ -132,6 +136,15 @@ def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     elect_outside_of_the_isr(tree)
     assert (tree.violations, tree.checker.excuses(PLACE)) == ([], ["unclean election of 3"])
+
+
+def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off() -> None:
+    tree = WatchedTree()
+    tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
+    tree.as_anybody(SetData("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "false"}}'))
+    tree.now_s = 30.0
+    elect_outside_of_the_isr(tree)
+    assert tree.violations == ["('t', 0): 3 is elected, the ISR was (1, 2)"]
 
 
 def test_a_forgetful_leader_is_excused_only_when_nobody_else_remembers() -> None:

@@ -30,6 +30,7 @@ FAILED_ONCE = {
     924: "a checker that took a member of the ISR for one that had caught up, for it looked at logs seldom",
     973: "an order for a registration whose session was gone, taken for an error nobody had thought of",
     1336: "writes under way together, of which only the first one's error was taken",
+    1482: "the same as 1336",
     3397: "a checker that did not know of a member that crashed on its way into the ISR",
     4889: "an operator who did not do what a broker asked for that had a partition in two directories",
     5182: "a follower that died without a controller, and stayed in the ISR",
@@ -38,6 +39,9 @@ FAILED_ONCE = {
     5477: "a connection of the simulation that broke before it was made, and nobody was told",
     5628: "the same as 924",
     6088: "a step that came to a log at the very end of a stop, when no worker was left",
+    6513: "the same as 1336",
+    6641: "the same as 6088",
+    6800: "the same as 6088",
     6897: "a checker that gave a disk less time to cut a log than it may take",
     8394: "reads under way together when the broker stopped: the errors of all but one were left to nobody",
 }

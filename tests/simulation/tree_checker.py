@@ -5,6 +5,7 @@ in a crash and were elected before they were out of the ISR or had caught up aga
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ __all__ = ["ObservedTree", "PartitionRecord", "TreeChecker"]
 _CONTROLLER_EPOCH = "/controller_epoch"
 _TOPICS = "/brokers/topics/"
 _DELETIONS = "/admin/delete_topics/"
+_ON_ITS_WAY_S = 15.0
+"""Requests, and writes of a controller that nobody has replaced yet."""
 
 
 @dataclass
@@ -64,8 +67,8 @@ class TreeChecker:
         self.counts: Counter[str] = Counter()
         self.deleted: dict[str, None] = {}
         self.violations: list[str] = []
-        self.unclean_topics: dict[str, None] = {}
-        """Those that had unclean.leader.election.enable at some time."""
+        self._unclean_until_s: dict[str | Place, float] = {}
+        """Until when topics, and partitions of which it was asked for, may have a leader from outside of the ISR."""
         self.now_s = now_s
         self._note = note
         self._up_since_s = up_since_s
@@ -121,8 +124,7 @@ class TreeChecker:
             self.counts["controllers"] += 1
         elif path.startswith("/config/topics/") and row.after is not None:
             config = json.loads(row.after.data).get("config", {})
-            if config.get("unclean.leader.election.enable") == "true":
-                self.unclean_topics[path.rpartition("/")[2]] = None
+            self._note_unclean(path.rpartition("/")[2], config.get("unclean.leader.election.enable") == "true")
         elif path.startswith(_TOPICS) and path.endswith("/state"):
             _, _, _, topic, _, number, _ = path.split("/")
             _check_condition(operations, path)
@@ -184,7 +186,7 @@ class TreeChecker:
             record.changes.append((self.now_s(), epoch))
             self.counts["elections" if leader != record.leader else "epochs"] += 1
         if leader >= 0 and leader != record.leader and leader not in record.isr:
-            if place[0] not in self.unclean_topics:
+            if self.now_s() > max(self._unclean_until_s.get(each, -1.0) for each in (place, place[0])):
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
             self._excuse(record, f"unclean election of {leader}", "unclean")
         elif leader >= 0 and epoch > record.leader_epoch and self._is_forgotten_with(leader, record):
@@ -199,6 +201,16 @@ class TreeChecker:
         life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were down.
         """
         return leader in record.forgetful and not self._remembering(record, record.forgetful[leader])
+
+    def allow_unclean(self, place: Place) -> None:
+        """An administrator is about to ask for it: the request may be a while on its way."""
+        self._unclean_until_s[place] = self.now_s() + _ON_ITS_WAY_S
+
+    def _note_unclean(self, topic: str, is_allowed: bool) -> None:
+        if is_allowed:
+            self._unclean_until_s[topic] = math.inf
+        elif topic in self._unclean_until_s:  # who has read the settings before may yet write what follows from them
+            self._unclean_until_s[topic] = min(self._unclean_until_s[topic], self.now_s() + _ON_ITS_WAY_S)
 
     def _tell_of_lost_places(self, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
         if leader != record.leader:
