@@ -192,6 +192,6 @@ def test_an_index_is_no_larger_than_the_broker_says_whatever_its_topic_says(open
         for _ in range(30):
             assert answer_to(client, "greedy", bytes(good_batch(1))) is ErrorCode.NONE
     directory = field.broker.log_directory / "greedy-0"
-    assert len(list(directory.glob("*.log"))) > 3, "an index of eighty bytes is not enough for thirty batches"
+    assert len(list(directory.glob("*.log"))) > 2, "an index of eighty bytes has ten entries"
     assert all(index.stat().st_size <= 80 for index in directory.glob("*index"))
     field.recovers(lines=0, mib=AT_REST_MIB, files=40)
