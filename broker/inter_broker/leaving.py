@@ -46,9 +46,13 @@ class Successors:
             return bool(others)
         return any(broker_id in others for partition in partitions for broker_id in self._replicas(partition))
 
-    async def gone(self, partitions: Iterable[TopicPartition] | None, within_s: float) -> None:
-        """Wait, ``within_s`` at the longest, until none may come any more, or there is another controller to ask."""
-        controller_id = self._cache.controller_id
+    @property
+    def controller_id(self) -> int:
+        return self._cache.controller_id
+
+    async def gone(self, partitions: Iterable[TopicPartition] | None, controller_id: int, within_s: float) -> None:
+        """Wait, ``within_s`` at the longest, until none may come any more, or another than ``controller_id``, who was
+        asked, is controller."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while self.may_come(partitions) and self._cache.controller_id == controller_id:
@@ -77,13 +81,14 @@ async def hand_over_leaderships(
     """
     why = "no try is allowed"
     for tries_left in range(max_retries - 1, -1, -1):
+        asked = successors.controller_id  # there may be another one by the time that this one has not answered
         remaining, why = await _ask(controller, request, version)
         if not why:
             logger.info("other brokers lead what this one has led")
             return True
         if tries_left and successors.may_come(remaining):
             logger.warning("leaderships are not handed over yet, %d tries are left: %s", tries_left, why)
-            await successors.gone(remaining, backoff_ms / 1000)
+            await successors.gone(remaining, asked, backoff_ms / 1000)
         if not successors.may_come(remaining):
             logger.info("no broker is up that could lead in place of this one: %s", why)
             return False

@@ -125,3 +125,18 @@ async def test_another_controller_is_asked_at_once(leaving: Leaving) -> None:
     leaving.answers = [answer()]
     leaving.tell([1, 3], controller_id=3)
     assert await left
+
+
+class Overtaken(Leaving):
+    """Another controller comes while the first is asked."""
+
+    async def ask_once(self, request: Message, version: int) -> Message:
+        self.tell([1, 3], controller_id=3)
+        return await super().ask_once(request, version)
+
+
+async def test_another_controller_that_came_while_the_first_was_asked_is_asked_at_once() -> None:
+    leaving = Overtaken()
+    leaving.answers = [ConnectionRefusedError(111, "Connection refused"), answer()]
+    assert await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)
+    assert leaving.asked == 2
