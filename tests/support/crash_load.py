@@ -165,6 +165,8 @@ class Committing(CrashLoad):
 class Consuming(CrashLoad):
     """A member of a group that reads a topic and commits what it read.
 
+    It fails when it is given again what it had committed, whose commit was acknowledged.
+
     Attributes:
         seen: values, by partition.
         committed: by partition.
@@ -188,9 +190,12 @@ class Consuming(CrashLoad):
         if not messages:
             return
         for message in messages:
-            value, partition = message.value(), message.partition()
+            value, partition, offset = message.value(), message.partition(), message.offset()
             assert value is not None
             assert partition is not None
+            assert offset is not None
+            begin = self.committed.get(partition, 0)
+            assert offset >= begin, f"{self.group} is given offset {offset} of partition {partition} after {begin}"
             self.seen[partition].add(value)
         try:
             results = self._consumer.commit(asynchronous=False) or []
