@@ -13,6 +13,7 @@ import uvloop
 from kafka import KafkaProducer
 from pybroker import Broker
 from pybroker.broker.start_error import StartError
+from pybroker.storage import apart
 from pybroker.storage.topic_partition import TopicPartition
 from support.await_points import at_await_point
 from support.process_state import open_descriptors
@@ -48,6 +49,15 @@ def run(request: pytest.FixtureRequest) -> Callable[[Callable[[], Coroutine[Any,
             runner.run(work())
 
     return run_work
+
+
+@pytest.fixture(autouse=True)
+def nobody_works_apart() -> None:
+    """The process that reads large batches for tests before would end in the middle of one here."""
+    apart._APART.close()
+    for thread in threading.enumerate():
+        if thread.name == "pybroker-apart":
+            thread.join()
 
 
 def what_is_there() -> tuple[set[threading.Thread], list[str], int, int]:

@@ -379,8 +379,9 @@ def test_a_closed_sender_watches_nothing(disk: Disk) -> None:
 def test_reading_ahead_makes_cold_bytes_warm(disk: Disk) -> None:
     content = disk.write(3 * MIB)
     disk.make_cold()
-    assert not is_cached(disk.fd, MIB, MIB)
-    assert read_if_cached(disk.fd, MIB, 1000) is None
+    assert not is_cached(disk.fd, MIB, MIB // 2)
+    # Elsewhere: who asks for what is cold has the kernel begin to read it.
+    assert read_if_cached(disk.fd, 2 * MIB, 1000) is None
     read_ahead(disk.fd, 0, 3 * MIB)
     assert is_cached(disk.fd, 0, 3 * MIB)
     assert read_if_cached(disk.fd, MIB, 1000) == content[MIB : MIB + 1000]
