@@ -69,7 +69,7 @@ async def test_node_that_stays_is_told_of_before_it_is_waited_for(
 ) -> None:
     await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
     with pytest.raises(BrokerIdTakenError):
-        await BrokerRegistration(tree).register(INFO, wait_ms=1)
+        await BrokerRegistration(tree).register(INFO, wait_ms=1_000)
     assert "broker id 4 is taken by a broker at PLAINTEXT://other.example:9092: if that has died" in caplog.text
 
 
