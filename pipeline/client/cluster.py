@@ -114,12 +114,11 @@ class Cluster:
             ListOffsetsTopic(
                 name=topic,
                 partitions=[
-                    ListOffsetsPartition(partition_index=at.partition, timestamp=timestamp)
-                    for at, timestamp in asked.items()
-                    if at.topic == topic
+                    ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
+                    for partition, timestamp in timestamps.items()
                 ],
             )
-            for topic in sorted({at.topic for at in asked})
+            for topic, timestamps in _by_topic(asked).items()
         ]
         answer = connection.ask(
             ListOffsetsRequest(replica_id=_CONSUMER, isolation_level=self._settings.isolation_level, topics=topics)
@@ -139,12 +138,11 @@ class Cluster:
             OffsetCommitRequestTopic(
                 name=topic,
                 partitions=[
-                    OffsetCommitRequestPartition(partition_index=at.partition, committed_offset=offset)
-                    for at, offset in offsets.items()
-                    if at.topic == topic
+                    OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+                    for partition, offset in topic_offsets.items()
                 ],
             )
-            for topic in sorted({at.topic for at in offsets})
+            for topic, topic_offsets in _by_topic(offsets).items()
         ]
         connection = self._connection((coordinator.host, coordinator.port))
         answer = connection.ask(OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=topics))
@@ -202,6 +200,14 @@ class Cluster:
 def may_pass(error: Exception) -> bool:
     """Whether the same request may succeed a little later."""
     return isinstance(error, ConnectionError) or (isinstance(error, KafkaError) and error.retriable)
+
+
+def _by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
+    """As requests have them: topics by name, each with its partitions."""
+    topics: dict[str, dict[int, int]] = {topic: {} for topic in sorted({at.topic for at in numbers})}
+    for at, number in numbers.items():
+        topics[at.topic][at.partition] = number
+    return topics
 
 
 def _raise_for(code: int, what: str) -> None:
