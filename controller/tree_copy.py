@@ -135,11 +135,9 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
         paths = [node.path for node in part]
         try:
             await store.multi([operation for node in part for operation in _writing(node)])
-        except ConnectionLossError as error:  # it may have happened
-            await _remove(store, written + paths, error)
-            raise
         except BaseException as error:
-            await _remove(store, written, error)
+            may_be_written = paths if isinstance(error, ConnectionLossError) else []
+            await _remove(store, written + may_be_written, error)
             raise
         written += paths
 
