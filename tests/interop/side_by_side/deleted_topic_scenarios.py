@@ -42,10 +42,12 @@ def filled(talk: Conversation) -> tuple[str, UUID]:
 
 
 def delete(talk: Conversation, topic: str, *, on: str = "admin") -> None:
-    """Returns when its replica is gone as well, of which Kafka's answer does not wait."""
+    """Returns when both what is told of it and its replica are gone, for which Kafka's answer does not wait."""
     request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000)
     assert not talk.unrecorded(request, 5, on=on).responses[0].error_code
     while talk.unrecorded(fetch(topic), 4, on=on).responses[0].partitions[0].error_code != 3:
+        pass
+    while talk.unrecorded(list_offsets(topic, -1), 7, on=on).topics[0].partitions[0].error_code != 3:
         pass
 
 

@@ -7,7 +7,7 @@ of which all replicas must be in sync, and topic "one" on [1] and [2].
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from interop.side_by_side.requests import (
     produce,
     topic_id,
 )
-from kazoo.exceptions import NoNodeError
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.create_topics import CreatableTopicConfig
 from pybroker.protocol.messages.delete_records import (
@@ -50,7 +49,7 @@ UNKNOWN_PARTITION = 9
 EPOCHS = (-1, 0, 1, 50)
 ONE_EPOCH_LESS = Allowed("1 has crashed: *eaderEpoch", "a new controller elects in one write", 3, 2)
 SESSION_TIMEOUT_MS = 600_000
-"""No session ends because the machine is busy; what belongs to that of a killed broker is taken away by hand."""
+"""No session ends because the machine is busy; what belongs to that of a killed Kafka is taken away by hand."""
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
@@ -82,11 +81,15 @@ class Cluster:
 
     def kill_controller(self, broker_id: int) -> None:
         self._talks.pop(broker_id).close()
+        """The guard of a pybroker ends its session, and the next controller may be elected at once: what is not the
+        dead one's must stay."""
         self.brokers[broker_id].kill()
+        registration = f"/brokers/ids/{broker_id}"
         with client_of(self._tree) as client:
-            for path in (f"/brokers/ids/{broker_id}", "/controller"):
-                with suppress(NoNodeError):  # the session of a pybroker has ended
+            if isinstance(self.brokers[broker_id], KafkaProcess):
+                for path in (registration, "/controller"):
                     client.delete(path)
+            await_answer(lambda: client.exists(registration), lambda found: found is None, "its session has ended")
 
     def ask(self, broker_id: int, request: Message, version: int, note: str) -> Any:
         talk = self._talks[broker_id]
