@@ -2,11 +2,10 @@
 
 Kafka's brokers are missed when their session runs out, seconds after they died: until then nobody leads what they led.
 The guard (`session_guard_process.py`) notices the death of the process at once. A machine that is lost takes the guard
-along; then the session's time-out decides, as in Kafka.
+along; then the session's time-out decides, as in Kafka. That the guard lives is watched by `guard_post.py`.
 """
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -19,8 +18,6 @@ from .session_guard_process import END, STOP
 from .zookeeper_tls import TlsSettings
 
 __all__ = ["SessionGuard"]
-
-logger = logging.getLogger(__name__)
 
 _PROGRAM = Path(__file__).with_name("session_guard_process.py")
 
@@ -45,11 +42,12 @@ class SessionGuard:
             "tls": None if tls is None else asdict(tls),
             "import_path": sys.path,
         }
-        # A session of its own, and no way to write anywhere: it may outlive those who wait for the broker's output.
+        # A session of its own, and no way to write anywhere but to the broker, which it does not: it may outlive those
+        # who wait for the broker's output.
         self._process = subprocess.Popen(
             [sys.executable or "", "-I", "-S", str(_PROGRAM)],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,
@@ -59,6 +57,18 @@ class SessionGuard:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def life_line(self) -> int:
+        """A descriptor that is readable when the guard has ended."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    @property
+    def end(self) -> str:
+        """How a guard ended that is buried."""
+        status = self._process.returncode
+        return f"by signal {-status}" if status < 0 else f"with status {status}"
 
     def stop(self) -> None:
         """The session ended otherwise: the guard ends and does nothing."""
@@ -76,12 +86,20 @@ class SessionGuard:
 
     def wait(self) -> None:
         """Until it has ended. Blocks."""
+        assert self._process.stdout is not None
         self._process.wait()
+        self._process.stdout.close()
+
+    def bury(self) -> None:
+        """Leave nothing of a guard whose life line has ended."""
+        self._process.kill()  # nearly always it is dead; if not, it would never be heard of again
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        self.wait()
 
     def _tell(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        try:
+        with suppress(OSError):  # it has ended, which its life line tells
             self._process.stdin.write(line)
             self._process.stdin.flush()
-        except OSError as error:
-            logger.warning("the session's guard has ended: if this broker dies, its session must time out: %s", error)

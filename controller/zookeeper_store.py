@@ -25,6 +25,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
+from .guard_post import GuardPost
 from .metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
@@ -97,7 +98,7 @@ class ZooKeeperStore(MetadataStore):
         self._all_answered: Future[None] | None = None
         self._watches = SessionWatches()
         self._listeners: list[Callable[[SessionEvent], None]] = []
-        self._guard: SessionGuard | None = None
+        self._guard: GuardPost | None = None
         # Between kazoo's thread and the loop
         self._inbox: list[Callable[[], None]] = []
         self._inbox_lock = threading.Lock()
@@ -287,16 +288,14 @@ class ZooKeeperStore(MetadataStore):
 
     def _set_guard(self) -> None:
         settings = self._settings
-        if not settings.is_guarded:
-            return
-        try:
-            self._guard = SessionGuard(self._client.hosts, self.credentials, self.session_timeout_ms, settings.tls)
-        except OSError as error:
-            logger.warning("no process guards the session; if this broker dies, it must time out: %s", error)
+        if settings.is_guarded:
+            self._guard = GuardPost(
+                lambda: SessionGuard(self._client.hosts, self.credentials, self.session_timeout_ms, settings.tls)
+            )
 
     def _take_guard(self) -> SessionGuard | None:
-        guard, self._guard = self._guard, None
-        return guard
+        post, self._guard = self._guard, None
+        return None if post is None else post.leave()
 
     def _stop_client(self) -> None:
         """Ends kazoo's thread. Blocks."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pybroker.controller import guard_post, session_guard
 from pybroker.controller.metadata_store import WatchEvent
 from pybroker.controller.session_guard import SessionGuard
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
@@ -23,7 +24,7 @@ from pybroker.controller.zookeeper_store import ZooKeeperStore
 from pybroker.storage.apart import run_apart
 from pybroker.storage.cleaner_child import CleanerChild
 from support.kafka_process import ZooKeeperProcess
-from support.patience import await_that
+from support.patience import BETWEEN_LOOKS_S, LOOKS, await_that
 
 ROOTS = count()
 LONGER_THAN_ANY_TEST_MS = 3_600_000
@@ -61,7 +62,7 @@ async def main():
         ZooKeeperSettings({servers!r}, {root!r}, {session_timeout_ms}, 30_000, is_guarded=True)
     )
     await store.create("/here", ephemeral=True)
-    print(store._guard.pid, flush=True)
+    print(store._guard.guard.pid, flush=True)
     {then or "pass"}
     print("done", flush=True)
     await asyncio.Event().wait()
@@ -104,6 +105,21 @@ def guards() -> list[psutil.Process]:
     ]
 
 
+def guard_of(store: ZooKeeperStore) -> SessionGuard:
+    assert store._guard is not None
+    assert store._guard.guard is not None
+    return store._guard.guard
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    """On the running loop, which goes on meanwhile."""
+    for _ in range(LOOKS):
+        if condition():
+            return
+        await asyncio.sleep(BETWEEN_LOOKS_S)
+    raise AssertionError(f"{what}: not after {LOOKS} looks")
+
+
 @pytest.fixture
 def owner(zookeeper: ZooKeeperProcess, root: str) -> Iterator[Owner]:
     owner = Owner(zookeeper.connect, root)
@@ -115,6 +131,84 @@ async def test_session_of_a_process_that_is_killed_ends_with_it(
     zookeeper: ZooKeeperProcess, root: str, owner: Owner
 ) -> None:
     await is_gone_when(owner.kill, zookeeper, root)
+
+
+async def test_guard_that_dies_is_relieved_by_another(zookeeper: ZooKeeperProcess, root: str) -> None:
+    relieved = """first = store._guard.guard
+    os.kill(first.pid, signal.SIGKILL)
+    while store._guard.guard in (first, None): await asyncio.sleep(0.01)
+    print(store._guard.guard.pid, flush=True)"""
+    owner = Owner(zookeeper.connect, root, relieved)
+    assert int(owner.said()) != owner.guard.pid
+    await is_gone_when(owner.kill, zookeeper, root)
+
+
+async def test_guard_is_relieved_while_the_session_lasts_and_not_after(
+    zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_post, "PAUSE_S", 0.0)
+    before = guards()
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    await store.create("/here", ephemeral=True)
+    for deaths in range(1, 4):
+        dead = guard_of(store)
+        os.kill(dead.pid, signal.SIGKILL)
+        await until(lambda dead=dead: store._guard.guard not in (dead, None), "another guard")  # type: ignore[misc, union-attr]
+        assert caplog.text.count("the session has no guard, another one comes") == deaths
+        assert f"process {dead.pid} has ended by signal 9" in caplog.text
+    assert [guard.pid for guard in guards() if guard not in before] == [guard_of(store).pid]
+    assert await store.exists("/here") is not None, "no guard ends the session of a broker that lives"
+    await store.close()
+    assert [guard for guard in guards() if guard not in before] == []
+    assert caplog.text.count("the session has no guard") == 3
+
+
+async def test_guards_that_cannot_live_are_not_sent_for_ever(
+    zookeeper: ZooKeeperProcess,
+    root: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guard_post, "PAUSE_S", 0.0)
+    monkeypatch.setattr(guard_post, "LASTING_S", float("inf"))  # on a slow machine it is long until a process ends
+    program = tmp_path / "ends_at_once.py"
+    program.write_text("raise SystemExit(3)")
+    monkeypatch.setattr(session_guard, "_PROGRAM", program)
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    await until(lambda: "has no guard any more" in caplog.text, "the last of them")
+    assert caplog.text.count("another one comes") == guard_post.MOST_IN_A_ROW
+    assert caplog.text.count("has ended with status 3") == guard_post.MOST_IN_A_ROW + 1
+    await store.create("/here", ephemeral=True)
+    await store.close()
+
+
+async def test_no_guard_comes_when_the_session_has_ended(
+    zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_post, "PAUSE_S", 3600.0)
+    monkeypatch.setattr(guard_post, "LASTING_S", float("inf"))
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    first, post = guard_of(store), store._guard
+    os.kill(first.pid, signal.SIGKILL)
+    await until(lambda: post is not None and post.guard not in (first, None), "the second, which comes at once")
+    os.kill(guard_of(store).pid, signal.SIGKILL)
+    await until(lambda: "another one comes in 3600 s" in caplog.text, "the third is sent for")
+    await store.close()
+    assert post is not None
+    assert post._relief is not None
+    assert post._relief.cancelled()
+
+
+async def test_guard_that_cannot_be_started_is_sent_again(
+    zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/no/such/python")
+        store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+        await until(lambda: "no process could be started" in caplog.text, "it could not be started")
+    await until(lambda: store._guard is not None and store._guard.guard is not None, "a guard")
+    await store.close()
 
 
 async def test_session_ends_with_the_process_though_a_fork_of_it_goes_on(
@@ -143,7 +237,7 @@ async def is_gone_when(act: Callable[[], None], zookeeper: ZooKeeperProcess, roo
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
 async def test_end_of_the_pipe_is_not_the_end_of_the_process(zookeeper: ZooKeeperProcess, root: str) -> None:
     """As when someone closes all files of the process."""
-    close = "await asyncio.to_thread(sys.stdin.readline); os.close(store._guard._process.stdin.fileno())"
+    close = "await asyncio.to_thread(sys.stdin.readline); os.close(store._guard.guard._process.stdin.fileno())"
     owner = Owner(zookeeper.connect, root, close)
     await asyncio.to_thread(await_that, lambda: is_asleep(owner.guard), "the guard has its order")
     before = owner.guard.num_ctx_switches().voluntary
@@ -161,6 +255,7 @@ def is_asleep(process: psutil.Process) -> bool:
 async def test_without_its_guard_a_session_times_out(zookeeper: ZooKeeperProcess, root: str) -> None:
     """As when the machine is lost."""
     owner = Owner(zookeeper.connect, root, session_timeout_ms=1_000)
+    os.kill(owner.process.pid, signal.SIGSTOP)  # or it would start another
     owner.guard.kill()
     await asyncio.to_thread(await_that, lambda: owner.guard.status() == psutil.STATUS_ZOMBIE, "the guard is gone")
     await asyncio.to_thread(owner.kill)
@@ -176,15 +271,15 @@ async def test_other_children_of_the_broker_do_not_hold_its_end_of_the_pipe(
     zookeeper: ZooKeeperProcess, root: str
 ) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
-    assert store._guard is not None
-    assert store._guard._process.stdin is not None
-    pipe = os.readlink(f"/proc/self/fd/{store._guard._process.stdin.fileno()}")
+    guard = guard_of(store)
+    assert guard._process.stdin is not None
+    pipe = os.readlink(f"/proc/self/fd/{guard._process.stdin.fileno()}")
     cleaner = CleanerChild()
     assert run_apart(len, b"abc") == 3
     children = [cleaner._started().pid, *(child.pid for child in psutil.Process().children())]
     assert len(set(children)) >= 4, "the guard, ZooKeeper, who compacts, who works apart"
     holders = [pid for pid in {*children, os.getpid()} if pipe in open_files(pid)]
-    assert sorted(holders) == sorted([os.getpid(), store._guard.pid])  # the guard has the other end of it
+    assert sorted(holders) == sorted([os.getpid(), guard.pid])  # the guard has the other end of it
     cleaner.stop()
     await store.close()
 
@@ -213,9 +308,8 @@ async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperPr
 
 async def test_guard_ends_with_a_session_that_is_closed(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
-    assert store._guard is not None
-    assert store._guard.pid in [guard.pid for guard in guards()]
-    guard = psutil.Process(store._guard.pid)
+    assert guard_of(store).pid in [guard.pid for guard in guards()]
+    guard = psutil.Process(guard_of(store).pid)
     await store.close()
     assert not guard.is_running()
 
