@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from . import znodes
+from .config_tree import all_found
 from .metadata_store import (
+    BadVersionError,
+    Check,
     ConnectionLossError,
     Create,
     MetadataStore,
@@ -132,25 +135,49 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
         return
     written: list[str] = []
     for part in _parts(_with_the_cluster_last(nodes)):
-        paths = [node.path for node in part]
         try:
             await store.multi([operation for node in part for operation in _writing(node)])
         except BaseException as error:
-            may_be_written = paths if isinstance(error, ConnectionLossError) else []
-            await _remove(store, written + may_be_written, error)
+            await _take_back(store, written, part if isinstance(error, ConnectionLossError) else [], error)
             raise
-        written += paths
+        written += [node.path for node in part]
 
 
-async def _remove(store: MetadataStore, paths: Sequence[str], reason: BaseException) -> None:
-    """As far as they are there. Raises MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
+async def _take_back(
+    store: MetadataStore, written: Sequence[str], under_way: Sequence[CopiedNode], reason: BaseException
+) -> None:
+    """Remove what was written, and what may have been, ``under_way`` when the connection broke. Raises
+    MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
     try:
-        for chunk in _chunks(paths[::-1], _OPERATIONS_PER_MULTI):
-            for outcome in await asyncio.gather(*(store.delete(path) for path in chunk), return_exceptions=True):
-                if isinstance(outcome, BaseException) and not isinstance(outcome, NoNodeError):
-                    raise outcome
+        of_this_copy = await _is_written(store, under_way)
+        await _remove(store, [*written, *(node.path for node in under_way if of_this_copy)])
     except MetadataStoreError as error:
         raise MetadataStoreError(None, f"{reason}; and what had been written could not be removed: {error}") from error
+
+
+async def _is_written(store: MetadataStore, part: Sequence[CopiedNode]) -> bool:
+    """Whether a part of which the answer was lost is in the tree, and not what others have made there meanwhile.
+
+    What one multi creates has one czxid, and that of all of the part only this copy's has. (Or that of another copy of
+    the same tree, which began in the same moment: it loses its first part then, and removes what it wrote after it.)
+    """
+    try:
+        # A write first: it comes behind the one whose answer was lost, also where reads are answered by a server that
+        # lags behind.
+        await store.multi([Check(node.path, _version(node)) for node in part])
+    except (NoNodeError, BadVersionError):
+        return False
+    found = await all_found({node.path: store.get(node.path) for node in part})
+    are_equal = {path: data for path, (data, _) in found.items()} == {node.path: node.data for node in part}
+    return are_equal and len({stat.czxid for _, stat in found.values()}) == 1
+
+
+async def _remove(store: MetadataStore, paths: Sequence[str]) -> None:
+    """As far as they are there."""
+    for chunk in _chunks(paths[::-1], _OPERATIONS_PER_MULTI):
+        for outcome in await asyncio.gather(*(store.delete(path) for path in chunk), return_exceptions=True):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, NoNodeError):
+                raise outcome
 
 
 def _with_the_cluster_last(nodes: Iterable[CopiedNode]) -> list[CopiedNode]:
@@ -159,7 +186,12 @@ def _with_the_cluster_last(nodes: Iterable[CopiedNode]) -> list[CopiedNode]:
 
 def _writing(node: CopiedNode) -> list[Operation]:
     create = Create(node.path, node.data)
-    return [create, *[SetData(node.path, node.data)] * (node.version if node.path in _COUNTING else 0)]
+    return [create, *[SetData(node.path, node.data)] * _version(node)]
+
+
+def _version(node: CopiedNode) -> int:
+    """That of its copy."""
+    return node.version if node.path in _COUNTING else 0
 
 
 def _parts(nodes: Iterable[CopiedNode]) -> Iterator[list[CopiedNode]]:

@@ -12,6 +12,7 @@ from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import (
     ConnectionLossError,
     MetadataStore,
+    MetadataStoreError,
     NodeExistsError,
     Operation,
     OperationResult,
@@ -129,22 +130,59 @@ async def test_a_copy_that_fails_leaves_nothing(zookeeper: MetadataStore) -> Non
     assert await zookeeper.children("/") == ["admin"]
 
 
-async def test_a_copy_of_which_an_answer_is_lost_leaves_nothing(zookeeper: MetadataStore) -> None:
-    nodes = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
-    write, parts = zookeeper.multi, 0
+IN_PARTS = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
 
-    async def lose_the_second_answer(operations: Sequence[Operation]) -> list[OperationResult]:
+
+async def copy_with_a_lost_answer(store: MetadataStore, nodes: Sequence[CopiedNode], part: int, *, done: bool) -> None:
+    """``part``: whose answer is lost, counted from 1. ``done``: whether it was carried out."""
+    write, parts = store.multi, 0
+
+    async def lose_one_answer(operations: Sequence[Operation]) -> list[OperationResult]:
         nonlocal parts
         parts += 1
-        results = await write(operations)
-        if parts == 2:
+        results = await write(operations) if parts != part or done else []
+        if parts == part:
             raise ConnectionLossError(None, "the connection broke before the answer")
         return results
 
-    losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose_the_second_answer(operations))
+    losing = patch.object(type(store), "multi", lambda _, operations: lose_one_answer(operations))
     with losing, pytest.raises(ConnectionLossError):
-        await write_tree(zookeeper, nodes, at_once=False)
+        await write_tree(store, nodes, at_once=False)
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("part", [1, 2, 3])
+async def test_a_copy_of_which_an_answer_is_lost_leaves_nothing(
+    zookeeper: MetadataStore, part: int, done: bool
+) -> None:
+    await copy_with_a_lost_answer(zookeeper, IN_PARTS, part, done=done)
     assert await zookeeper.children("/") == []
+
+
+async def test_versions_that_count_do_not_hide_a_part_that_was_written(zookeeper: MetadataStore) -> None:
+    nodes = [CopiedNode("/brokers", b"", 4), CopiedNode("/brokers/seqid", b"", 3), CopiedNode("/feature", b"f", 1)]
+    await copy_with_a_lost_answer(zookeeper, nodes, 1, done=True)
+    assert await zookeeper.children("/") == []
+
+
+@pytest.mark.parametrize("others", [1, 2, 3])
+async def test_a_copy_of_which_an_answer_is_lost_leaves_what_others_made(zookeeper: MetadataStore, others: int) -> None:
+    """Brokers began there meanwhile, one node after the other: so far they have some of the copy's, or all."""
+    nodes = [CopiedNode("/config", b"", 0), CopiedNode("/config/topics", b"", 0), CopiedNode("/cluster", b"", 0)]
+    for node in nodes[:others]:
+        await zookeeper.create(node.path)
+    before = await zookeeper.children("/")
+    await copy_with_a_lost_answer(zookeeper, nodes, 1, done=False)
+    assert await zookeeper.children("/") == before
+
+
+async def test_a_copy_says_what_stays_when_it_cannot_look(zookeeper: MetadataStore) -> None:
+    async def lose(_: Sequence[Operation]) -> list[OperationResult]:
+        raise ConnectionLossError(None, "the connection broke before the answer")
+
+    losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose(operations))
+    with losing, pytest.raises(MetadataStoreError, match="what had been written could not be removed"):
+        await write_tree(zookeeper, IN_PARTS, at_once=False)
 
 
 async def test_big_nodes_go_in_several_steps(zookeeper: MetadataStore) -> None:
