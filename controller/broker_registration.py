@@ -144,6 +144,9 @@ class BrokerRegistration:
             return
         if stat.ephemeral_owner in self._own_sessions and stat.ephemeral_owner != store.session_id:
             try:
+                # The version of the node just looked at: what has been set since is spared. One that somebody else has
+                # just put in its place has the same, 1, which no condition of ZooKeeper's tells apart; Kafka deletes
+                # whatever is there.
                 await store.delete(info.path, stat.version)
             except MetadataStoreError:
                 logger.info("the node of an earlier session of this broker went by itself")

@@ -164,6 +164,11 @@ class ClusterTree(ConfigTree):
         partitions to life. NodeExistsError: it exists."""
         config = ConfigEntity("topics", info.topic, settings)
         operations: list[Operation] = []
+        # Kafka's condition for settings (KafkaZkClient.setOrCreateEntityConfigs), and not that of the controller's own
+        # writes, the version of /controller_epoch: the two nodes cannot be read at once, so nobody can tell which epoch
+        # goes with the controller that was read. Each controller makes /controller anew, with version 0: this refuses
+        # only where there is none now. A topic from a controller that was just followed by another does no harm: it
+        # gets its leaders from the new one.
         controller = await self.controller()
         if controller is not None:
             operations.append(Check(znodes.CONTROLLER_PATH, controller.version))

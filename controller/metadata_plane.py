@@ -26,7 +26,7 @@ from .producer_ids import ProducerIdBlocks, ProducerIds
 from .settings_room import SettingsRoom
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
-from .znodes import BrokerInfo, Endpoint
+from .znodes import BrokerInfo, Endpoint, ZnodeDecodeError
 
 __all__ = ["BrokerIdentity", "MetadataPlane", "patience_ms", "resolve_identity"]
 
@@ -215,7 +215,7 @@ class MetadataPlane:
             except BrokerIdTakenError as error:
                 self._fatal(error)
                 return
-            except MetadataStoreError as error:
+            except (MetadataStoreError, ZnodeDecodeError) as error:
                 logger.error("broker %d cannot register: %s", self.identity.broker_id, error)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
