@@ -4,40 +4,78 @@ from dataclasses import asdict
 
 import pytest
 from pybroker.broker.inter_broker.request_versions import RequestVersions
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
 from pybroker.config.versions import METADATA_VERSIONS, is_at_least
 from pybroker.protocol.apis import API_SPECS, ApiKey
 
 SPOKEN = [version for version in METADATA_VERSIONS if is_at_least(version, "3.0-IV0") and version[0] == "3"]
 
 
-@pytest.mark.parametrize(
-    ("protocol_version", "versions"),
-    [  # leader_and_isr, stop_replica, update_metadata, fetch, list_offsets, alter_partition
-        ("3.0-IV0", (5, 3, 7, 12, 6, 0)),
-        ("3.0", (5, 3, 7, 12, 7, 0)),
-        ("3.1", (5, 3, 7, 13, 7, 0)),
-        ("3.2", (6, 3, 7, 13, 7, 1)),
-        ("3.3", (6, 3, 7, 13, 7, 2)),
-        ("3.4", (7, 4, 8, 13, 7, 2)),
-        ("3.5-IV0", (7, 4, 8, 14, 8, 3)),
-        ("3.5", (7, 4, 8, 15, 8, 3)),
-        ("3.6", (7, 4, 8, 15, 8, 3)),
-        ("3.7", (7, 4, 8, 16, 8, 3)),
-        ("3.8", (7, 4, 8, 16, 8, 3)),
-        ("3.9", (7, 4, 8, 17, 9, 3)),
-        ("3.9.1", (7, 4, 8, 17, 9, 3)),
-    ],
-)
-def test_versions_of_each_release(protocol_version: str, versions: tuple[int, ...]) -> None:
-    spoken = RequestVersions.of(protocol_version)
+KAFKAS = {
+    # leader_and_isr, stop_replica, update_metadata, fetch, list_offsets, offset_for_leader_epoch, write_txn_markers;
+    # what goes to the controller Kafka settles by ApiVersions: alter_partition
+    "3.0-IV0": (5, 3, 7, 12, 6, 4, 1, 0),
+    "3.0-IV1": (5, 3, 7, 12, 7, 4, 1, 0),
+    "3.1-IV0": (5, 3, 7, 13, 7, 4, 1, 0),
+    "3.2-IV0": (6, 3, 7, 13, 7, 4, 1, 1),
+    "3.3-IV0": (6, 3, 7, 13, 7, 4, 1, 2),
+    "3.3-IV1": (6, 3, 7, 13, 7, 4, 1, 2),
+    "3.3-IV2": (6, 3, 7, 13, 7, 4, 1, 2),
+    "3.3-IV3": (6, 3, 7, 13, 7, 4, 1, 2),
+    "3.4-IV0": (7, 4, 8, 13, 7, 4, 1, 2),
+    "3.5-IV0": (7, 4, 8, 14, 8, 4, 1, 3),
+    "3.5-IV1": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.5-IV2": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.6-IV0": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.6-IV1": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.6-IV2": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.7-IV0": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.7-IV1": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.7-IV2": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.7-IV3": (7, 4, 8, 15, 8, 4, 1, 3),
+    "3.7-IV4": (7, 4, 8, 16, 8, 4, 1, 3),
+    "3.8-IV0": (7, 4, 8, 16, 8, 4, 1, 3),
+    "3.9-IV0": (7, 4, 8, 17, 9, 4, 1, 3),
+}
+"""Kafka 3.9.1's own answers, of MetadataVersion and ControllerChannelManager."""
+
+LAST_OF_RELEASE = {version.partition("-")[0]: version for version in KAFKAS}
+SPELLINGS = [
+    *((version, version) for version in KAFKAS),
+    *LAST_OF_RELEASE.items(),
+    *((f"{release}.1", version) for release, version in LAST_OF_RELEASE.items()),
+]
+
+
+@pytest.mark.parametrize(("text", "version"), SPELLINGS)
+def test_each_protocol_version_has_kafkas_requests(text: str, version: str) -> None:
+    spoken = RequestVersions.of(text)
     assert (
         spoken.leader_and_isr,
         spoken.stop_replica,
         spoken.update_metadata,
         spoken.fetch,
         spoken.list_offsets,
+        spoken.offset_for_leader_epoch,
+        spoken.write_txn_markers,
         spoken.alter_partition,
-    ) == versions
+    ) == KAFKAS[version]
+    config_of(text)
+
+
+def test_there_are_no_other_protocol_versions() -> None:
+    assert list(KAFKAS) == SPOKEN
+    for version in METADATA_VERSIONS:
+        if version not in KAFKAS:
+            with pytest.raises(ConfigError, match=r"inter\.broker\.protocol\.version"):
+                config_of(version)
+
+
+def config_of(protocol_version: str) -> Config:
+    """Of a broker that speaks it."""
+    settings = {"zookeeper.connect": "localhost:2181", "inter.broker.protocol.version": protocol_version}
+    return Config.load("", settings)
 
 
 def test_no_version_falls_from_one_release_to_the_next() -> None:
