@@ -66,6 +66,12 @@ class RangeReader:
 
     def read(self) -> Iterator[Gathered]:
         """The rows, in order of their offsets. Raises KafkaError, NoProgressError, DataLossError."""
+        for batch in self.batches():
+            yield from self._decoder.add(batch)
+        yield from self._decoder.rest()
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """What `read` has the rows of: batches with records of the range, and perhaps others. Raises as `read` does."""
         with Cluster(self._settings, retry_ms=self._no_progress_ms) as cluster:
             for answer in self._answers(cluster):
                 hidden = TransactionFilter(answer.aborted)
@@ -73,8 +79,7 @@ class RangeReader:
                     if batch.base_offset >= self._range.end and batch.magic == 2:
                         break
                     if self._settings.isolation_level != READ_COMMITTED or not hidden.hides(batch):
-                        yield from self._decoder.add(batch)
-        yield from self._decoder.rest()
+                        yield batch
 
     def _answers(self, cluster: Cluster) -> Iterator[_Answer]:
         """Answers that bring batches, until the range is read."""

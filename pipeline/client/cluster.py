@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ...protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError, error_for
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -48,7 +48,7 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +85,9 @@ class Cluster:
         """The next `leader_connection` asks anew who leads."""
         self._leaders.pop(topic_partition, None)
 
-    def offsets(self, questions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def offsets(
+        self, questions: Mapping[TopicPartition, int], replica_id: int = _CONSUMER
+    ) -> dict[TopicPartition, int]:
         """The offset for a timestamp in each partition, or for LATEST (-1) or EARLIEST (-2).
 
         NO_OFFSET where no record is as late as a timestamp. Latest is the last stable offset when reading committed.
@@ -98,7 +100,7 @@ class Cluster:
                 if topic_partition not in found:
                     by_leader[self.leader_connection(topic_partition)][topic_partition] = timestamp
             for connection, asked in by_leader.items():
-                self._ask_offsets(connection, asked, found)
+                self._ask_offsets(connection, asked, found, replica_id)
             return found
 
         return self._retried(ask)
@@ -108,7 +110,11 @@ class Cluster:
         self._retried(lambda: self._commit(group, offsets))
 
     def _ask_offsets(
-        self, connection: Connection, asked: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+        self,
+        connection: Connection,
+        asked: Mapping[TopicPartition, int],
+        found: dict[TopicPartition, int],
+        replica_id: int,
     ) -> None:
         topics = [
             ListOffsetsTopic(
@@ -121,7 +127,7 @@ class Cluster:
             for topic, timestamps in _by_topic(asked).items()
         ]
         answer = connection.ask(
-            ListOffsetsRequest(replica_id=_CONSUMER, isolation_level=self._settings.isolation_level, topics=topics)
+            ListOffsetsRequest(replica_id=replica_id, isolation_level=self._settings.isolation_level, topics=topics)
         )
         for topic in answer.topics:
             for partition in topic.partitions:

@@ -11,6 +11,7 @@ from pybroker.pipeline.jobs.query_watch import lag_of
 from pybroker.pipeline.stream_position import position_of
 from pybroker.storage.topic_partition import TopicPartition
 
+REPLAYED = ["--archive", "/lake", "--bootstrap-servers", "b:9092", "--checkpoint", "/c"]
 NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
 
 
@@ -24,6 +25,10 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["audit"], "DIR"),
         (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
+        (["replay", "--archive", "/lake"], "--bootstrap-servers, --checkpoint"),
+        (["replay", *REPLAYED, "--rate", "0"], "--rate must be positive"),
+        (["replay", *REPLAYED, "--from-time", "yesterday"], "--from-time: must be like 2026-11-21 or"),
+        (["replay", *REPLAYED, "--compression", "rar"], "argument --compression: invalid choice: 'rar'"),
     ],
 )
 def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +45,7 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    for job in ("archive", "check-archive", "audit", "report"):
+    for job in ("archive", "check-archive", "replay", "audit", "report"):
         assert f"  {job} " in ran.stdout
 
 
@@ -55,6 +60,24 @@ def test_arguments_become_options_of_the_source() -> None:
         "commitOffsetsToGroup": "g",
         "kafka.client.id": "c",
     }
+
+
+def test_times_are_utc_unless_they_say_otherwise() -> None:
+    from pybroker.pipeline.jobs.replay_command import time_us
+
+    assert time_us("1970-01-02") == 86_400_000_000
+    assert time_us("1970-01-01T01:00:00.000001+01:00") == 1
+    assert time_us("1969-12-31 23:59:59.999") == -1000
+
+
+def test_what_spark_says_becomes_a_line() -> None:
+    from pybroker.pipeline.jobs.replay_command import failure_line
+
+    ours = "Traceback\n  File x\npybroker.pipeline.appending.partition_append.AppendError: t-0: too large\n\n\tat org"
+    assert failure_line(RuntimeError(f"An error: {ours}")) == "t-0: too large"
+    assert failure_line(RuntimeError("\n[PARSE_SYNTAX_ERROR] at or near 'x'\n\n== SQL ==")) == (
+        "[PARSE_SYNTAX_ERROR] at or near 'x'"
+    )
 
 
 def test_what_is_left_to_read_is_counted() -> None:

@@ -38,7 +38,8 @@ def patiently(action: Callable[[], T]) -> T:
         try:
             return action()
         except Exception as error:
-            if WORKER_WAS_LATE not in str(error):
+            # A job says it in a line of its own, made of what Spark said.
+            if WORKER_WAS_LATE not in f"{error} {error.__context__}":
                 raise
     return action()
 

@@ -1,0 +1,116 @@
+"""A cluster that is written to: its topics' settings and shape, ends of logs, a producer id."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...protocol.errors import ErrorCode, error_for
+from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ...protocol.messages.init_producer_id import InitProducerIdRequest
+from ...protocol.messages.metadata import MetadataRequest
+from ...storage.topic_partition import TopicPartition
+from ..offset_limits import LATEST
+from .cluster import Cluster
+
+_TOPIC = 2
+_BROKERS_CHOICE = -1
+_ADMIN_TIMEOUT_MS = 30_000
+_DEBUGGING_REPLICA = -2
+"""Kafka's name; such a one is told the end of the log, whatever is committed."""
+_LOOK_AGAIN_S = 0.05
+
+
+class TargetCluster(Cluster):
+    """Raises KafkaError, ConnectionError."""
+
+    def cluster_id(self) -> str:
+        """Empty where a broker says none."""
+        return self._retried(lambda: self._ask_any(MetadataRequest(topics=[])).cluster_id or "")
+
+    def new_producer_id(self) -> int:
+        """One that nobody else has or gets."""
+
+        def ask() -> int:
+            answer = self._ask_any(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000))
+            if answer.error_code:
+                raise error_for(answer.error_code, f"a producer id: {error_for(answer.error_code)}")
+            return int(answer.producer_id)
+
+        return self._retried(ask)
+
+    def high_watermark(self, at: TopicPartition) -> int:
+        """Below it records are committed."""
+        return self.offsets({at: LATEST})[at]
+
+    def log_end_offset(self, at: TopicPartition) -> int:
+        """Also of what is not committed."""
+        return self.offsets({at: LATEST}, replica_id=_DEBUGGING_REPLICA)[at]
+
+    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings of each topic, those without a value left out."""
+        names = sorted(set(topics))
+        resources = [
+            DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in names
+        ]
+
+        def ask() -> dict[str, dict[str, str]]:
+            answer = self._ask_any(DescribeConfigsRequest(resources=resources))
+            found = {}
+            for result in answer.results:
+                if result.error_code:
+                    raise error_for(result.error_code, f"topic {result.resource_name}: {result.error_message}")
+                settings = {each.name: each.value for each in result.configs if each.value is not None}
+                found[result.resource_name] = settings
+            return found
+
+        return self._retried(ask) if names else {}
+
+    def make_partitions(self, wanted: Mapping[str, int]) -> None:
+        """Makes topics that are missing, and adds partitions where there are fewer. Returns when all are there."""
+        while True:
+            there = self._counts(wanted)
+            if all(there[topic] >= count for topic, count in wanted.items()):
+                return
+            self._retried(lambda there=there: self._make(wanted, there))  # type: ignore[misc]
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _counts(self, topics: Iterable[str]) -> dict[str, int]:
+        counts = dict.fromkeys(topics, 0)
+        for at in self.partitions(counts):
+            counts[at.topic] += 1
+        return counts
+
+    def _make(self, wanted: Mapping[str, int], there: Mapping[str, int]) -> None:
+        missing = {topic: count for topic, count in wanted.items() if not there[topic]}
+        small = {topic: count for topic, count in wanted.items() if 0 < there[topic] < count}
+        if missing:
+            topics = [
+                CreatableTopic(name=topic, num_partitions=count, replication_factor=_BROKERS_CHOICE)
+                for topic, count in missing.items()
+            ]
+            request = CreateTopicsRequest(topics=topics, timeout_ms=_ADMIN_TIMEOUT_MS)
+            _check(self._ask_controller(request).topics, ErrorCode.TOPIC_ALREADY_EXISTS)
+        if small:
+            growing = [
+                CreatePartitionsTopic(name=topic, count=count, assignments=None) for topic, count in small.items()
+            ]
+            grow = CreatePartitionsRequest(topics=growing, timeout_ms=_ADMIN_TIMEOUT_MS)
+            # A second one that comes before the first is known everywhere asks for what is there.
+            _check(self._ask_controller(grow).results, ErrorCode.INVALID_PARTITIONS)
+
+    def _ask_controller(self, request: Any) -> Any:
+        controller = self._ask_any(MetadataRequest(topics=[])).controller_id
+        if controller not in self._addresses:
+            raise error_for(ErrorCode.NOT_CONTROLLER, "no controller is known")
+        return self._connection(self._addresses[controller]).ask(request)
+
+
+def _check(results: Iterable[Any], passed_over: ErrorCode) -> None:
+    for result in results:
+        if result.error_code not in (ErrorCode.NONE, passed_over):
+            said = result.error_message or error_for(result.error_code)
+            raise error_for(result.error_code, f"topic {result.name}: {said}")

@@ -1,0 +1,51 @@
+"""An action of Spark's run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import TYPE_CHECKING
+
+from pyspark.util import InheritableThread
+
+from .query_watch import StopRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_EVERY_S = 0.2
+LOOKS_BETWEEN_LINES = 25
+
+
+def watch_action(
+    spark: SparkSession, action: Callable[[], None], stop: StopRequest, tell: Callable[[], None], every: int
+) -> bool:
+    """Waits for the action's end and calls `tell` after each `every` looks; True when it was stopped before.
+
+    Raises what the action raises. To stop it is to cancel all jobs of the session.
+    """
+    failure: list[Exception] = []
+    ended = Event()
+
+    def run() -> None:
+        try:
+            action()
+        except Exception as error:
+            failure.append(error)
+        finally:
+            ended.set()
+
+    thread = InheritableThread(target=run, daemon=True)
+    thread.start()
+    looks = 0
+    while not ended.wait(_LOOK_EVERY_S):
+        looks += 1
+        if stop.is_made:
+            # Again and again: between two jobs of an action there is none to be cancelled.
+            spark.sparkContext.cancelAllJobs()
+        elif looks % every == 0:
+            tell()
+    thread.join()
+    if failure and not stop.is_made:
+        raise failure[0]
+    return bool(failure)

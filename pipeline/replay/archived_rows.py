@@ -1,0 +1,89 @@
+"""Rows of an archive that a replay is to write."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+
+from ..archive.archive_rows import DATA, DEAD_LETTERS, read_archive
+from ..archive.table_commits import TableCommits
+from ..archive.table_files import HadoopFiles
+from ..row_schema import HEADERS_DDL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_HEADERS_TYPE = HEADERS_DDL.partition("headers ")[2]
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+
+
+class SelectionError(ValueError):
+    """Nothing can be chosen in that way; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows; None where it does not matter. Ends are not part of it, times are microseconds.
+
+    Attributes:
+        archive: the table's root.
+        where: a condition in SQL, on the rows' columns.
+    """
+
+    archive: str
+    topics: tuple[str, ...] | None = None
+    from_offset: int | None = None
+    until_offset: int | None = None
+    from_us: int | None = None
+    until_us: int | None = None
+    where: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What is given, by name."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+            if value is not None
+        }
+
+
+def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
+    """The rows with `ms`, their time. Dead letters are rows of their topic, too.
+
+    Raises ManifestError, SelectionError; what Spark says of a condition that it can't read.
+    """
+    if not TableCommits(HadoopFiles(spark, selection.archive)).names():
+        raise SelectionError(f"there is no archive at {selection.archive}")
+    rows = _with_headers(read_archive(spark, selection.archive, DATA)).select(*_COLUMNS)
+    dead = _with_headers(read_archive(spark, selection.archive, DEAD_LETTERS)).select(*_COLUMNS)
+    rows = rows.unionByName(dead)
+    for condition in _conditions(selection):
+        rows = rows.where(condition)
+    if selection.where is not None and not rows._jdf.queryExecution().analyzed().deterministic():
+        raise SelectionError(f"'{selection.where}' does not choose the same rows each time")
+    return rows.withColumn("ms", F.expr("unix_millis(timestamp)"))
+
+
+def _conditions(selection: Selection) -> list[Any]:
+    offset, us = F.col("offset"), F.expr("unix_micros(timestamp)")
+    found = []
+    if selection.topics is not None:
+        found.append(F.col("topic").isin(*selection.topics))
+    if selection.from_offset is not None:
+        found.append(offset >= selection.from_offset)
+    if selection.until_offset is not None:
+        found.append(offset < selection.until_offset)
+    if selection.from_us is not None:
+        found.append(us >= selection.from_us)
+    if selection.until_us is not None:
+        found.append(us < selection.until_us)
+    if selection.where is not None:
+        found.append(F.expr(selection.where))
+    return found
+
+
+def _with_headers(rows: DataFrame) -> DataFrame:
+    """A table that was archived without headers has none."""
+    return rows if "headers" in rows.columns else rows.withColumn("headers", F.lit(None).cast(_HEADERS_TYPE))
