@@ -22,11 +22,17 @@ def batch_ranges(files: TableFiles, checkpoint: str, batch_id: int) -> Ranges:
 
     Raises ManifestError.
     """
+    start, end = batch_limits(files, checkpoint, batch_id)
+    return {at: (start.get(at, 0), offset) for at, offset in sorted(end.items())}
+
+
+def batch_limits(files: TableFiles, checkpoint: str, batch_id: int) -> tuple[PartitionNumbers, PartitionNumbers]:
+    """Where a micro-batch begins and ends; new partitions have no beginning. Raises ManifestError."""
     end = _position(files, checkpoint, batch_id)
     start: PartitionNumbers = beginning_of(end) or {}
     if not start and batch_id > 0:
         start = offsets_of(_position(files, checkpoint, batch_id - 1))
-    return {at: (start.get(at, 0), offset) for at, offset in sorted(offsets_of(end).items())}
+    return start, offsets_of(end)
 
 
 def _position(files: TableFiles, checkpoint: str, batch_id: int) -> Position:

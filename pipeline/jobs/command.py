@@ -16,6 +16,7 @@ _JOBS = {
     "archive": ("archive_command", "topics into Parquet tables, each record exactly once"),
     "check-archive": ("check_archive_command", "whether the manifest and the data of such a table agree"),
     "replay": ("replay_command", "rows of such a table back into topics, each once"),
+    "mirror": ("mirror_command", "topics to another cluster, each record once, offsets mapped"),
     "audit": ("audit_command", "whether log directories are sound and replicas agree"),
     "report": ("report_command", "how much topics have, when, how large, for which keys, how late"),
 }

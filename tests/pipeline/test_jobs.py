@@ -12,6 +12,7 @@ from pybroker.pipeline.stream_position import position_of
 from pybroker.storage.topic_partition import TopicPartition
 
 REPLAYED = ["--archive", "/lake", "--bootstrap-servers", "b:9092", "--checkpoint", "/c"]
+MIRRORED = ["--source", "b:9092", "--target", "c:9092", "--checkpoint", "/c"]
 NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
 
 
@@ -29,6 +30,8 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["replay", *REPLAYED, "--rate", "0"], "--rate must be positive"),
         (["replay", *REPLAYED, "--from-time", "yesterday"], "--from-time: must be like 2026-11-21 or"),
         (["replay", *REPLAYED, "--compression", "rar"], "argument --compression: invalid choice: 'rar'"),
+        (["mirror", "--source", "b:9092"], "--target, --checkpoint"),
+        (["mirror", *MIRRORED, "--topics", "a", "--pattern", "b"], "not allowed with argument --topics"),
     ],
 )
 def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +48,7 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    for job in ("archive", "check-archive", "replay", "audit", "report"):
+    for job in ("archive", "check-archive", "replay", "mirror", "audit", "report"):
         assert f"  {job} " in ran.stdout
 
 

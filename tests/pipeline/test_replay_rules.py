@@ -67,3 +67,61 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
 
     with pytest.raises(PlanError, match=r"^p "):
         parse_plan("p", text)
+
+
+class Files:
+    """Files in memory, of which micro-batches need three calls."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def read_text(self, path: str) -> str:
+        if path not in self.texts:
+            raise FileNotFoundError(path)
+        return self.texts[path]
+
+    def write_text(self, path: str, text: str) -> None:
+        self.texts[path] = text
+
+    def delete(self, path: str) -> None:
+        self.texts.pop(path, None)
+
+
+def test_each_micro_batch_has_an_epoch_of_its_own_and_keeps_it() -> None:
+    need_columns()
+    from pybroker.pipeline.mirror.mirror_batch import begin_batch, find_batch
+
+    files: Any = Files()
+    ids = iter(range(7, 100))
+    assert find_batch(files, 0) is None
+    begun = [begin_batch(files, number, {PLACE: number}, lambda: next(ids)) for number in range(6)]
+    assert [each.identity for each in begun] == [(7, epoch) for epoch in range(6)]
+    assert find_batch(files, 5) == begun[5]
+    assert sorted(files.texts) == ["mirror/3.json", "mirror/4.json", "mirror/5.json"]
+    files.texts["mirror/8.json"] = files.texts["mirror/5.json"].replace('"epoch": 5', '"epoch": 32766')
+    assert begin_batch(files, 9, {}, lambda: next(ids)).identity == (8, 0), "epochs have an end"
+
+
+def test_rows_that_are_there_are_found_whatever_the_source_has_lost_since() -> None:
+    need_columns()
+    from pybroker.pipeline.mirror.partition_mirror import AlreadyWritten
+    from pybroker.protocol.records.batch import iter_batches
+    from pybroker.protocol.records.record import Record, build_batch
+
+    def row(number: int) -> Any:
+        return number, b"k", None if number % 2 else b"v", (("h", None),)
+
+    def written() -> AlreadyWritten:
+        records = [Record(50 + number, *row(number)) for number in range(6)]
+        return AlreadyWritten(iter_batches(build_batch(records)))
+
+    assert (written().rows, written().end) == (6, 56)
+    assert (AlreadyWritten(()).rows, AlreadyWritten(()).end) == (0, None)
+    for left, found in (
+        (range(8), [50, 51, 52, 53, 54, 55, None, None]),
+        ((1, 4, 6), [51, 54, None]),
+        ((6, 7), [None, None]),
+        ((0, 9, 3), [50, None, None]),
+    ):
+        there = written()
+        assert [there.find(row(number)) for number in left] == found

@@ -1,0 +1,162 @@
+"""The streaming query that mirrors topics: a micro-batch is a range of offsets of each partition, a task one of them.
+
+The tasks read their ranges themselves; the frame of the micro-batch, which would be the same records, is not looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.records.compression import Codec
+from ...storage.topic_partition import TopicPartition
+from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
+from ..archive.batch_ranges import batch_limits
+from ..archive.table_files import HadoopFiles
+from ..client.cluster import Cluster
+from ..client.target_cluster import TargetCluster
+from ..kafka_settings import ReaderSettings
+from ..offset_ranges import OffsetRange
+from ..read_options import ReadOptions, stream_options
+from ..source_offsets import SourceOffsets
+from .mirror_batch import MirrorBatch, begin_batch, find_batch
+from .offset_map import write_runs
+from .partition_mirror import MappedRun, MirrorRange, MirrorTarget, mirror_range
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+CHECKPOINT = "checkpoint"
+MAP = "map"
+BATCH_BYTES = 1 << 18
+_OF_A_TASK = {"minPartitions": "1", "includeHeaders": "true"}
+
+
+class MirrorError(Exception):
+    """A topic can't be mirrored as it is; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorProgress:
+    """What a micro-batch was: offsets that it covers, seconds, offsets that are left at the source."""
+
+    batch_id: int
+    offsets: int
+    seconds: float
+    behind: int
+
+
+class Mirror:
+    """Mirrors topics; keeps in `root` what it takes to go on: the checkpoint, and as what micro-batches are written.
+
+    Attributes:
+        progress: of all micro-batches that this job has done.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        source: Mapping[str, str],
+        target: ReaderSettings,
+        root: str,
+        *,
+        offset_map: str | None = None,
+        prefix: str = "",
+        codec: Codec = Codec.NONE,
+        told: Callable[[MirrorProgress], None] = lambda progress: None,
+    ) -> None:
+        """`source`: options of the format "pybroker". Raises OptionError."""
+        self._spark = spark
+        self._given = {**source, **_OF_A_TASK}
+        self._source: ReadOptions = stream_options(self._given)
+        self._target = target
+        self._files = HadoopFiles(spark, root)
+        self._map = offset_map or f"{self._files.root}/{MAP}"
+        self._prefix = prefix
+        self._codec = codec
+        self._told = told
+        self._batch_bytes: dict[str, int] = {}
+        self.progress: list[MirrorProgress] = []
+
+    def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
+        """The query, from where the last one stopped. Raises MirrorError, KafkaError, OSError."""
+        self._refuse_itself()
+        frame = self._spark.readStream.format("pybroker").options(**self._given).load()
+        writer = frame.writeStream.foreachBatch(self.mirror_batch)
+        writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
+        trigger = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
+        return trigger.start()
+
+    def mirror_batch(self, frame: DataFrame, batch_id: int) -> None:
+        """Writes a micro-batch, or what is missing of it. Raises MirrorError, KafkaError, OSError; what Spark says."""
+        began = time.monotonic()
+        start, end = batch_limits(self._files, CHECKPOINT, batch_id)
+        with SourceOffsets(self._source) as offsets:
+            ranges = offsets.ranges_between(start, end)
+        if ranges:
+            batch = self._batch(batch_id, ranges)
+            tasks = [self._task(each, batch) for each in ranges]
+            batch_bytes = min(self._batch_bytes[task.target.topic] for task in tasks)
+            target = MirrorTarget(self._target, self._codec, batch_bytes)
+            context = self._spark.sparkContext
+            runs = context.parallelize(tasks, len(tasks)).mapPartitions(_copier(self._source, target, batch.identity))
+            write_runs(self._spark, self._map, batch_id, runs)
+        self._tell(batch_id, ranges, end, began)
+
+    def _refuse_itself(self) -> None:
+        with TargetCluster(self._source.settings) as source, TargetCluster(self._target) as target:
+            if not self._prefix and source.cluster_id() == target.cluster_id():
+                raise MirrorError("source and target are one cluster: topics there need a prefix")
+
+    def _batch(self, batch_id: int, ranges: list[OffsetRange]) -> MirrorBatch:
+        topics = sorted({each.topic_partition.topic for each in ranges})
+        with Cluster(self._source.settings) as source:
+            counts = dict.fromkeys((self._name(topic) for topic in topics), 0)
+            for at in source.partitions(topics):
+                counts[self._name(at.topic)] += 1
+        with TargetCluster(self._target) as cluster:
+            cluster.make_partitions(counts)
+            self._look_at_topics(cluster, [topic for topic in counts if topic not in self._batch_bytes])
+            batch = find_batch(self._files, batch_id)
+            if batch is not None:
+                return batch
+            targets = [self._named(each.topic_partition) for each in ranges]
+            bases = {at: cluster.high_watermark(at) for at in targets}
+            return begin_batch(self._files, batch_id, bases, cluster.new_producer_id)
+
+    def _look_at_topics(self, cluster: TargetCluster, topics: list[str]) -> None:
+        for topic, settings in sorted(cluster.topic_settings(topics).items()):
+            if settings.get("message.timestamp.type") == "LogAppendTime":
+                raise MirrorError(f"{topic} has message.timestamp.type=LogAppendTime: timestamps would not be kept")
+            self._batch_bytes[topic] = bounded_batch_bytes(BATCH_BYTES, settings)
+
+    def _task(self, offsets: OffsetRange, batch: MirrorBatch) -> MirrorRange:
+        target = self._named(offsets.topic_partition)
+        return MirrorRange(offsets, target, batch.bases[target])
+
+    def _named(self, at: TopicPartition) -> TopicPartition:
+        return TopicPartition(self._name(at.topic), at.partition)
+
+    def _name(self, topic: str) -> str:
+        return f"{self._prefix}{topic}"
+
+    def _tell(self, batch_id: int, ranges: list[OffsetRange], end: Mapping[TopicPartition, int], began: float) -> None:
+        with SourceOffsets(replace(self._source, fetch_retries=1)) as offsets:
+            latest = offsets.latest({})
+        behind = sum(max(offset - end.get(at, 0), 0) for at, offset in latest.items())
+        seconds = time.monotonic() - began
+        self.progress.append(MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, behind))
+        self._told(self.progress[-1])
+
+
+def _copier(
+    source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity
+) -> Callable[[Iterator[Any]], Iterator[MappedRun]]:
+    def copy(tasks: Iterator[Any]) -> Iterator[MappedRun]:
+        for task in tasks:
+            yield from mirror_range(task, source, target, identity)
+
+    return copy
