@@ -75,6 +75,14 @@ def bring_spark() -> None:
         print("The extra 'spark' can't be had, as pip says above: its tests are skipped", file=sys.stderr, flush=True)
 
 
+def bring_connector() -> None:
+    """Spark's own Kafka connector, in a PySpark of its version; where it can't be had, its tests are skipped."""
+    command = ["sh", "scripts/fetch-spark-connector"]
+    subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHON": sys.executable}, check=False
+    )
+
+
 def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
     """Everything; and where a few of thousands failed, those once more, with the machine to themselves.
 
@@ -149,6 +157,7 @@ def main(arguments: list[str]) -> int:
         bring_kafka()
         bring_clients()
         bring_spark()
+        bring_connector()
     started = time.monotonic()
     if not run_tests(options, further, only_some):
         failed.append("tests")
