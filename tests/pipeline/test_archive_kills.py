@@ -1,20 +1,20 @@
-"""`pybroker-pipeline archive` while its driver and the broker are killed: each record is in the table once."""
+"""`pybroker-pipeline archive` while its driver, executors and the broker are killed: each record is there once."""
 
 import os
 import random
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from support.broker_process import BrokerProcess
 from support.patience import LOOKS, await_that
+from support.pipeline_jobs import CLUSTER, ONE_PROCESS, executors_of, pipeline_job, said_of
 from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
-from support.spark_rows import SPARK_OPTIONS, found_in, patiently
+from support.spark_rows import found_in, patiently
 from support.topics import create_topic
 
 if TYPE_CHECKING:
@@ -24,30 +24,17 @@ ROUNDS = 3
 ROUNDS_WHEN_LONG = 50
 RECORDS_A_ROUND = 600
 RECORDS_A_COMMIT = 60
+ON_A_CLUSTER = 3
+"""One of so many rounds, the first one too, has executors: their processes take most of the test's time to start."""
 MOST_CHANGES = 20
 """Of the table's files, from one kill to the next: a commit makes about ten."""
 
 
-@contextmanager
-def archive_job(servers: str, root: Path, *further: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """The command as a process group of its own, which is killed at last: Python, Spark's JVM and its workers."""
-    arguments = ["archive", "--bootstrap-servers", servers, "--topics", "t", "--to", str(root), "--master", "local[2]"]
-    for name, value in SPARK_OPTIONS.items():
-        arguments += ["--conf", f"{name}={value}"]
-    command = [sys.executable, "-m", "pybroker.pipeline", *arguments, *further]
-    with said_of(root).open("ab") as said:
-        process = subprocess.Popen(command, stderr=said, start_new_session=True)
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def said_of(root: Path) -> Path:
-    """What the jobs of a table said."""
-    return root.with_name(f"{root.name}.said")
+def archive_job(
+    servers: str, root: Path, *further: str, master: str = ONE_PROCESS
+) -> "AbstractContextManager[subprocess.Popen[bytes]]":
+    arguments = ["--bootstrap-servers", servers, "--topics", "t", "--to", str(root)]
+    return pipeline_job("archive", root, *arguments, *further, master=master)
 
 
 def files_of(root: Path) -> set[str]:
@@ -70,13 +57,23 @@ def await_changes(root: Path, count: int, process: "subprocess.Popen[bytes]") ->
     await_that(has_changed, f"{count} changes", looks=LOOKS * 10)
 
 
+def kill_an_executor(job: "subprocess.Popen[bytes]", chance: random.Random) -> None:
+    """One of those that are there. None may be: in one process, when the job has ended, before others have started."""
+    executors = executors_of(job)
+    if executors:
+        with suppress(psutil.NoSuchProcess):
+            chance.choice(executors).kill()
+
+
 def rows_in(spark: "SparkSession", root: Path) -> list[Produced]:
     from pybroker.pipeline.archive.archive_rows import read_archive
 
     return found_in(patiently(lambda: read_archive(spark, str(root))))
 
 
-def archive_through_kills(spark: "SparkSession", directory: Path, rounds: int, seed: int) -> None:
+def archive_through_kills(
+    spark: "SparkSession", directory: Path, rounds: int, seed: int, on_a_cluster: int = ON_A_CLUSTER
+) -> None:
     from pybroker.pipeline.archive.archive_check import archive_faults
 
     chance = random.Random(seed)
@@ -85,12 +82,18 @@ def archive_through_kills(spark: "SparkSession", directory: Path, rounds: int, s
         servers = broker.bootstrap_servers
         create_topic(servers, "t", 2)
         expected: list[Produced] = []
-        for _ in range(rounds):
+        for number in range(rounds):
+            master = CLUSTER if number % on_a_cluster == 0 else ONE_PROCESS
             expected += produce(servers, numbered("t", [0, 1], RECORDS_A_ROUND, first=len(expected)))
-            with archive_job(servers, root, "--available-now", "--max-records", str(RECORDS_A_COMMIT)) as job:
-                await_changes(root, chance.randint(1, MOST_CHANGES), job)
-                broker.kill()
-                broker.start()
+            limit = ("--available-now", "--max-records", str(RECORDS_A_COMMIT))
+            with archive_job(servers, root, *limit, master=master) as job:
+                for victim in chance.sample(["executor", "broker"], 2):
+                    await_changes(root, chance.randint(1, MOST_CHANGES), job)
+                    if victim == "executor":
+                        kill_an_executor(job, chance)
+                    else:
+                        broker.kill()
+                        broker.start()
                 await_changes(root, chance.randint(1, MOST_CHANGES), job)
         with archive_job(servers, root, "--available-now") as job:
             assert job.wait() == 0, said_of(root).read_text()
@@ -104,7 +107,7 @@ def test_each_record_is_in_the_table_once_whatever_is_killed(spark: "SparkSessio
 
 @pytest.mark.long
 def test_each_record_is_in_the_table_once_through_many_kills(spark: "SparkSession", tmp_path: Path) -> None:
-    archive_through_kills(spark, tmp_path, ROUNDS_WHEN_LONG, seed=2)
+    archive_through_kills(spark, tmp_path, ROUNDS_WHEN_LONG, seed=2, on_a_cluster=1)
 
 
 def test_sigterm_ends_the_job_after_whole_commits(spark: "SparkSession", servers: str, tmp_path: Path) -> None:

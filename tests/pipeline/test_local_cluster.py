@@ -1,0 +1,50 @@
+"""Queries on a master of several processes: the driver's, and executors that share nothing with it but the network and
+the directory they write to. `test_archive_kills` runs the job `archive` there."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.pipeline_jobs import CLUSTER, CLUSTER_OPTIONS, home_of_workers
+from support.plain_rows import text
+from support.produced import numbered, produce
+from support.spark_session import spark_session
+from support.topics import create_topic
+
+DRIVER = "driver"
+
+
+def task_places(directory: Path) -> set[str]:
+    """Which executors ran tasks, by what Spark wrote down."""
+    (log,) = directory.iterdir()
+    events = map(json.loads, log.read_text().splitlines())
+    return {event["Task Info"]["Executor ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"}
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_topic_is_read_and_streamed_into_files_by_executors(servers: str, topic: str, tmp_path: Path) -> None:
+    create_topic(servers, topic, 4)
+    expected = produce(servers, numbered(topic, [0, 1, 2, 3], 2000), compression_codec="zstd")
+    events = tmp_path / "events"
+    events.mkdir()
+    settings = {
+        **CLUSTER_OPTIONS,
+        "spark.master": CLUSTER,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": events.as_uri(),
+    }
+    home = home_of_workers(tmp_path / "spark")
+    with spark_session(servers, tmp_path, settings, {"SPARK_HOME": str(home)}) as session:
+        found = session.read(subscribe=topic).rows
+        table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
+        options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 1200}
+        assert session.load(table, checkpoint, **options) == [1200, 800]
+        assert session.table(table) == found
+    places = task_places(events)
+    assert places, "tasks were run"
+    assert DRIVER not in places
+    assert [(row.partition, row.offset, row.key, row.value) for row in found] == [
+        (record.partition, record.offset, text(record.key), text(record.value)) for record in expected
+    ]
