@@ -13,6 +13,7 @@ from .log_segments import SegmentTask, segment_tasks
 from .read_options import includes_headers
 from .row_schema import HEADERS_DDL, LOG_DDL, ROW_DDL, log_rows
 from .segment_rows import SegmentRows
+from .worker_memory import freeze_imports
 
 
 class PybrokerLogDataSource(DataSource):
@@ -50,5 +51,8 @@ class LogReader(DataSourceReader):
         # With nothing to read Spark makes one task of its own, which says nothing.
         if isinstance(partition, SegmentPartition):
             task = partition.task
-            for gathered in SegmentRows(task, self._options).read():
-                yield log_rows(task.topic_partition, task.path, gathered)
+            try:
+                for gathered in SegmentRows(task, self._options).read():
+                    yield log_rows(task.topic_partition, task.path, gathered)
+            finally:
+                freeze_imports()

@@ -12,6 +12,7 @@ from .range_reader import RangeReader
 from .read_options import ReadOptions
 from .row_schema import topic_rows
 from .source_offsets import SourceOffsets
+from .worker_memory import freeze_imports
 
 
 class RangePartition(InputPartition):
@@ -47,5 +48,8 @@ def read_range(offsets: OffsetRange, options: ReadOptions) -> Iterator[pa.Record
         fail_on_data_loss=options.fail_on_data_loss,
         no_progress_ms=options.no_progress_ms,
     )
-    for gathered in reader.read():
-        yield topic_rows(offsets.topic_partition, gathered)
+    try:
+        for gathered in reader.read():
+            yield topic_rows(offsets.topic_partition, gathered)
+    finally:
+        freeze_imports()
