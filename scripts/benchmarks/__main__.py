@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from benchmarks import cluster, hostile
+from benchmarks import cluster, hostile, pipeline
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
 from benchmarks.progress import progress
@@ -27,13 +27,16 @@ ROUNDS = 3
 SCALE = 1.0
 HOSTILE = "hostile"
 CLUSTER = "cluster"
+PIPELINE = "pipeline"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="scripts/bench", description=__doc__, epilog="scripts/bench cluster --help: three brokers of each"
+        prog="scripts/bench",
+        description=__doc__,
+        epilog="Further: scripts/bench cluster --help, three brokers of each; scripts/bench pipeline --help, Spark",
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of both brokers (default 3)")
     parser.add_argument(
@@ -100,6 +103,8 @@ def add(figures: Figures, row: str, contestant: str, found: dict[str, float]) ->
 def main(arguments: list[str]) -> int:
     if arguments[:1] == [CLUSTER]:
         return cluster.main(arguments[1:])
+    if arguments[:1] == [PIPELINE]:
+        return pipeline.main(arguments[1:])
     options = parse(arguments)
     if options.only == HOSTILE and not options.list:  # no comparison with Kafka
         return hostile.main(options.scale)

@@ -1,0 +1,66 @@
+"""What ``scripts/bench pipeline`` reads: a topic of small records, and log directories of whole segments."""
+
+import random
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pybroker.protocol.records.record import Record, build_batch
+from pybroker.storage.files import Files
+from pybroker.storage.log_config import LogConfig
+from pybroker.storage.log_host import LoneHost
+from pybroker.storage.log_loader import load_log
+from pybroker.storage.topic_partition import TopicPartition
+from support.topics import create_topic
+
+__all__ = ["fill_topic", "write_segments"]
+
+_KEY_BYTES, _VALUE_BYTES = 12, 88
+_SEGMENT_BYTES = 256 << 20
+_DISTINCT_VALUES = 1000
+
+
+def fill_topic(servers: str, topic: str, partitions: int, records: int) -> None:
+    """Records of 100 bytes, a tenth of their keys distinct, uncompressed."""
+    create_topic(servers, topic, partitions)
+    chance = random.Random(1)
+    values = [chance.randbytes(_VALUE_BYTES) for _ in range(_DISTINCT_VALUES)]
+    now_ms = time.time_ns() // 1_000_000
+    settings = {"bootstrap.servers": servers, "linger.ms": 20, "batch.num.messages": 500}
+    producer = Producer({**settings, "queue.buffering.max.messages": 1_000_000})
+    for number in range(records):
+        arguments = {"key": b"key-%08d" % (number * 7919 % max(records // 10, 1)), "timestamp": now_ms + number // 100}
+        while True:
+            try:
+                producer.produce(topic, values[number % _DISTINCT_VALUES], **arguments)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if number % 1000 == 0:
+            producer.poll(0)
+    left = producer.flush()
+    if left:
+        raise RuntimeError(f"{left} records were not produced")
+
+
+def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
+    """Log directories of a broker, by the broker's own storage; returns how many bytes their segments have.
+
+    Records of 100 bytes in batches of 16 KiB.
+    """
+    chance = random.Random(2)
+    now_ms = time.time_ns() // 1_000_000
+    value = chance.randbytes(_VALUE_BYTES)
+    made = build_batch([Record(number, now_ms, b"key-%08d" % number, value) for number in range(148)])
+    written = 0
+    for number in range(partitions):
+        files = Files()
+        at = TopicPartition("audited", number)
+        path = str(directory / str(at))
+        log = load_log(files, LoneHost(files), path, at, LogConfig(segment_bytes=_SEGMENT_BYTES), now_ms)
+        for _ in range(size_bytes // partitions // len(made)):
+            log.append_as_leader(bytearray(made), 0, now_ms)
+            written += len(made)
+        log.flush(now_ms)
+        log.close()
+    return written

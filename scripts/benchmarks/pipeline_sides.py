@@ -1,0 +1,132 @@
+"""The two that ``scripts/bench pipeline`` holds against each other: a Spark session of each, as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["Done", "Session", "Side", "session_of", "sides"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = Path(__file__).with_name("pipeline_session.py")
+_CONNECTOR_VERSION = "4.0.0"
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "3g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.maxConcurrentOutputFileWriters": "16",
+}
+"""Of both. Spark's defaults, but for what `pybroker-pipeline` sets too, and for memory."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Who reads topics: the format's name, the Python that runs its PySpark, jars for spark.jars."""
+
+    format: str
+    python: str
+    version: str
+    jars: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.format} on {self.version}"
+
+
+class Done(NamedTuple):
+    """One work: its seconds, what it counted, and the most memory that a Python worker has had until then."""
+
+    seconds: float
+    found: str
+    worker_mib: float
+
+
+def sides() -> list[Side]:
+    """Ours first; alone where scripts/fetch-spark-connector can't bring the other one, and has said why."""
+    ours = Side("pybroker", sys.executable, metadata.version("pyspark"))
+    command = ["sh", str(_ROOT / "scripts" / "fetch-spark-connector")]
+    environment = {**os.environ, "PYTHON": sys.executable}
+    brought = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+    if brought.returncode:
+        return [ours]
+    home = Path(brought.stdout.strip())
+    jars = tuple(map(str, sorted((home / "jars").glob("*.jar"))))
+    return [ours, Side("kafka", str(home / "venv" / "bin" / "python"), _CONNECTOR_VERSION, jars)]
+
+
+class Session:
+    """A process that does the works of pipeline_session.py, one after the other."""
+
+    def __init__(self, side: Side, arguments: Mapping[str, Any], directory: Path) -> None:
+        """`arguments` are the program's, but for those that the side means."""
+        conf = _CONF if not side.jars else {**_CONF, "spark.jars": ",".join(side.jars)}
+        given = {**arguments, "conf": conf, "format": side.format, "directory": str(directory)}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+        self._said = directory / "said"
+        with self._said.open("w") as said:
+            self._process = subprocess.Popen(
+                [side.python, str(_PROGRAM), json.dumps(given)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                env={**environment, "PYSPARK_PYTHON": side.python, "SPARK_LOCAL_IP": "127.0.0.1"},
+            )
+
+    def run(self, work: str) -> Done:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(work, file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            raise RuntimeError(f"The session ended with {work}:\n{self._said.read_text()[-3000:]}")
+        found = json.loads(line)
+        return Done(found["s"], found["found"], max(map(_greatest_mib, _workers(self._process.pid)), default=0.0))
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@contextmanager
+def session_of(
+    side: Side, cores: int, servers: str, topic: str, source: Mapping[str, str] | None = None
+) -> Iterator[Session]:
+    """A session with files of its own. `source`: further options of the source."""
+    arguments = {"master": f"local[{cores}]", "servers": servers, "topic": topic, "small": "small"}
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as directory:
+        made = Session(side, {**arguments, "source": dict(source or {})}, Path(directory))
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def _workers(pid: int) -> Iterator[int]:
+    """Spark's Python workers among what a process has started."""
+    for directory in Path("/proc").glob(f"{pid}/task/*/children"):
+        for child in map(int, directory.read_text().split()):
+            arguments = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+            if any(argument.startswith("pyspark.") for argument in arguments):
+                yield child
+            yield from _workers(child)
+
+
+def _greatest_mib(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
