@@ -3,7 +3,9 @@
     ROOT/data/topic=T/date=D/…parquet             rows of committed micro-batches, by topic and day (UTC) of their time
     ROOT/dead-letters/topic=T/date=D/…parquet     rows whose value is no JSON of the schema, where one is asked for
     ROOT/manifest/batch-<20 digits>.json          one commit: ranges of offsets, and the files that hold their rows
+    ROOT/manifest/compaction-<20 digits>.json     one that only has files in place of others
     ROOT/staging/                                 what is being written or moved
+    ROOT/compacting/                              the same, of a compaction
     ROOT/checkpoint/                              Spark's, of the query
 
 manifest.py         commits and their files, as JSON
@@ -12,5 +14,7 @@ table_files.py      files on whatever Hadoop's file systems reach
 batch_ranges.py     which offsets a micro-batch has, by the checkpoint
 archive_rows.py     rows into the table's columns, and back
 archive_query.py    the streaming query
+compaction_plan.py  which small files become one
+compaction.py       how they do
 archive_check.py    whether manifest and data agree
 """

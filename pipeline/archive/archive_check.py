@@ -10,8 +10,17 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...storage.topic_partition import TopicPartition
 from .archive_query import rows_by_file
-from .archive_rows import DATA, DEAD_LETTERS, read_archive
-from .manifest import Commit, DataFile, PartitionRows, batch_name, current_files
+from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, read_archive
+from .manifest import (
+    Commit,
+    DataFile,
+    PartitionRows,
+    batch_name,
+    compaction_name,
+    current_files,
+    replaced_files,
+    rows_of_partitions,
+)
 from .table_commits import MANIFEST, TableCommits
 from .table_files import HadoopFiles
 
@@ -29,10 +38,12 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
     files = HadoopFiles(spark, root)
     commits = TableCommits(files).all()
     yield from range_faults(commits)
+    yield from compaction_faults(commits)
+    replaced = replaced_files(commits)
     for table in (DATA, DEAD_LETTERS):
         named = {path: file for path, file in current_files(commits).items() if path.startswith(f"{table}/")}
-        there = {path: size for path, size in files.list(table) if path.endswith(".parquet")}
-        yield from file_faults(named, there)
+        there = {path: size for path, size, _ in files.list(table) if path.endswith(".parquet")}
+        yield from file_faults(named, {path: size for path, size in there.items() if path not in replaced})
         if named and named.keys() <= there.keys():
             rows = read_archive(spark, root, table)
             yield from row_faults(table, named, rows)
@@ -52,6 +63,24 @@ def range_faults(commits: Sequence[Commit]) -> Iterator[str]:
                 yield f"{commit.name} has {at} from {start} on, {last.name} ended at {last.ranges[at][1]}"
 
 
+def compaction_faults(commits: Sequence[Commit]) -> Iterator[str]:
+    """Compactions are there from the first one on; each has the rows of files that were there, once."""
+    compactions = [commit for commit in commits if not commit.is_batch]
+    known = {file.path: file for commit in commits for file in commit.files}
+    replaced: set[str] = set()
+    for number, commit in enumerate(compactions):
+        if commit.name != compaction_name(number):
+            yield f"{MANIFEST}/{compaction_name(number)}.json is missing"
+            return
+        for path in commit.replaces:
+            if path not in known or path in replaced:
+                yield f"{commit.name} replaces {path}, which {'was replaced before' if path in known else 'never was'}"
+        replaced.update(commit.replaces)
+        before = rows_of_partitions(known[path] for path in commit.replaces if path in known)
+        if rows_of_partitions(commit.files) != before:
+            yield f"{commit.name} has other rows than the files that it replaces"
+
+
 def file_faults(named: dict[str, DataFile], there: dict[str, int]) -> Iterator[str]:
     """The files of the manifest are there, with their sizes, and no others."""
     for path, file in sorted(named.items()):
@@ -66,7 +95,7 @@ def file_faults(named: dict[str, DataFile], there: dict[str, int]) -> Iterator[s
 def row_faults(table: str, named: dict[str, DataFile], rows: DataFrame) -> Iterator[str]:
     """Each file has the rows that the manifest says."""
     found: dict[str, set[PartitionRows]] = {path: set() for path in named}
-    for row in rows_by_file(rows).collect():
+    for row in rows_by_file(rows, *PARTITIONED_BY).collect():
         path = f"{table}/topic={row['topic']}/date={row['date']}/{row['file']}"
         found[path].add(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
     for path, file in sorted(named.items()):

@@ -70,14 +70,14 @@ class Archive:
         """What was written, read back: by path in the directory, as it is to stand in the table."""
         sizes = {
             path.removeprefix(f"{STAGING}/{directory}/"): size
-            for path, size in self._files.list(f"{STAGING}/{directory}")
+            for path, size, _ in self._files.list(f"{STAGING}/{directory}")
             if path.endswith(".parquet")
         }
         partitions: dict[str, list[PartitionRows]] = {path: [] for path in sizes}
         topics: dict[str, str] = {}
         if sizes:
             frame = self._spark.read.schema(_STAGED_COLUMNS).parquet(f"{self._files.root}/{STAGING}/{directory}")
-            for row in rows_by_file(frame, TABLE).collect():
+            for row in rows_by_file(frame, TABLE, *PARTITIONED_BY).collect():
                 path = f"{TABLE}={row[TABLE]}/topic={row['topic']}/date={row['date']}/{row['file']}"
                 partitions[path].append(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
                 topics[path] = row["topic"]
@@ -88,10 +88,13 @@ class Archive:
 
 
 def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:
-    """Of each partition in each file: `rows`, `first` and `last` offset. One row a file and partition, so few."""
+    """Of each partition in each file of directories by those columns: `rows`, `first` and `last` offset.
+
+    One row a file and partition, so few.
+    """
     file = F.col("_metadata.file_name").alias("file")
     counted = [F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last")]
-    return frame.groupBy(*by, *PARTITIONED_BY, file, "partition").agg(*counted)
+    return frame.groupBy(*by, file, "partition").agg(*counted)
 
 
 def _target(staged: str, name: str) -> str:

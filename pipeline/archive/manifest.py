@@ -13,6 +13,7 @@ Ranges = dict[TopicPartition, tuple[int, int]]
 """Offsets of each partition, from the first up to and without the second."""
 
 _BATCH = "batch"
+_COMPACTION = "compaction"
 
 
 class ManifestError(Exception):
@@ -27,6 +28,11 @@ class PartitionRows:
     rows: int
     first: int
     last: int
+
+    def with_rows_of(self, other: PartitionRows) -> PartitionRows:
+        """Of two files: what one file with the rows of both has."""
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return PartitionRows(self.partition, self.rows + other.rows, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,27 @@ class Commit:
 def batch_name(batch_id: int) -> str:
     """The name of a micro-batch's commit; names sort as the numbers do."""
     return f"{_BATCH}-{batch_id:020d}"
+
+
+def compaction_name(number: int) -> str:
+    """The name of the commit of a compaction. They are numbered from 0 on, whatever their micro-batches are."""
+    return f"{_COMPACTION}-{number:020d}"
+
+
+def compactions_up_to_the_last(names: Iterable[str]) -> list[str]:
+    """The names of all compactions up to the last one that is named, in order."""
+    numbers = [int(name.removeprefix(f"{_COMPACTION}-")) for name in names if name.startswith(f"{_COMPACTION}-")]
+    return [compaction_name(number) for number in range(max(numbers, default=-1) + 1)]
+
+
+def rows_of_partitions(files: Iterable[DataFile]) -> dict[TopicPartition, PartitionRows]:
+    """The rows of each partition in all of the files."""
+    found: dict[TopicPartition, PartitionRows] = {}
+    for file in files:
+        for each in file.partitions:
+            at = TopicPartition(file.topic, each.partition)
+            found[at] = found[at].with_rows_of(each) if at in found else each
+    return found
 
 
 def encode_commit(commit: Commit) -> dict[str, Any]:
@@ -125,9 +152,12 @@ def to_text(content: Any) -> str:
 
 def current_files(commits: Iterable[Commit]) -> dict[str, DataFile]:
     """The files that hold the table's rows, by path."""
-    found: dict[str, DataFile] = {}
-    replaced: set[str] = set()
-    for commit in commits:
-        found |= {file.path: file for file in commit.files}
-        replaced.update(commit.replaces)
+    known = list(commits)
+    found = {file.path: file for commit in known for file in commit.files}
+    replaced = replaced_files(known)
     return {path: file for path, file in found.items() if path not in replaced}
+
+
+def replaced_files(commits: Iterable[Commit]) -> set[str]:
+    """The paths of files whose rows are in others now; they may still be there, for those who read them."""
+    return {path for commit in commits for path in commit.replaces}

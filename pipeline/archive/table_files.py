@@ -36,7 +36,8 @@ class HadoopFiles:
         files = self._system.listFiles(self._path(path), True)
         while files.hasNext():
             status = files.next()
-            found.append(Listed(status.getPath().toUri().getPath().removeprefix(prefix), status.getLen()))
+            path = status.getPath().toUri().getPath().removeprefix(prefix)
+            found.append(Listed(path, status.getLen(), status.getModificationTime()))
         return sorted(found)
 
     def read_text(self, path: str) -> str:

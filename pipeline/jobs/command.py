@@ -15,6 +15,7 @@ FAILED, BAD_INPUT = 1, 2
 _JOBS = {
     "archive": ("archive_command", "topics into Parquet tables, each record exactly once"),
     "check-archive": ("check_archive_command", "whether the manifest and the data of such a table agree"),
+    "compact-archive": ("compact_archive_command", "small files of such a table into larger ones"),
     "replay": ("replay_command", "rows of such a table back into topics, each once"),
     "mirror": ("mirror_command", "topics to another cluster, each record once, offsets mapped"),
     "audit": ("audit_command", "whether log directories are sound and replicas agree"),

@@ -25,6 +25,9 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["audit"], "DIR"),
+        (["compact-archive"], "TO"),
+        (["compact-archive", "/lake", "--file-mib", "0"], "0 is not above 0"),
+        (["compact-archive", "/lake", "--keep-hours", "-1"], "-1 is below 0"),
         (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
         (["replay", "--archive", "/lake"], "--bootstrap-servers, --checkpoint"),
         (["replay", *REPLAYED, "--rate", "0"], "--rate must be positive"),
@@ -48,7 +51,7 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    for job in ("archive", "check-archive", "replay", "mirror", "audit", "report"):
+    for job in ("archive", "check-archive", "compact-archive", "replay", "mirror", "audit", "report"):
         assert f"  {job} " in ran.stdout
 
 

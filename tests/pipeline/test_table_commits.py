@@ -1,65 +1,24 @@
 """Commits to a table that break off at any step: whoever comes next finishes them, or nothing of them is left."""
 
-import shutil
+import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pybroker.pipeline.archive.manifest import Commit, DataFile, ManifestError, PartitionRows, batch_name, current_files
-from pybroker.pipeline.archive.table_commits import Listed, TableCommits
+from pybroker.pipeline.archive.manifest import (
+    Commit,
+    DataFile,
+    ManifestError,
+    PartitionRows,
+    batch_name,
+    compaction_name,
+    current_files,
+)
+from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, Listed, TableCommits
 from pybroker.storage.topic_partition import TopicPartition
-
-
-class KilledError(Exception):
-    """The job is gone."""
-
-
-class BreakingFiles:
-    """The files of a table in a directory, until `steps` changes are made: the next one kills the job."""
-
-    def __init__(self, root: Path, steps: int = 1000) -> None:
-        self._root = root
-        self.steps = steps
-
-    def exists(self, path: str) -> bool:
-        return (self._root / path).exists()
-
-    def list(self, path: str) -> Sequence[Listed]:
-        found = [each for each in (self._root / path).rglob("*") if each.is_file()]
-        return sorted(Listed(str(each.relative_to(self._root)), each.stat().st_size) for each in found)
-
-    def read_text(self, path: str) -> str:
-        return (self._root / path).read_text()
-
-    def write_text(self, path: str, text: str) -> None:
-        target = self._root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_name(f".{target.name}.unfinished")
-        unfinished.write_text(text[: len(text) // 2])
-        self._step()
-        unfinished.write_text(text)
-        unfinished.rename(target)
-
-    def move(self, source: str, target: str) -> None:
-        self._step()
-        (self._root / target).parent.mkdir(parents=True, exist_ok=True)
-        (self._root / source).rename(self._root / target)
-
-    def delete(self, path: str) -> None:
-        if not self.exists(path):
-            return
-        self._step()
-        whole = self._root / path
-        if whole.is_dir():
-            shutil.rmtree(whole)
-        else:
-            whole.unlink()
-
-    def _step(self) -> None:
-        if self.steps == 0:
-            raise KilledError
-        self.steps -= 1
+from support.breaking_files import BreakingFiles, KilledError
 
 
 def commit_of(number: int, *files: str, replaces: Sequence[str] = ()) -> Commit:
@@ -108,15 +67,57 @@ def test_a_commit_is_all_or_nothing_wherever_it_breaks_off(tmp_path: Path) -> No
 
 
 def test_a_commit_that_replaces_files_leaves_the_rows_once_wherever_it_breaks_off(tmp_path: Path) -> None:
-    replacing = commit_of(1, "ab", replaces=["data/a", "data/b"])
-    for steps in range(7):
+    replacing = replace(commit_of(1, "ab", replaces=["data/a", "data/b"]), name=compaction_name(0))
+    before = ["data/a", "data/b", "data/c"]
+    for steps in range(5):
         root = tmp_path / str(steps)
         publish(root, commit_of(0, "a", "b", "c"), 1000)
         with pytest.raises(KilledError):
             publish(root, replacing, steps)
         TableCommits(BreakingFiles(root)).recover()
-        named = current_files(TableCommits(BreakingFiles(root)).all())
-        assert sorted(named) == data_in(root) == (["data/ab", "data/c"] if steps else ["data/a", "data/b", "data/c"])
+        table = TableCommits(BreakingFiles(root))
+        assert sorted(current_files(table.all())) == (["data/ab", "data/c"] if steps else before)
+        assert set(data_in(root)) >= set(before), "somebody may read them still"
+        for again in range(2 if steps else 0):
+            with pytest.raises(KilledError):
+                TableCommits(BreakingFiles(root, again)).remove_replaced(None)
+        table.remove_replaced(None)
+        assert data_in(root) == sorted(current_files(table.all()))
+
+
+def test_what_was_replaced_is_deleted_when_it_was_long_enough_ago(tmp_path: Path) -> None:
+    publish(tmp_path, commit_of(0, "a", "b", "c"), 1000)
+    for number, (new, old) in enumerate((("A", "data/a"), ("B", "data/b"))):
+        publish(tmp_path, replace(commit_of(0, new, replaces=[old]), name=compaction_name(number)), 1000)
+    times = [1_000_000, 2_000_000]
+    for number, ms in enumerate(times):
+        os.utime(tmp_path / "manifest" / f"{compaction_name(number)}.json", (ms / 1000, ms / 1000))
+    table = TableCommits(BreakingFiles(tmp_path))
+    assert table.remove_replaced(times[0] - 1) == []
+    assert table.remove_replaced(times[1] - 1) == ["data/a"]
+    assert data_in(tmp_path) == ["data/A", "data/B", "data/b", "data/c"]
+    assert table.remove_replaced(None) == ["data/b"]
+    assert table.remove_replaced(None) == []
+
+
+def test_a_compaction_that_a_listing_left_out_counts(tmp_path: Path) -> None:
+    """A directory is listed while two came: the earlier one may not be there, which the later one goes on from."""
+
+    class LateListing(BreakingFiles):
+        def list(self, path: str) -> Sequence[Listed]:
+            return [each for each in super().list(path) if compaction_name(0) not in each.path]
+
+    publish(tmp_path, commit_of(0, "a", "b"), 1000)
+    publish(tmp_path, replace(commit_of(0, "ab", replaces=["data/a", "data/b"]), name=compaction_name(0)), 1000)
+    publish(tmp_path, replace(commit_of(0, "AB", replaces=["data/ab"]), name=compaction_name(1)), 1000)
+    assert list(current_files(TableCommits(LateListing(tmp_path)).all())) == ["data/AB"]
+
+
+def test_jobs_with_stagings_of_their_own_leave_each_other_alone(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        publish(tmp_path, commit_of(0, "a"), 1)
+    assert TableCommits(BreakingFiles(tmp_path), COMPACTING).recover() == []
+    assert TableCommits(BreakingFiles(tmp_path), STAGING).recover() == [batch_name(0)]
 
 
 def test_an_attempt_that_never_became_a_commit_is_swept_away(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""``pybroker-pipeline compact-archive``: its arguments, and the job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .command import BAD_INPUT, JobError, JobParser
+
+_MIB = 1 << 20
+_HOUR_MS = 3_600_000
+_DESCRIPTION = """\
+Merges the small files of a table that `archive` wrote, of each topic and day, into files of about the wanted size. May
+run while an archive job fills the table and while others read it by its manifest; one compaction at a time. Killed at
+any moment it leaves a table with each row once; the next one goes on."""
+
+
+def parser() -> JobParser:
+    """The arguments of the job."""
+    made = JobParser("compact-archive", _DESCRIPTION)
+    made.add_argument("root", metavar="TO", help="the table")
+    made.add_argument("--file-mib", type=_positive(float), default=128, metavar="N", help="the wanted size (128)")
+    made.add_argument(
+        "--least-files",
+        type=_positive(int),
+        default=2,
+        metavar="N",
+        help="leave fewer small files of a day as they are (2); more, where this job runs often",
+    )
+    made.add_argument(
+        "--keep-hours",
+        type=hours,
+        default=24,
+        metavar="N",
+        help="how long the files that were merged stay for those who read them (24); 0 removes them at once",
+    )
+    return made
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The job; returns its exit code. Raises JobError."""
+    options = parser().parse_args(arguments)
+    # From here on it takes Spark.
+    from pyspark.errors import PySparkException
+
+    from ..archive.manifest import ManifestError
+    from .query_watch import StopRequest
+    from .session import job_session
+
+    with StopRequest().listening() as stop:
+        try:
+            spark = job_session("compact-archive", options.master, options.conf)
+        except ValueError as error:
+            raise JobError(str(error), BAD_INPUT) from None
+        try:
+            return _compact(spark, options, stop)
+        except (PySparkException, ManifestError, OSError) as error:
+            raise JobError(str(error)) from None
+        finally:
+            spark.stop()
+
+
+def _compact(spark: Any, options: argparse.Namespace, stop: Any) -> int:
+    from ..archive.compaction import Compaction
+    from ..archive.compaction_plan import Wanted
+    from ..archive.table_files import HadoopFiles
+
+    began = time.monotonic()
+    wanted = Wanted(round(options.file_mib * _MIB), options.least_files)
+    compaction = Compaction(spark, HadoopFiles(spark, options.root), wanted)
+    before = after = 0
+    for commit in compaction.run():
+        before += len(commit.replaces)
+        after += len(commit.files)
+        size = sum(file.size_bytes for file in commit.files) / _MIB
+        _say(f"{len(commit.replaces)} files into {len(commit.files)}: {commit.rows:,} rows, {size:,.1f} MiB")
+        if stop.is_made:
+            break
+    for directory in compaction.left:
+        _say(f"{directory} is left as it is: its files have columns of differing types")
+    until_ms = None if options.keep_hours == 0 else int(time.time() * 1000 - options.keep_hours * _HOUR_MS)
+    removed = compaction.remove_replaced(until_ms)
+    end = "stopped" if stop.is_made else "done"
+    seconds = time.monotonic() - began
+    _say(f"{end}: {before:,} files into {after:,}, {len(removed):,} old files removed, {seconds:.1f} s")
+    return 0
+
+
+def _positive(kind: type[int] | type[float]) -> Any:
+    def number(text: str) -> float:
+        if not (found := kind(text)) > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return found
+
+    return number
+
+
+def hours(text: str) -> float:
+    if not (number := float(text)) >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
