@@ -32,7 +32,7 @@ def write_runs(spark: SparkSession, root: str, batch_id: int, runs: RDD[MappedRu
 def read_runs(spark: SparkSession, root: str) -> DataFrame:
     """Of all micro-batches that were finished, and at most one that will be."""
     files = HadoopFiles(spark, root)
-    finished = [path.rpartition("/")[0] for path, _ in files.list(".") if path.endswith(f"/{_FINISHED}")]
+    finished = [path.rpartition("/")[0] for path, *_ in files.list(".") if path.endswith(f"/{_FINISHED}")]
     if not finished:
         return spark.createDataFrame([], _DDL)
     return spark.read.schema(_DDL).parquet(*(f"{files.root}/{path}" for path in finished))
