@@ -71,14 +71,17 @@ def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: st
     settings = {"num.partitions": 1, "min.insync.replicas": 1, "replica.lag.time.max.ms": 1000}
     with Cluster(3, settings, zookeeper=tree) as cluster:
         produce(cluster.bootstrap_servers, b"one")
-        view = ClusterView(cluster)
+        away: set[int] = set()
+        view = ClusterView(cluster, away)
         view.await_health()
         leader, controller = view.leader("events", 0), view.controller()
         follower = next(broker for broker in cluster.broker_ids if broker not in (leader, controller))
+        away.add(follower)  # it hears nothing of it when the leader is the controller
         cluster.cut(leader, follower)
         produce(cluster.bootstrap_servers, b"two")
         await_that(lambda: follower not in view.isr("events", 0), "whoever is asked has heard that it is out")
         cluster.heal(follower, leader)
+        away.clear()
         view.await_health()
 
 
