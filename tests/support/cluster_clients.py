@@ -1,5 +1,6 @@
 """The stock clients that work with a cluster while it fails, and what must be true of what was acknowledged to them."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 
@@ -41,6 +42,7 @@ class ClusterClients:
         )
         self.to_events.most_under_way = self.to_lonely.most_under_way = 30
         self.plain = PlainProducing(servers, events, partitions, "plain")
+        self._keep(self._group, [TopicPartition(events, number, 0) for number in range(partitions)])
         self.members: list[Consuming | PlainMember] = [
             Consuming(servers, events, self._group, fetch_wait_max_ms=100, **_SETTINGS),
             PlainMember(servers, events, self._group),
@@ -57,17 +59,16 @@ class ClusterClients:
 
     def start(self) -> None:
         for group, offset in self._kept.items():
-            self._keep(group, TopicPartition(self.lonely, 0, offset))
+            self._keep(group, [TopicPartition(self.lonely, 0, offset)])
         for load in self.everybody:
             load.start()
 
-    def _keep(self, group: str, place: TopicPartition) -> None:
+    def _keep(self, group: str, places: list[TopicPartition]) -> None:
         consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group})
 
         def commit() -> bool:
             with suppress(KafkaException):
-                (result,) = consumer.commit(offsets=[place], asynchronous=False)
-                return result.error is None
+                return all(each.error is None for each in consumer.commit(offsets=places, asynchronous=False))
             return False
 
         await_that(commit, f"{group} has committed")
@@ -82,24 +83,44 @@ class ClusterClients:
         for load in self.everybody:
             load.give_up()
 
+    def group_goes_on(self) -> Callable[[], bool]:
+        """Whether the group has committed, of each partition, a record that is sent only now."""
+        wanted = {partition: number + 1 for partition, number in self.to_events.sent.items()}
+
+        def has(partition: int, number: int) -> bool:
+            offset = self.to_events.offsets[partition].get(number)
+            return offset is not None and any(each.committed.get(partition, 0) > offset for each in self.members)
+
+        return lambda: all(has(partition, number) for partition, number in wanted.items())
+
     # -- what must be true at any time
 
     def check_commits(self) -> None:
-        """What was acknowledged before is there, or something later."""
+        """What was acknowledged before is there, or something later that was committed, too."""
         due: dict[int, int] = {}
         for member in self.members:
             for partition, offset in dict(member.committed).items():
                 due[partition] = max(offset, due.get(partition, 0))
-        self._check_committed(self._group, self.events, due)
+        self._check_committed(self._group, self.events, due, self._consumed)
         due = {each.partition: offset for each, offset in dict(self.committing.committed).items() if offset}
-        self._check_committed(self._committers, self.lonely, due)
+        self._check_committed(
+            self._committers, self.lonely, due, lambda: dict.fromkeys(range(self.partitions), self.committing.tried)
+        )
         for group, offset in self._kept.items():
-            self._check_committed(group, self.lonely, {0: offset})
+            self._check_committed(group, self.lonely, {0: offset}, lambda offset=offset: {0: offset})  # type: ignore[misc]
 
-    def _check_committed(self, group: str, topic: str, due: dict[int, int]) -> None:
+    def _consumed(self) -> dict[int, int]:
+        """By all members together."""
+        by_member = [dict(member.consumed) for member in self.members]
+        return {number: max(each.get(number, 0) for each in by_member) for number in range(self.partitions)}
+
+    def _check_committed(
+        self, group: str, topic: str, due: dict[int, int], most: Callable[[], Mapping[int, int]]
+    ) -> None:
+        """``most`` is asked when the offsets have been read: meanwhile there were others."""
         places = [TopicPartition(topic, partition) for partition in sorted(due)]
         found = self._committed(group, places) if places else {}
-        check_committed(group, due, found)
+        check_committed(group, due, found, most())
 
     def _committed(self, group: str, places: list[TopicPartition]) -> dict[int, int]:
         """As the coordinator has it, who may be moving just now."""

@@ -1,7 +1,8 @@
 """What befalls a `LoadedCluster`. Each fault is over when its function returns; meanwhile the clients have worked."""
 
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -11,8 +12,9 @@ from pybroker.protocol.messages.alter_partition_reassignments import (
 )
 from pybroker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from support.kafka_process import ZooKeeperProcess
-from support.loaded_cluster import PARTITIONS, LoadedCluster
-from support.patience import await_that
+from support.loaded_cluster import PARTITIONS, SESSION_TIMEOUT_S, LoadedCluster
+from support.patience import await_answer, await_that
+from support.zookeeper_tree import client_of
 
 __all__ = ["FAULTS", "Fault", "a_log_directory_is_taken_away"]
 
@@ -75,10 +77,30 @@ def pause_and_resume(it: LoadedCluster, broker: int) -> None:
 
 
 def zookeeper_is_away(it: LoadedCluster, zookeeper: ZooKeeperProcess) -> None:
-    """Leaders and followers go on, and so does the group; topics can't be made meanwhile."""
+    """For longer than sessions last. Leaders and followers go on, and so does the group; topics can't be made
+    meanwhile. A ZooKeeper that comes back gives every session its whole time again."""
     zookeeper.kill()
-    it.await_progress_of(*it.clients.producers, *it.clients.committers)
+    clients_go_on(it)
+    end = time.monotonic() + 1.2 * SESSION_TIMEOUT_S
+    while time.monotonic() < end:
+        clients_go_on(it)
     zookeeper.start()
+
+
+def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> None:
+    """Until none of them has a session: there is no controller then, and they go on as they did."""
+    for broker in it.cluster.broker_ids:
+        it.cluster.cut(broker, "zookeeper")
+    with client_of(it.cluster.zookeeper) as client:
+        await_that(lambda: client.get_children("/brokers/ids") == [], "the sessions of all brokers are over")
+    clients_go_on(it)
+    for broker in it.random.sample(it.cluster.broker_ids, len(it.cluster.broker_ids)):
+        it.cluster.heal(broker, "zookeeper")
+
+
+def clients_go_on(it: LoadedCluster) -> None:
+    it.await_progress_of(*it.clients.producers)
+    it.await_progress_of_group()
 
 
 def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProcess) -> None:
@@ -96,7 +118,7 @@ def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -
     with it.without(broker):
         it.cluster.cut(broker, "zookeeper")
         it.await_missed(broker)
-        it.await_progress_of(*it.clients.producers, more=20)
+        it.await_progress_of(*it.clients.producers)
         it.cluster.heal(broker, "zookeeper")
 
 
@@ -109,7 +131,7 @@ def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> None
         for other in others:
             it.cluster.cut(broker, other)
         it.await_missed(broker)
-        it.await_progress_of(*it.clients.producers, more=20)
+        it.await_progress_of(*it.clients.producers)
         for other in it.random.sample(others, len(others)):
             it.cluster.heal(broker, other)
         it.cluster.heal(broker, "zookeeper")
@@ -119,7 +141,7 @@ def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: ZooKeeperPro
     for broker in it.random.sample(it.cluster.broker_ids, len(it.cluster.broker_ids)):
         with it.without(broker):
             it.cluster.stop(broker)
-            it.await_progress(5)
+            it.await_progress()
             it.cluster.start(broker)
         it.view.await_health()
 
@@ -157,23 +179,69 @@ def a_broker_comes_back_empty(it: LoadedCluster, _: ZooKeeperProcess) -> None:
 
 
 def partitions_are_moved(it: LoadedCluster, _: ZooKeeperProcess) -> None:
-    """Others are to lead, on other brokers where there are more than three; and one of all dies meanwhile."""
+    """One topic's from two brokers to two others, as far as there are others, the other topic's to others to lead,
+    and, where there are more than three, to other brokers; and one of all dies meanwhile."""
     brokers = it.cluster.broker_ids
-    wishes = [
-        ReassignablePartition(partition_index=partition, replicas=it.random.sample(brokers, 3))
-        for partition in range(PARTITIONS)
-    ]
+    events, lonely = it.clients.events, it.clients.lonely
+    pairs = [it.random.sample(brokers, 2) for _ in range(PARTITIONS)]
+    move(it, {lonely: pairs})
+    await_moved(it, {lonely: pairs})
+    wishes = {
+        events: [it.random.sample(brokers, 3) for _ in range(PARTITIONS)],
+        lonely: [other_pair(it, pair) for pair in pairs],
+    }
+    move(it, wishes)
+    kill_and_start(it, it.random.choice(brokers))
+    await_moved(it, wishes)
+    wishes = {lonely: [it.random.sample(brokers, 3) for _ in range(PARTITIONS)]}
+    move(it, wishes)
+    await_moved(it, wishes)
+
+
+def other_pair(it: LoadedCluster, pair: list[int]) -> list[int]:
+    """Of another broker and one of these."""
+    others = [broker for broker in it.cluster.broker_ids if broker not in pair]
+    return it.random.sample([it.random.choice(others), it.random.choice(pair)], 2)
+
+
+def move(it: LoadedCluster, wishes: Mapping[str, list[list[int]]]) -> None:
+    """To these brokers, by topic and partition. Returns when it is under way."""
     request = AlterPartitionReassignmentsRequest(
-        topics=[ReassignableTopic(name=it.clients.events, partitions=wishes)], timeout_ms=10_000
+        topics=[
+            ReassignableTopic(
+                name=topic,
+                partitions=[
+                    ReassignablePartition(partition_index=number, replicas=replicas)
+                    for number, replicas in enumerate(partitions)
+                ],
+            )
+            for topic, partitions in wishes.items()
+        ],
+        timeout_ms=10_000,
     )
 
     def begun() -> bool:
         answer = it.view.ask_controller(request, 0)
-        return answer is not None and answer.error_code == ErrorCode.NONE
+        return answer is not None and all(
+            code == ErrorCode.NONE
+            for code in (
+                answer.error_code,
+                *(each.error_code for topic in answer.responses for each in topic.partitions),
+            )
+        )
 
     await_that(begun, "the move begins")
-    kill_and_start(it, it.random.choice(brokers))
+
+
+def await_moved(it: LoadedCluster, wishes: Mapping[str, list[list[int]]]) -> None:
     await_that(lambda: not moves(it), "the move is done")
+    for topic, partitions in wishes.items():
+        for number, replicas in enumerate(partitions):
+            await_answer(
+                lambda topic=topic, number=number: it.view.partition(topic, number).replica_nodes,  # type: ignore[misc]
+                lambda found, replicas=replicas: found == replicas,  # type: ignore[misc]
+                f"{topic}-{number} is on brokers {replicas}",
+            )
 
 
 def moves(it: LoadedCluster) -> int:
@@ -189,6 +257,7 @@ FAULTS: tuple[Fault, ...] = (
     leader_is_paused_past_its_session,
     controller_is_paused_past_its_session,
     zookeeper_is_away,
+    all_are_cut_off_from_zookeeper,
     two_brokers_are_cut_off_from_each_other,
     a_broker_is_cut_off_from_zookeeper,
     a_broker_is_cut_off_from_all,

@@ -3,13 +3,12 @@ and go. Each keeps a book of what was acknowledged."""
 
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, NoOffsetForPartitionError
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -50,6 +49,11 @@ class PlainProducing(CrashLoad):
             **_QUICK,
         )
 
+    def further(self, more: int) -> Callable[[], bool]:
+        first = self._sent + more * len(self.offsets)
+        wanted = {number % len(self.offsets): number for number in range(first, first + len(self.offsets))}
+        return lambda: all(number in self.offsets[partition] for partition, number in wanted.items())
+
     def step(self) -> None:
         with self.progress:
             if self._sent - self._settled >= _MOST_UNDER_WAY:
@@ -82,20 +86,27 @@ class PlainProducing(CrashLoad):
 class PlainMember(CrashLoad):
     """A member of a group, by kafka-python, that reads a topic and commits what it read.
 
+    It is never reset to another place. The group must have committed an offset for each partition: it fails where there
+    is none, and when it is given again what it had committed. Where it is told that its place is not in the log, it
+    stays: a leader that is cut off from the others may say so, for it lacks what they have, to a client that asked it
+    last (kafka-python also takes metadata that are older than what it knows). If it is so for good, no progress comes.
+
     Attributes:
         seen: values, by partition.
+        consumed: how far it was given records, by partition: the offset after the last one.
         committed: by partition.
     """
 
     def __init__(self, servers: str, topic: str, group: str) -> None:
         super().__init__()
         self.seen: dict[int, set[bytes]] = defaultdict(set)
+        self.consumed: dict[int, int] = {}
         self.committed: dict[int, int] = {}
         self._consumer = KafkaConsumer(
             topic,
             bootstrap_servers=servers,
             group_id=group,
-            auto_offset_reset="earliest",
+            auto_offset_reset="none",
             enable_auto_commit=False,
             session_timeout_ms=6000,
             heartbeat_interval_ms=500,
@@ -103,12 +114,30 @@ class PlainMember(CrashLoad):
         )
 
     def step(self) -> None:
-        with suppress(KafkaError):
-            for place, records in self._consumer.poll(timeout_ms=100, max_records=200).items():
-                self.seen[place.partition].update(record.value for record in records)
-            positions = {place.partition: self._consumer.position(place) for place in self._consumer.assignment()}
-            self._consumer.commit()
-            kept = {partition: offset for partition, offset in positions.items() if offset is not None}
+        try:
+            self._read()
+            self._commit()
+        except NoOffsetForPartitionError:
+            raise
+        except KafkaError:
+            return
+
+    def _read(self) -> None:
+        for place, records in self._consumer.poll(timeout_ms=100, max_records=200).items():
+            begin = self.committed.get(place.partition, 0)
+            assert records[0].offset >= begin, f"{place} is given from offset {records[0].offset} on, after {begin}"
+            self.seen[place.partition].update(record.value for record in records)
+            self.consumed[place.partition] = records[-1].offset + 1
+
+    def _commit(self) -> None:
+        positions = {place.partition: self._consumer.position(place) for place in self._consumer.assignment()}
+        self._consumer.commit()
+        kept = {
+            partition: offset
+            for partition, offset in positions.items()
+            if offset is not None and offset > self.committed.get(partition, 0)
+        }
+        if kept:
             self.done(lambda: self.committed.update(kept))
 
     def stop(self) -> None:

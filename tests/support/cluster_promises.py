@@ -44,9 +44,11 @@ def check_seen(
     assert due <= seen, f"not seen in partition {partition}: {sorted(due - seen)}"
 
 
-def check_committed(group: str, due: Mapping[int, int], found: Mapping[int, int]) -> None:
-    """No partition's offset is behind the one whose commit was acknowledged."""
-    assert all(found[partition] >= offset for partition, offset in due.items()), (group, due, found)
+def check_committed(group: str, due: Mapping[int, int], found: Mapping[int, int], most: Mapping[int, int]) -> None:
+    """No partition's offset is behind the one whose commit was acknowledged, ``due``, nor beyond the ``most`` that was
+    ever sent."""
+    wrong = [each for each, offset in due.items() if not offset <= found[each] <= most[each]]
+    assert not wrong, f"{group}: partitions {wrong}: {found} is not between {due} and {most}"
 
 
 def _number(name: str, value: bytes) -> int | None:

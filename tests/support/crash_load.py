@@ -48,6 +48,12 @@ class CrashLoad:
         """Stop without waiting for anything."""
         self._stopping.set()
 
+    def further(self, more: int) -> Callable[[], bool]:
+        """Whether ``more`` steps that begin only now are acknowledged; where a load has several partitions, so many in
+        each of them."""
+        wanted = self.steps + more + 1  # one was under way
+        return lambda: self.steps >= wanted
+
     def wait_for(self, more: int) -> None:
         """Until so many further steps are acknowledged, or the load failed."""
         with self.progress:
@@ -110,6 +116,10 @@ class Producing(CrashLoad):
             }
         )
 
+    def further(self, more: int) -> Callable[[], bool]:
+        wanted = {partition: number + more for partition, number in self.sent.items()}
+        return lambda: all(number in self.offsets[partition] for partition, number in wanted.items())
+
     def step(self) -> None:
         if len(self._producer) > self.most_under_way:
             self._producer.poll(0.05)
@@ -145,17 +155,22 @@ class Committing(CrashLoad):
         self.group = group
         self.committed = {TopicPartition(topic, partition): 0 for partition in range(partitions)}
         self._consumer = Consumer({"bootstrap.servers": servers, **_QUICK, **_dotted(settings), "group.id": group})
-        self._offset = 0
+        self.tried = 0
+        """The last offset of which a commit was sent, whether it was acknowledged or not."""
+
+    def further(self, more: int) -> Callable[[], bool]:
+        wanted = self.tried + more
+        return lambda: all(offset >= wanted for offset in list(self.committed.values()))
 
     def step(self) -> None:
-        self._offset += 1
-        offsets = [TopicPartition(each.topic, each.partition, self._offset) for each in self.committed]
+        self.tried += 1
+        offsets = [TopicPartition(each.topic, each.partition, self.tried) for each in self.committed]
         try:
             results = self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
             return
         kept = [each for each in self.committed for result in results or () if result == each and result.error is None]
-        self.done(lambda: self.committed.update(dict.fromkeys(kept, self._offset)))
+        self.done(lambda: self.committed.update(dict.fromkeys(kept, self.tried)))
 
     def stop(self) -> None:
         super().stop()
@@ -169,6 +184,7 @@ class Consuming(CrashLoad):
 
     Attributes:
         seen: values, by partition.
+        consumed: how far it was given records, by partition: the offset after the last one.
         committed: by partition.
     """
 
@@ -178,6 +194,7 @@ class Consuming(CrashLoad):
         self.topic = topic
         self.group = group
         self.seen: dict[int, set[bytes]] = defaultdict(set)
+        self.consumed: dict[int, int] = {}
         self.committed: dict[int, int] = {}
         basic = {"session.timeout.ms": 6000, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         self._consumer = Consumer(
@@ -197,6 +214,7 @@ class Consuming(CrashLoad):
             begin = self.committed.get(partition, 0)
             assert offset >= begin, f"{self.group} is given offset {offset} of partition {partition} after {begin}"
             self.seen[partition].add(value)
+            self.consumed[partition] = max(offset + 1, self.consumed.get(partition, 0))
         try:
             results = self._consumer.commit(asynchronous=False) or []
         except KafkaException:

@@ -16,12 +16,14 @@ from support.cluster_view import ClusterView
 from support.crash_load import CrashLoad
 from support.patience import await_answer, await_that
 
-__all__ = ["PARTITIONS", "LoadedCluster"]
+__all__ = ["PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
 
 PARTITIONS = 3
 
+SESSION_TIMEOUT_S = 6
+
 SETTINGS = {
-    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
     "replica.lag.time.max.ms": "5000",
     "replica.fetch.wait.max.ms": "100",
     "replica.fetch.backoff.ms": "100",
@@ -138,31 +140,43 @@ class LoadedCluster:
         yield
         self.away.difference_update(brokers)
 
-    def await_progress(self, more: int = 20, unless: Callable[[], bool] = lambda: False) -> None:
-        """Until all clients have worked on, whatever is away just now; but topics need all brokers.
+    def await_progress(self, unless: Callable[[], bool] = lambda: False) -> None:
+        """Until all clients have worked on, whatever is away just now, in every partition and by what they began only
+        now; but topics need all brokers.
 
         On a busy machine a broker may have been the last of an ISR when it went away, or ``unless`` come true: then
         there need be no progress before it is back.
         """
-        self.await_progress_of(*self.clients.producers, more=more, unless=unless)
-        self.await_progress_of(*self.clients.committers, unless=unless)
+        self.await_progress_of(*self.clients.producers, unless=unless)
+        self.await_progress_of_group(unless)
         if not self.away:
             self.await_progress_of(self.clients.topics, unless=unless)
 
+    def await_progress_of_group(self, unless: Callable[[], bool] = lambda: False) -> None:
+        """Also of each of its members, and of who commits without being one."""
+        self._await(self.clients.group_goes_on(), "the group goes on in each partition", unless)
+        self.await_progress_of(*self.clients.committers, unless=unless)
+
     def await_progress_of(self, *loads: CrashLoad, more: int = 3, unless: Callable[[], bool] = lambda: False) -> None:
-        wanted = {load: load.steps + more for load in loads}
+        for load, is_further in [(load, load.further(more)) for load in loads]:
+            self._await(is_further, f"{type(load).__name__} goes on after step {load.steps}", unless)
 
-        def goes_on(load: CrashLoad) -> bool:
-            return load.steps >= wanted[load] or bool(load.failures) or self._is_stuck() or unless()
-
-        for load in loads:
-            await_that(partial(goes_on, load), f"{type(load).__name__} gets from step {load.steps} to {wanted[load]}")
+    def _await(self, condition: Callable[[], bool], what: str, unless: Callable[[], bool]) -> None:
+        """It need not come true any more when a client has failed, which fails the test, or is stuck."""
+        await_that(lambda: condition() or bool(self.clients.failures) or self._is_stuck() or unless(), what)
         assert not self.clients.failures, self.clients.failures
 
     def _is_stuck(self) -> bool:
-        """Whether a partition that clients need has nobody left who might lead it."""
-        needed = {self.clients.events, self.clients.lonely, "__consumer_offsets"}
-        return bool(self.away) and any(isr <= self.away for topic, isr in self.view.isrs() if topic in needed)
+        """Whether a partition that clients need has nobody left who might lead it, or too few replicas."""
+        if not self.away:
+            return False
+        needed = {self.clients.events: 2, self.clients.lonely: self.enough_in_sync, "__consumer_offsets": 1}
+        return any(
+            set(each.isr_nodes) <= self.away or len(set(each.replica_nodes) - self.away) < needed[topic.name]
+            for topic in self.view.metadata().topics
+            if topic.name in needed
+            for each in topic.partitions
+        )
 
     def await_missed(self, broker: int) -> None:
         """Until the others know that its session ended."""

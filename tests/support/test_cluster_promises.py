@@ -22,7 +22,7 @@ def test_a_whole_log_is_well() -> None:
     check_idempotent("mine", 3, OFFSETS, WHOLE, "t-0")
     check_kept({b"mine:1": 2, b"theirs:0": 1}, WHOLE, "t-0")
     check_seen("mine", OFFSETS, 3, {b"mine:0", b"mine:1"}, 0)
-    check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 1})
+    check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 1}, {0: 4, 1: 1})
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,9 @@ def test_what_a_group_has_passed_over_is_noticed() -> None:
 def test_a_commit_that_is_forgotten_is_noticed(found: int) -> None:
     """−1001 is librdkafka's "none"."""
     with pytest.raises(AssertionError):
-        check_committed("group", {0: 3, 1: 0}, {0: found, 1: 1})
+        check_committed("group", {0: 3, 1: 0}, {0: found, 1: 1}, {0: 5, 1: 1})
+
+
+def test_an_offset_that_nobody_committed_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="partitions \\[1\\]"):
+        check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 2}, {0: 3, 1: 1})
