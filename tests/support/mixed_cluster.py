@@ -32,12 +32,20 @@ SETTINGS = {
 
 
 class MixedCluster:
-    """``kinds`` by broker id. A broker keeps its directory and its port whatever it is."""
+    """``kinds`` by broker id; ``own``: settings of one broker alone. A broker keeps its directory and its port whatever
+    it is."""
 
-    def __init__(self, directory: Path, kinds: Mapping[int, Kind], settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        kinds: Mapping[int, Kind],
+        settings: Mapping[str, str] | None = None,
+        own: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"maxSessionTimeout": "3600000"}).start()
         self.brokers: dict[int, KafkaProcess | BrokerProcess] = {}
         self.settings = {**SETTINGS, **(settings or {})}
+        self._own = dict(own or {})
         self._directory = directory
         self._ports = {broker_id: free_port() for broker_id in kinds}
         self._ended: list[KafkaProcess | BrokerProcess] = []
@@ -50,6 +58,7 @@ class MixedCluster:
         directory = self._directory / f"{kind}-{broker_id}"
         settings = {
             **self.settings,
+            **self._own.get(broker_id, {}),
             "broker.id": str(broker_id),
             "zookeeper.connect": self.zookeeper.connect,
             "listeners": f"PLAINTEXT://127.0.0.1:{self._ports[broker_id]}",
@@ -139,6 +148,9 @@ class MixedCluster:
         node = self.tree().get("/controller")
         return int(node.value["brokerid"]) if node is not None and isinstance(node.value, dict) else -1
 
+    def is_registered(self, broker_id: int) -> bool:
+        return f"/brokers/ids/{broker_id}" in self.tree()
+
     def await_in_sync(self) -> None:
         """Until all replicas of all partitions are, and every partition has a leader."""
         await_that(self._is_in_sync, "all replicas are in sync")
@@ -191,14 +203,23 @@ class MixedCluster:
         return b"".join(file.read_bytes() for file in files)
 
     def differing(self, broker_ids: Sequence[int]) -> list[str]:
-        """The partitions of which the replicas' logs are not the same bytes."""
-        partitions = {path.name for each in broker_ids for path in self.log_directory(each).iterdir() if path.is_dir()}
+        """The partitions of which the replicas' logs are not the same bytes, or of which one is missing."""
         found = []
-        for partition in sorted(partitions):
-            logs = [self.log_of(each, partition) for each in broker_ids if self._has(each, partition)]
-            if any(log != logs[0] for log in logs):
+        for partition, replicas in self._replicas().items():
+            due = [broker_id for broker_id in replicas if broker_id in broker_ids]
+            logs = {self.log_of(each, partition) if self._has(each, partition) else None for each in due}
+            if logs == {None} or len(logs) > 1:
                 found.append(partition)
         return found
 
     def _has(self, broker_id: int, partition: str) -> bool:
         return (self.log_directory(broker_id) / partition).is_dir()
+
+    def _replicas(self) -> dict[str, list[int]]:
+        """Of all partitions that the tree knows: ``topic-0``."""
+        return {
+            f"{path.rpartition('/')[2]}-{number}": replicas
+            for path, node in sorted(self.tree().items())
+            if path.rpartition("/")[0] == "/brokers/topics" and isinstance(node.value, dict)
+            for number, replicas in node.value["partitions"].items()
+        }

@@ -3,7 +3,7 @@
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import NamedTuple, Self
 
@@ -82,6 +82,12 @@ class Traffic(ABC):
         self.wait_until(lambda: len(self.acknowledged) >= acknowledged + amount)
         self.wait_until(lambda: len(set(self.acknowledged[acknowledged:]) & set(self.read[read:])) >= amount)
 
+    def wait_for_each(self, partitions: int) -> None:
+        """A record more is acknowledged in each partition, and one of those was read."""
+        acknowledged = len(self.acknowledged)
+        self.wait_until(lambda: len({place.partition for _, place in self.acknowledged[acknowledged:]}) == partitions)
+        self.wait_for_more(1)
+
     def stop(self) -> None:
         self._told_to_stop.set()
         for thread in self._threads:
@@ -132,9 +138,15 @@ class KafkaPythonTraffic(Traffic):
 
 
 class ConfluentTraffic(Traffic):
+    """``of_producer``, ``of_consumer``: further settings."""
+
+    of_producer: Mapping[str, str | int] = {}
+    of_consumer: Mapping[str, str | int] = {}
+
     def produce(self) -> None:
         producer = Producer(
             {
+                **self.of_producer,
                 "bootstrap.servers": self.servers,
                 "topic.metadata.refresh.interval.ms": 200,
                 "enable.idempotence": not self.gives_up,
@@ -163,6 +175,7 @@ class ConfluentTraffic(Traffic):
     def consume(self) -> None:
         consumer = Consumer(
             {
+                **self.of_consumer,
                 "bootstrap.servers": self.servers,
                 "group.id": self.group,
                 "auto.offset.reset": "earliest",
