@@ -21,7 +21,9 @@ __all__ = ["CLUSTER_ROWS", "ClusterRow", "warm_up_cluster"]
 _GAPS = Path(__file__).with_name("AcknowledgementGaps.java")
 _RATE = 1000
 _PARTITIONS = 2000
-_STOPS = 3
+_STOPS = 5
+_BETWEEN_PINGS_S = 2.0
+"""A third of the session, with Kafka's client and with kazoo."""
 _BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
 _ONE_RECORD = ("acks=all", "linger.ms=0", "batch.size=1")
 _QUIET_S = 3.0
@@ -148,14 +150,16 @@ def _leader_killed(cluster: Cluster, scale: float) -> dict[str, float]:
 
 
 def _leader_stopped(cluster: Cluster, scale: float) -> dict[str, float]:
-    """The median of some: how much of its session is left when a broker stops is chance."""
-    gaps = [_gap_of_a_stop(cluster) for _ in range(_STOPS)]
+    """The median of some, spread over the time between two pings, which decides how much of the session is left: what a
+    broker asks ZooKeeper when it gets a topic is a ping, too."""
+    gaps = [_gap_of_a_stop(cluster, stop * _BETWEEN_PINGS_S / _STOPS) for stop in range(_STOPS)]
     return {"longest gap ms": median(gaps)}
 
 
-def _gap_of_a_stop(cluster: Cluster) -> float:
+def _gap_of_a_stop(cluster: Cluster, later_s: float) -> float:
     leader_id = _leader_for(cluster)
     with _load_on(cluster, leader_id) as (topic, figures):
+        time.sleep(later_s)
         cluster.pause(leader_id)
         try:
             _wait_for_another_leader(cluster, topic, leader_id)
