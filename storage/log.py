@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from ..protocol.errors import KafkaError, KafkaStorageError, NotLeaderOrFollowerError, RecordBatchTooLargeError
+from ..protocol.errors import (
+    KafkaError,
+    KafkaStorageError,
+    NotLeaderOrFollowerError,
+    OutOfOrderSequenceError,
+    RecordBatchTooLargeError,
+)
 from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
@@ -37,7 +43,8 @@ from .log_view import LogReadResult, LogView
 from .no_space import NoSpaceError
 from .offset_index import MAX_RELATIVE_OFFSET
 from .prepared_append import PreparedAppend
-from .producer_state import AppendOrigin, ProducerState
+from .producer_recovery import recall_last_batches
+from .producer_state import AppendOrigin, BatchMetadata, ProducerState
 from .replica_append import prepare_replica_append
 from .segment import FoundTimestamp, Segment
 from .topic_partition import TopicPartition
@@ -239,7 +246,7 @@ class Log:
         prepared = self._prepare(append, self.view.log_end_offset)
         if prepared is None:
             return nothing_appended(self.view.log_start_offset)
-        known = self.producer_state.check(prepared.producers, append.origin)
+        known = self._check_producers(prepared, append)
         if known is not None:
             return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
         self._make_room(prepared, append.now_ms)
@@ -270,13 +277,26 @@ class Log:
             if error is not None:  # this one has offsets behind those that are not there now
                 group.settle(error)
                 return
-        known = self.producer_state.check(prepared.producers, append.origin)
+        known = self._check_producers(prepared, append)
         if known is not None:
             group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
             return
         if group.is_empty:
             self._make_room(prepared, append.now_ms)
         group.add(prepared)
+
+    def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
+        """`ProducerState.check`. Before a batch is refused that may be a repetition of an earlier one than a snapshot
+        holds, those are looked for: once, and then only, for hardly any log ever needs it."""
+        state = self.producer_state
+        try:
+            return state.check(prepared.producers, append.origin)
+        except OutOfOrderSequenceError:
+            if not state.is_of_snapshot:
+                raise
+            state.is_of_snapshot = False
+            self.files.guard("cannot read", lambda: recall_last_batches(state, self.view.segments))
+            return state.check(prepared.producers, append.origin)
 
     def _write_group(self, group: AppendGroup, now_ms: int) -> KafkaError | None:
         """Write what is collected; when that fails, all of it has failed, with the error returned."""

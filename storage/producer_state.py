@@ -144,6 +144,8 @@ class ProducerState:
         self.expiration_ms = expiration_ms
         self.max_producers = max_producers
         self.end_offset = 0
+        self.is_of_snapshot = False
+        """Producers came from a snapshot, with their last batches only (`producer_recovery.recall_last_batches`)."""
         self.producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}  # first offset of an open transaction -> producer id, in order of offsets
         self._completed: tuple[CompletedTransaction, ...] = ()
@@ -320,6 +322,7 @@ class ProducerState:
         self._open = {}
         self._completed = ()
         self.end_offset = end_offset
+        self.is_of_snapshot = False
         self._publish()
 
     def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
@@ -334,6 +337,7 @@ class ProducerState:
             if entry.current_txn_first_offset >= 0
         ]
         self._open = dict(sorted(started))
+        self.is_of_snapshot = True
         self._publish()
 
     def last_records(self) -> dict[int, LastRecord]:
