@@ -2,23 +2,30 @@
 
 import argparse
 import os
+import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.campaign import Summary, run_seeds, shortened, useful_lines
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("--seeds", required=True, help="A-B, or one number")
     parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--lines", action="store_true", help="print all that happened in each seed")
     parser.add_argument("--tally", type=Path, help="a file: add this run's figures to those that are in it")
-    given = parser.parse_args()
-    first, _, last = given.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
+    given = parser.parse_args(arguments)
+    seeds = seeds_of(given.seeds)
+    if not seeds or given.jobs < 1:
+        told = (
+            f"--jobs {given.jobs}: at least 1" if seeds else f"--seeds {given.seeds}: A-B with A up to B, or one number"
+        )
+        print(f"scripts/simulate: {told}", file=sys.stderr)
+        return 2
     until_s = None if given.minutes is None else time.monotonic() + given.minutes * 60
     summary = Summary()
     for result, cpu_s in run_seeds(seeds, given.jobs, until_s):
@@ -40,6 +47,12 @@ def main() -> int:
         summary.save(given.tally)
     print("\n".join(["", *summary.lines()]))
     return 1 if failed else 0
+
+
+def seeds_of(told: str) -> range:
+    """``"3-5"`` or ``"4"``; none when it is neither."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", told)
+    return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ import json
 import multiprocessing
 import os
 import time
+import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class Summary:
     slowest: tuple[float, int] = (0.0, -1)
     over_budget: int = 0
     """Seeds that took more than `CPU_BUDGET_S`."""
+    longest: tuple[int, int] = (0, -1)
+    """The most turns of the loop that a seed took, and which: unlike its CPU, the same on each machine."""
     virtual_s: float = 0.0
     ranges: list[str] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
@@ -41,6 +44,7 @@ class Summary:
         self.cpu_s += cpu_s
         self.slowest = max(self.slowest, (cpu_s, result.seed))
         self.over_budget += cpu_s > CPU_BUDGET_S
+        self.longest = max(self.longest, (result.counts["turns"], result.seed))
         self.virtual_s += result.virtual_s
         self.fired += result.fired
         self.met += result.met
@@ -58,6 +62,7 @@ class Summary:
         self.cpu_s += saved["cpu_s"]
         self.slowest = max(self.slowest, tuple(saved["slowest"]))
         self.over_budget += saved["over_budget"]
+        self.longest = max(self.longest, tuple(saved.get("longest", (0, -1))))
         self.virtual_s += saved["virtual_s"]
         self.ranges = saved["ranges"] + self.ranges
         self.failed += saved["failed"]
@@ -73,6 +78,7 @@ class Summary:
             f"{self.cpu_s:.0f} s of CPU: {self.cpu_s / max(self.seeds, 1):.2f} a seed, at most {self.slowest[0]:.2f} "
             f"(seed {self.slowest[1]}), {self.over_budget} over {CPU_BUDGET_S:.0f} s"
         )
+        yield f"{self.longest[0]} turns of the loop at most (seed {self.longest[1]})"
         yield f"{'fault':<34}{'fired':>8}{'met':>8}{'changed':>8}"
         for name, count in sorted(self.fired.items()):
             yield f"{name:<34}{count:>8}{self.met[name]:>8}{self.changed[name]:>8}"
@@ -83,33 +89,64 @@ class Summary:
 
 
 def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[tuple[Result, float]]:
-    """Results as they come, with the CPU seconds each took. None begins after `until_s` (of `time.monotonic`)."""
+    """Results as they come, with the CPU seconds each took. None begins after `until_s` (of `time.monotonic`).
+
+    Whatever goes wrong in a seed is that seed's result; the others are run all the same.
+    """
+    left = iter(seeds)
     if jobs == 1:
-        for seed in seeds:
+        for seed in left:
             if until_s is not None and time.monotonic() > until_s:
                 return
             yield _timed(seed)
         return
-    left = iter(seeds)
+    while (yield from _run_in_processes(left, jobs, until_s)):
+        pass
+
+
+def _run_in_processes(
+    left: Iterator[int], jobs: int, until_s: float | None
+) -> Generator[tuple[Result, float], None, bool]:
+    """Whether a process died, and others are needed for what is left."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), os.nice, (5,)) as executor:
-        running: set[Future[tuple[Result, float]]] = set()
+        running: dict[Future[tuple[Result, float]], int] = {}
+        is_broken = False
         while True:
-            while len(running) < 2 * jobs and (until_s is None or time.monotonic() < until_s):
+            while not is_broken and len(running) < 2 * jobs and (until_s is None or time.monotonic() < until_s):
                 following = next(left, None)
                 if following is None:
                     break
-                running.add(executor.submit(_timed, following))
+                running[_submitted(executor, following)] = following
             if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
+                return is_broken
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                yield future.result()
+                seed, error = running.pop(future), future.exception()
+                is_broken = is_broken or isinstance(error, BrokenExecutor)
+                yield (_broken_off(seed, error), 0.0) if error is not None else future.result()
+
+
+def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[tuple[Result, float]]:
+    try:
+        return executor.submit(_timed, seed)
+    except BrokenExecutor as error:  # a process died just now
+        failed: Future[tuple[Result, float]] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _timed(seed: int) -> tuple[Result, float]:
     started_s = time.process_time()
-    result = run_seed(seed)
+    try:
+        result = run_seed(seed)
+    except Exception as error:
+        result = _broken_off(seed, error)
     return result, time.process_time() - started_s
+
+
+def _broken_off(seed: int, error: BaseException) -> Result:
+    """Of a seed that could not even tell what happened."""
+    return Result(seed, "".join(("the run broke off\n", *traceback.format_exception(error))))
 
 
 def shortened(seed: int) -> tuple[Plan, Result]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,8 +93,10 @@ def run_seed(
             cluster.loop.run_until_complete(run.run())
         except ViolationError as violation:
             result.violation = str(violation)
+        except Exception:  # of a client, a checker, or the loop: a finding of this seed, like any other
+            result.violation = f"the run broke off\n{traceback.format_exc()}"
         finally:
-            cluster.end()
+            _end(cluster, result)
     run.faults.judge_all()
     history = cluster.history
     result.lines = list(history.lines)
@@ -107,6 +110,13 @@ def run_seed(
     result.counts.update({f"zookeeper: {what}": count for what, count in cluster.zookeeper.fired.items()})
     result.counts["turns"] = cluster.loop.turns
     return result
+
+
+def _end(cluster: SimulatedCluster, result: Result) -> None:
+    try:
+        cluster.end()
+    except Exception:
+        result.violation = result.violation or f"the run could not be ended\n{traceback.format_exc()}"
 
 
 class _Run:

@@ -17,7 +17,7 @@ from simulation.coordinator_moves import moved_coordinators
 from simulation.faults import FAULTS
 from simulation.simulation_run import Plan, Result, run_seed
 
-SEEDS = range(2001, 2016)
+SEEDS = (*range(2001, 2016), 3035)
 FAULT_NAMES = tuple(name for name in FAULTS if not name.startswith("power fails"))
 """All but those by which brokers forget what they have acknowledged: that is not the coordinators' business."""
 

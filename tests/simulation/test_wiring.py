@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from random import Random
@@ -19,11 +20,14 @@ from pybroker.protocol.records.walk import Record
 from pybroker.storage import append_validation
 from pybroker.storage.unpacking import SMALL_BYTES, all_read_here
 from simulation.admin import Admin
+from simulation.cluster_shape import ClusterShape
+from simulation.held_parts import foreign_parts, shadowed_methods
 from simulation.model_zookeeper import ModelZooKeeper
 from simulation.network import Network
 from simulation.simulated_broker import SimulatedBroker
 from simulation.simulated_cluster import SimulatedCluster
 from simulation.simulated_files import SimulatedFiles
+from simulation.simulation_run import Plan, run_seed
 from simulation.virtual_loop import VirtualLoop
 
 HERE = Path(__file__).parent
@@ -39,6 +43,26 @@ REPLACED = {
     "open_store": "store",
 }
 PARTS_OF_MISTAKES = {"mistakes.py"}
+
+HELD = {
+    "simulation.model_store.ModelStore": "store",
+    "simulation.network.VirtualServer": "transport",
+    "simulation.region_copier.RegionCopier": "transport",
+    "simulation.simulated_broker.SimulatedBroker.clock_ms": "clock",
+    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.<lambda>": "clock, chance, loop",
+    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.open_store": "store",
+    "simulation.simulated_files.SimulatedFile": "files",
+    "simulation.simulated_files.SimulatedFiles": "files",
+    "simulation.simulated_files._Lock": "files",
+    "simulation.simulated_pool.SimulatedPool": "loop",
+    "simulation.simulated_pool.SimulatedPool.close": "loop",
+    "simulation.simulated_pool.SimulatedPool.kill": "loop",
+    "simulation.simulated_pool.SimulatedPool.submit": "loop",
+    "simulation.transport.VirtualTransport": "transport",
+    "simulation.virtual_loop.VirtualLoop": "loop",
+    "simulation.virtual_loop.VirtualLoop.time": "loop",
+}
+"""All of the simulation's that a broker at work has, however it came by it, and what it is in the place of."""
 
 WORLD = (
     "datetime",
@@ -212,6 +236,87 @@ def test_a_batch_that_is_large_when_unpacked_is_read_where_the_simulation_runs(m
 
 def _no_other_process(*arguments: object) -> object:
     raise AssertionError("there is no other process in a simulation")
+
+
+def look_at_brokers(look: Callable[[BrokerServer], None]) -> None:
+    """At three of them, in the middle of their work."""
+    plan = Plan(3, duration_s=8.0, fault_count=0, shape=ClusterShape(log_directories=2))
+    seen = []
+
+    def look_at_all(cluster: SimulatedCluster) -> None:
+        for broker in cluster.running():
+            assert broker.server is not None
+            look(broker.server)
+            seen.append(broker.name)
+
+    result = run_seed(3, plan, lambda cluster: (cluster.loop.call_later(5.0, look_at_all, cluster), None)[1])
+    assert result.violation is None
+    assert len(seen) == 3
+
+
+def test_what_a_broker_holds_of_the_simulation_is_in_the_place_of_the_world() -> None:
+    """Neither is one of its own parts another, nor a method of one of its objects."""
+    found: dict[str, str] = {}
+    shadowed: list[str] = []
+
+    def look(server: BrokerServer) -> None:
+        found.update(foreign_parts(server))
+        shadowed.extend(shadowed_methods(server))
+
+    look_at_brokers(look)
+    assert {name for name in found if not _is_pythons(name)} == HELD.keys()
+    assert {path for path in shadowed if not path.startswith("BrokerServer._environment.")} == set()
+
+
+def _is_pythons(name: str) -> bool:
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def test_a_part_that_was_put_into_a_broker_is_seen() -> None:
+    """However deep, and by whatever means."""
+
+    class Other:
+        pass
+
+    found: dict[str, str] = {}
+    shadowed: list[str] = []
+
+    def look(server: BrokerServer) -> None:
+        hosted = next(iter(server._partitions))
+        strand, hosted.strand = hosted.strand, Other()  # type: ignore[assignment]
+        setattr(hosted.partition.log, "append_as_leader", lambda *arguments: None)  # noqa: B010
+        found.update(foreign_parts(server))
+        shadowed.extend(shadowed_methods(server))
+        hosted.strand = strand
+        vars(hosted.partition.log).pop("append_as_leader")
+
+    look_at_brokers(look)
+    assert [name for name in found if name.endswith(".Other")]
+    assert [path for path in shadowed if path.endswith(".append_as_leader")]
+
+
+def names_of_production() -> dict[str, int]:
+    """What each name in the broker's modules and classes stands for, by where it is."""
+    names = {}
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("pybroker.") and "." in module_name:
+            for name, value in list(vars(module).items()):
+                names[f"{module_name}.{name}"] = id(value)
+                if isinstance(value, type) and value.__module__ == module_name:
+                    parts = vars(value).items()
+                    names.update({f"{module_name}.{name}.{part}": id(each) for part, each in parts})
+    return names
+
+
+def test_no_name_of_the_broker_stands_for_another_thing_while_a_simulation_runs() -> None:
+    """By whatever means it could have been changed; but the switch for whoever has no other process."""
+    look_at_brokers(lambda server: None)  # all modules are there, all that is made when it is first used is made
+    before, during = names_of_production(), {}
+    look_at_brokers(lambda server: during.update(names_of_production()))
+    assert {name for name, value in before.items() if during[name] != value} <= SWITCHES
+
+
+SWITCHES = {"pybroker.storage.unpacking._is_apart"}
 
 
 def test_nothing_of_the_broker_is_patched_but_by_mistakes() -> None:

@@ -1,0 +1,38 @@
+"""What a parked fetch is told of a partition while it waits."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.replication.fetch import PartitionFetch
+from pybroker.replication.reader import available_bytes
+from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
+
+
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    replicas = Replicas(tmp_path)
+    await replicas.order()
+    yield replicas
+    replicas.close()
+
+
+def available(replicas: Replicas) -> int | None:
+    """To one that has read the first record, and waits for much more."""
+    fetch = PartitionFetch(("t", 0), TP, 1, 1 << 20, topic_id=TOPIC_ID)
+    return available_bytes(replicas.hosted(), fetch, consumer(min_bytes=1 << 16))
+
+
+async def test_a_fetch_waits_for_as_many_bytes_as_it_wants(replicas: Replicas) -> None:
+    replicas.append(batch_of(b"a"))
+    assert available(replicas) == 0
+    replicas.append(batch_of(b"b"))
+    assert available(replicas) == len(batch_of(b"b"))
+
+
+async def test_a_fetch_does_not_wait_for_a_log_whose_directory_has_failed(replicas: Replicas) -> None:
+    """Nor is the error one of who has moved the high watermark, and asks: the partition hears of it later."""
+    for value in (b"a", b"b"):
+        replicas.append(batch_of(value))
+    replicas.hosted().log.files.is_offline = True
+    assert available(replicas) is None

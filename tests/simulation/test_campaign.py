@@ -1,0 +1,69 @@
+"""What is said of many seeds: each that failed by its number, whatever made it fail; and how they are asked for."""
+
+import os
+
+import pytest
+from simulation import campaign, simulation_run
+from simulation.__main__ import main, seeds_of
+from simulation.campaign import Summary, run_seeds, useful_lines
+from simulation.producer import Producer
+from simulation.simulated_cluster import SimulatedCluster
+from simulation.simulation_run import Plan, run_seed
+
+PLAN = Plan(broker_count=1, duration_s=8.0, fault_count=2, change_count=0)
+
+
+async def _breaks_off(producer: Producer) -> None:
+    raise KeyError("a mistake of the harness")
+
+
+def test_any_exception_of_a_run_is_its_failure_and_comes_with_its_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Producer, "run", _breaks_off)
+    result = run_seed(3, PLAN)
+    assert result.violation is not None
+    assert "KeyError: 'a mistake of the harness'" in result.violation
+    assert any("broker-1: start" in line for line in useful_lines(result))
+
+
+def test_a_run_that_cannot_be_ended_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = SimulatedCluster.end
+
+    def end_and_break_off(cluster: SimulatedCluster) -> None:
+        end(cluster)
+        raise KeyError("something is left")
+
+    monkeypatch.setattr(SimulatedCluster, "end", end_and_break_off)
+    assert "could not be ended" in (run_seed(3, PLAN).violation or "")
+
+
+def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(seed: int) -> simulation_run.Result:
+        if seed == 2:
+            raise KeyError("what a plan cannot be made of")
+        return simulation_run.Result(seed)
+
+    monkeypatch.setattr(campaign, "run_seed", run)
+    summary = Summary()
+    for result, cpu_s in run_seeds([1, 2, 3], 1):
+        summary.add(result, cpu_s)
+    assert (summary.seeds, summary.failed) == (3, [2])
+
+
+def test_a_process_that_dies_is_the_failure_of_its_seeds_and_others_run_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(campaign, "_timed", os._exit)  # whoever runs a seed dies of it
+    results = [result for result, _ in run_seeds(range(1, 8), 2)]
+    assert sorted(result.seed for result in results) == list(range(1, 8))
+    assert ["the run broke off" in (result.violation or "") for result in results] == [True] * 7
+
+
+@pytest.mark.parametrize("told", ["5-1", "x", "", "1-", "-3", "1-2-3"])
+def test_seeds_that_are_none_are_an_error(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"--seeds={told}"]) == 2
+    out, error = capsys.readouterr()
+    assert (out, error) == ("", f"scripts/simulate: --seeds {told}: A-B with A up to B, or one number\n")
+
+
+def test_seeds_are_a_range_or_one() -> None:
+    assert (seeds_of("3-5"), seeds_of("4")) == (range(3, 6), range(4, 5))
