@@ -1,31 +1,49 @@
-"""Pages of HTML that load nothing else: tables, bar charts, numbers as people read them."""
+"""Pages of HTML that load nothing else: tables, charts, numbers as people read them. For wide screens and narrow ones,
+light and dark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
-_BAR_WIDTH = 320
-_BAR_HEIGHT = 18
-_LABEL_WIDTH = 260
-_MOST_BARS = 60
+from .charts import BarChart, TimeChart, shortened, time_of
+
+_TIME_HEIGHT = 140
 
 _STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222 }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
-table { border-collapse: collapse; width: 100%; font-size: 14px }
-th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
-td.path { overflow-wrap: anywhere }
+:root { color-scheme: light dark; --text: #222; --quiet: #59606a; --line: #ddd; --ground: #fff; --mark: #3d78b0;
+  --sound: #14532d; --on-sound: #e3f4e6; --wrong: #7f1d1d; --on-wrong: #fbe4e4 }
+@media (prefers-color-scheme: dark) { :root { --text: #dcdfe4; --quiet: #9aa3ae; --line: #3a3f47; --ground: #16181c;
+  --mark: #6fa8dc; --sound: #b7e4c3; --on-sound: #12351f; --wrong: #ffd5d5; --on-wrong: #4a1717 } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
+  color: var(--text); background: var(--ground) }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem; overflow-wrap: anywhere }
+.scrolled { overflow-x: auto }
+table { border-collapse: collapse; min-width: 100%; font-size: 14px }
+th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
+th { color: var(--quiet); font-weight: 600 }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+td.moment { white-space: nowrap }
+td.text { overflow-wrap: anywhere; min-width: 7rem } td.path { overflow-wrap: anywhere; min-width: 12rem }
 .verdict { padding: .6rem 1rem; border-radius: .4rem; font-weight: 600 }
-.sound { background: #e3f4e6; color: #14532d } .wrong { background: #fbe4e4; color: #7f1d1d }
-svg text { font: 13px system-ui, sans-serif; fill: #222 } svg rect { fill: #4a7fb5 }"""
+.sound { color: var(--sound); background: var(--on-sound) }
+.wrong { color: var(--wrong); background: var(--on-wrong) }
+svg { display: block; width: 100% } svg rect { fill: var(--mark) }
+.bars { list-style: none; margin: 0; padding: 0; font-size: 14px }
+.bars li { display: grid; grid-template-columns: 16rem 1fr 12rem; gap: 0 .8rem; align-items: center }
+.bars .label { overflow-wrap: anywhere } .bars .words { color: var(--quiet); font-variant-numeric: tabular-nums }
+figure { margin: 0 } svg.times { border-bottom: 1px solid var(--line) }
+figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem }
+figcaption, .rest { font-size: 13px; color: var(--quiet) }
+@media (max-width: 45rem) { .bars li { grid-template-columns: 1fr auto; padding: .25rem 0 }
+  .bars svg { grid-column: 1 / -1; grid-row: 2 } }"""
 
 
 def page(title: str, *parts: str) -> str:
     """The whole page. Parts are HTML."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>\n{_STYLE}\n</style></head><body>\n<h1>{escape(title)}</h1>\n{''.join(parts)}</body></html>\n"
     )
 
@@ -35,21 +53,51 @@ def section(title: str, content: str) -> str:
     return f"<h2>{escape(title)}</h2>\n{content}"
 
 
-def bars(labelled: Sequence[tuple[str, int, str]]) -> str:
-    """A bar for each (label, amount, amount in words), the longest for the greatest amount; the first 60."""
-    shown = labelled[:_MOST_BARS]
-    most = max((amount for _, amount, _ in shown), default=0)
+def chart(content: BarChart | TimeChart) -> str:
+    """A chart below its title. Each of its amounts is one `rect`."""
+    match content:
+        case BarChart():
+            return section(content.title, _bars(content))
+        case TimeChart():
+            return section(content.title, _times(content))
+
+
+def _bars(content: BarChart) -> str:
+    """Widths are shares of the room that there is; text is no part of the drawing, so that it keeps its size."""
+    most = max((bar.amount for bar in content.bars), default=0) or 1
+    drawn = "\n".join(
+        f'<li><span class="label" title="{escape(bar.label)}">{escape(shortened(bar.label))}</span>'
+        f'<svg height="14" aria-hidden="true"><rect width="{_percent(bar.amount / most)}" height="14" rx="2"/></svg>'
+        f'<span class="words">{escape(bar.words)}</span></li>'
+        for bar in content.bars
+    )
+    rest = f'<p class="rest">and {content.left_out:,} more</p>\n' if content.left_out else ""
+    return f'<ul class="bars">\n{drawn}\n</ul>\n{rest}'
+
+
+def _times(content: TimeChart) -> str:
+    span = max(content.end_ms - content.first_ms, 1)
+    most = max((step.amount for step in content.steps), default=0) or 1
     drawn = []
-    for index, (label, amount, words) in enumerate(shown):
-        y = index * (_BAR_HEIGHT + 6)
-        width = max(round(_BAR_WIDTH * amount / most), 1) if most else 1
+    for step in content.steps:
+        height = max(round(_TIME_HEIGHT * step.amount / most, 1), 1)
         drawn.append(
-            f'<text x="{_LABEL_WIDTH - 8}" y="{y + 14}" text-anchor="end">{escape(_shortened(label))}</text>'
-            f'<rect x="{_LABEL_WIDTH}" y="{y}" width="{width}" height="{_BAR_HEIGHT}"/>'
-            f'<text x="{_LABEL_WIDTH + width + 8}" y="{y + 14}">{escape(words)}</text>'
+            f'<rect x="{_percent((step.ms - content.first_ms) / span)}" y="{_TIME_HEIGHT - height:g}" '
+            f'width="{_percent(0.92 * content.step_ms / span)}" height="{height:g}">'
+            f"<title>{escape(time_of(step.ms))}: {escape(step.words)}</title></rect>"
         )
-    height = len(shown) * (_BAR_HEIGHT + 6)
-    return f'<svg width="{_LABEL_WIDTH + _BAR_WIDTH + 160}" height="{height}" role="img">{"".join(drawn)}</svg>\n'
+    highest = "" if content.highest is None else f"at most {content.highest.words}"
+    labels = (time_of(content.first_ms), highest, time_of(content.end_ms))
+    caption = "".join(f"<span>{escape(label)}</span>" for label in labels)
+    return (
+        f'<figure><svg class="times" height="{_TIME_HEIGHT}" role="img" aria-label="{escape(content.title)}">'
+        f"{''.join(drawn)}</svg><figcaption>{caption}</figcaption></figure>\n"
+    )
+
+
+def _percent(share: float) -> str:
+    """Of the width; never so little that it can't be seen."""
+    return f"{max(100 * share, 0 if share == 0 else 0.2):.2f}%"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -59,12 +107,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for column in columns
     )
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table>\n"
+    return f'<div class="scrolled"><table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table></div>\n'
 
 
 def text(content: object) -> str:
     """A cell."""
-    return f"<td>{escape(str(content))}</td>"
+    return f'<td class="text">{escape(str(content))}</td>'
 
 
 def path(content: str) -> str:
@@ -78,8 +126,9 @@ def number(content: object) -> str:
     return f'<td class="number">{escape(shown)}</td>'
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 36 else f"{text[:35]}…"
+def moment(ms: int) -> str:
+    """A cell with a timestamp."""
+    return f'<td class="moment">{escape(time_of(ms))}</td>'
 
 
 def size(size_bytes: int) -> str:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from typing import Any
 
 from ...storage.verify.fault import Fault
-from ..page import bars, counted, number, page, path, section, size, table, text
+from ..charts import Bar, bar_chart
+from ..page import chart, counted, number, page, path, section, size, table, text
 from .audit import Audit
 from .group_summary import GroupState
 from .partition_audit import PartitionAudit
@@ -94,7 +95,7 @@ def _chart(audit: Audit) -> str:
     for partition in audit.partitions:
         sizes[partition.topic_partition.topic] += sum(replica.size_bytes for replica in partition.replicas)
     largest = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
-    return section("Size by topic", bars([(topic, amount, size(amount)) for topic, amount in largest]))
+    return chart(bar_chart("size", "Size by topic", [Bar(topic, amount, size(amount)) for topic, amount in largest]))
 
 
 def _partitions(audit: Audit) -> str:

@@ -30,8 +30,11 @@ def parser() -> JobParser:
     sources.add_argument("--log-directory", metavar="DIR", action="append", help="may be repeated")
     made.add_argument("--topics", metavar="A,B", help="these; of archives and log directories all, when not given")
     made.add_argument("--late-ms", type=int, default=60_000, metavar="MS", help="how late is late (60000)")
-    made.add_argument("--json", metavar="FILE", help="write the figures there, as JSON; without FILEs they are printed")
+    made.add_argument(
+        "--json", metavar="FILE", help="write the figures there; without any FILE or DIR they are printed"
+    )
     made.add_argument("--html", metavar="FILE", help="write a page with tables and charts there")
+    made.add_argument("--png", metavar="DIR", help="write the charts there, a PNG file each")
     return made
 
 
@@ -45,8 +48,12 @@ def run(arguments: Sequence[str]) -> int:
 
     from ...storage.partition_files import NoLogError
     from ..archive.manifest import ManifestError
-    from ..topic_report.report import figures_page, topic_figures
+    from ..topic_report.figures_page import figure_charts, figures_page
+    from ..topic_report.report import topic_figures
     from .session import job_session
+
+    if options.png is not None:
+        from ..png_charts import write_pngs
 
     began = time.monotonic()
     try:
@@ -65,7 +72,9 @@ def run(arguments: Sequence[str]) -> int:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     if options.html is not None:
         Path(options.html).write_text(figures_page(figures))
-    if options.json is None and options.html is None:
+    if options.png is not None:
+        write_pngs(figure_charts(figures), Path(options.png))
+    if options.json is None and options.html is None and options.png is None:
         print(json.dumps(figures, indent=1))
     rows = sum(each["rows"] for each in figures["volumes"])
     print(

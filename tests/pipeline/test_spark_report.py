@@ -2,14 +2,17 @@
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pybroker.pipeline.charts import TimeChart
 from support.kafka_directories import LOGDIRS
 from support.spark_rows import patiently
 
 if TYPE_CHECKING:
+    from pybroker.pipeline.charts import Chart
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
@@ -87,7 +90,7 @@ def test_figures_are_those_of_the_rows(spark: "SparkSession") -> None:
 
 
 def test_a_report_of_nothing(spark: "SparkSession") -> None:
-    from pybroker.pipeline.topic_report.report import figures_page
+    from pybroker.pipeline.topic_report.figures_page import figures_page
 
     figures = figures_of(rows_of(spark))
     assert figures["volumes"] == []
@@ -96,14 +99,17 @@ def test_a_report_of_nothing(spark: "SparkSession") -> None:
 
 def test_log_directories_of_kafkas_have_a_report_that_loads_nothing(spark: "SparkSession") -> None:
     from pybroker.pipeline.jobs.report_command import file_bytes
-    from pybroker.pipeline.topic_report.report import figures_page
+    from pybroker.pipeline.topic_report.figures_page import figure_charts, figures_page
+
+    def bars_of(chart: "Chart") -> Sequence[object]:
+        return chart.steps if isinstance(chart, TimeChart) else chart.bars
 
     frame = patiently(lambda: spark.read.format("pybroker-log").load(str(KAFKAS)))
     figures = figures_of(frame, file_bytes=file_bytes([str(KAFKAS)]))
     assert {each["topic"] for each in figures["compression"]} == {each["topic"] for each in figures["volumes"]}
     assert json.loads(json.dumps(figures)) == figures
     page = figures_page(figures)
-    assert page.count("<svg") == len({each["topic"] for each in figures["volumes"]}) + 1
+    assert page.count("<rect ") == sum(len(bars_of(chart)) for chart in figure_charts(figures))
     assert not re.search(r"(src|href)=|url\(|<script", page)
 
 
