@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...storage.files import Files
 from ...storage.partition_files import NoLogError, directory_name_of, live_partitions, read_partition_files
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST_TASKS = 10_000
+_LOOK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,58 @@ class Audit:
         }
 
 
-def audit(spark: SparkSession, directories: Sequence[str]) -> Audit:
+class AuditProgress(NamedTuple):
+    """Of how many partitions, and bytes of segments, so many are done."""
+
+    partitions: int
+    of_partitions: int
+    size_bytes: int
+    of_bytes: int
+
+
+def audit(
+    spark: SparkSession, directories: Sequence[str], tell: Callable[[AuditProgress], None] | None = None
+) -> Audit:
     """Looks at log directories of one cluster, each of a broker; the paths must lead to the same files in all tasks.
 
+    `tell` is called when partitions are done, not too often, and at last with all of them.
     Raises NoLogError, OSError.
     """
     tasks, shared_faults = plan_audit(directories)
-    found: list[PartitionAudit] = []
-    if tasks:
-        slices = min(len(tasks), _MOST_TASKS)
-        found = spark.sparkContext.parallelize(tasks, slices).map(audit_partition).collect()
+    found = _on_spark(spark, tasks, tell or _untold) if tasks else []
     return gathered(directories, found, shared_faults)
+
+
+def _on_spark(
+    spark: SparkSession, tasks: Sequence[AuditTask], tell: Callable[[AuditProgress], None]
+) -> list[PartitionAudit]:
+    """Spark adds up what tasks say they did when each of them ends; somebody has to look, while the job runs."""
+    context = spark.sparkContext
+    partitions, size_bytes = context.accumulator(0), context.accumulator(0)
+
+    def work(task: AuditTask) -> PartitionAudit:
+        done = audit_partition(task)
+        partitions.add(1)
+        size_bytes.add(task.size_bytes)
+        return done
+
+    def progress() -> AuditProgress:
+        # A task that Spark ran twice counts twice.
+        done = min(partitions.value, len(tasks)), min(size_bytes.value, whole_bytes)
+        return AuditProgress(done[0], len(tasks), done[1], whole_bytes)
+
+    whole_bytes = sum(task.size_bytes for task in tasks)
+    planned = context.parallelize(tasks, min(len(tasks), _MOST_TASKS)).map(work)
+    told = AuditProgress(0, len(tasks), 0, whole_bytes)
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(planned.collect)
+        while not wait([job], _LOOK_EVERY_S).done:
+            if (now := progress()) != told:
+                tell(now)
+                told = now
+        found: list[PartitionAudit] = job.result()
+    tell(progress())
+    return found
 
 
 def gathered(directories: Sequence[str], found: Iterable[PartitionAudit], shared_faults: Iterable[Fault]) -> Audit:
@@ -104,3 +147,7 @@ def _task(files: Files, at: TopicPartition, directories: list[str]) -> AuditTask
 
 def _silent(size_bytes: int) -> None:
     """Nothing of size is read here."""
+
+
+def _untold(progress: AuditProgress) -> None:
+    """Nobody asked."""

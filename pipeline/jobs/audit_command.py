@@ -7,9 +7,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .command import BAD_INPUT, FAILED, JobError, JobParser
 
+if TYPE_CHECKING:
+    from ..audit.audit import AuditProgress
+
+_MIB = 1 << 20
 _DESCRIPTION = """\
 Checks log directories, of Kafka or of pybroker, of stopped brokers or running ones: every checksum, the order of
 offsets, each index entry, leader epochs, producer snapshots, checkpoints; and, where several directories have replicas
@@ -41,8 +46,13 @@ def run(arguments: Sequence[str]) -> int:
         spark = job_session("audit", options.master, options.conf)
     except ValueError as error:
         raise JobError(str(error), BAD_INPUT) from None
+    working_since = time.monotonic()
+
+    def tell(progress: AuditProgress) -> None:
+        _say(progress_line(progress, time.monotonic() - working_since))
+
     try:
-        found = audit(spark, options.directories)
+        found = audit(spark, options.directories, tell)
     except (NoLogError, OSError) as error:
         raise JobError(str(error), BAD_INPUT) from None
     finally:
@@ -54,7 +64,20 @@ def run(arguments: Sequence[str]) -> int:
     if options.html is not None:
         Path(options.html).write_text(report_page(found))
     seconds = time.monotonic() - began
-    size = f"{found.size_bytes / (1 << 20):,.1f} MiB"
+    size = f"{found.size_bytes / _MIB:,.1f} MiB"
     verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"
-    print(f"{counted(len(found.partitions), 'partition')}, {size}, {seconds:.1f} s: {verdict}", file=sys.stderr)
+    _say(f"{counted(len(found.partitions), 'partition')}, {size}, {seconds:.1f} s: {verdict}")
     return FAILED if found.faults else 0
+
+
+def progress_line(progress: AuditProgress, seconds: float) -> str:
+    """How far it is, and how many bytes a second that makes."""
+    done, whole = progress.size_bytes / _MIB, progress.of_bytes / _MIB
+    return (
+        f"{progress.partitions:,} of {progress.of_partitions:,} partitions, {done:,.1f} of {whole:,.1f} MiB, "
+        f"{done / max(seconds, 0.001):,.1f} MiB a second"
+    )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -207,6 +207,13 @@ def truncated_tail(data: Path) -> Path:
     return data / CLUSTER_FILES[1]
 
 
+@damage(r"a batch of \d+ bytes is cut off after \d+")
+def tail_cut_within_a_batch(data: Path) -> Path:
+    path = logs(data)[-1]
+    path.write_bytes(path.read_bytes()[:-7])
+    return path
+
+
 @damage(r"the topic id is .*, another partition of the topic has")
 def partition_of_another_topic(data: Path) -> Path:
     path = data / "plain-1" / "partition.metadata"
