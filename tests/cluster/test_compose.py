@@ -71,7 +71,14 @@ def test_compose_itself_takes_the_file(services: dict[str, Any]) -> None:
 def test_services_are_a_zookeeper_and_three_brokers(services: dict[str, Any]) -> None:
     assert list(services) == ["zookeeper", *BROKERS]
     assert services["zookeeper"]["image"].startswith("zookeeper:")
-    assert all(services[name]["build"] == "." for name in BROKERS)
+
+
+def test_one_image_is_built_once_and_none_is_asked_for_elsewhere(services: dict[str, Any]) -> None:
+    """Services that build one name at the same time get in each other's way."""
+    assert [name for name in services if "build" in services[name]] == ["broker-1"]
+    assert services["broker-1"]["build"] == "."
+    assert {services[name]["image"] for name in BROKERS} == {"pybroker"}
+    assert [services[name].get("pull_policy") for name in BROKERS] == [None, "never", "never"]
 
 
 def test_each_waits_for_the_one_before_to_be_healthy(services: dict[str, Any]) -> None:
