@@ -1,7 +1,7 @@
 """The post beside a session at which one guard relieves another: guards die, too, and nobody else would notice.
 
-A guard is relieved at once. When it did not last, as where the system kills whatever is started, the next is given
-more time each time, and in the end there is none: the session times out then, as without guards.
+A guard is relieved at once. When it did not last, as where the system kills whatever is started, the next comes after a
+pause, longer each time up to a minute. A session without guard times out, as in Kafka.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 LASTING_S = 60.0
 """Who was on guard for so long did not die because guards cannot live here."""
-MOST_IN_A_ROW = 8
 PAUSE_S = 1.0
 """Before the second relief in a row; twice as long before each one after it."""
+LONGEST_PAUSE_S = 64.0
 
 
 class GuardPost:
@@ -30,6 +30,7 @@ class GuardPost:
         self._guard: SessionGuard | None = None
         self._since = 0.0
         self._in_a_row = 0
+        self._was_longest = False
         self._relief: asyncio.TimerHandle | None = None
         self._man()
 
@@ -62,13 +63,13 @@ class GuardPost:
         guard.bury()
         if self._loop.time() - self._since >= LASTING_S:
             self._in_a_row = 0
+            self._was_longest = False
         self._relieve(f"process {guard.pid} has ended {guard.end}")
 
     def _relieve(self, why: str) -> None:
         self._in_a_row += 1
-        if self._in_a_row > MOST_IN_A_ROW:
-            logger.error("the session has no guard any more: if this broker dies, the session must time out: %s", why)
-            return
-        pause_s = 0.0 if self._in_a_row == 1 else PAUSE_S * 2 ** (self._in_a_row - 2)
-        logger.warning("the session has no guard, another one comes in %.0f s: %s", pause_s, why)
+        pause_s = 0.0 if self._in_a_row == 1 else min(PAUSE_S * 2 ** (self._in_a_row - 2), LONGEST_PAUSE_S)
+        if not self._was_longest:
+            logger.warning("the session has no guard, another one comes in %.0f s: %s", pause_s, why)
+        self._was_longest = pause_s == LONGEST_PAUSE_S  # and from then on it is said no more
         self._relief = self._loop.call_later(pause_s, self._man)
