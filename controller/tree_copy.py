@@ -138,7 +138,8 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
         try:
             await store.multi([operation for node in part for operation in _writing(node)])
         except BaseException as error:
-            await _take_back(store, written, part if isinstance(error, ConnectionLossError) else [], error)
+            is_under_way = isinstance(error, ConnectionLossError | asyncio.CancelledError)
+            await _take_back(store, written, part if is_under_way else [], error)
             raise
         written += [node.path for node in part]
 
@@ -146,8 +147,8 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
 async def _take_back(
     store: MetadataStore, written: Sequence[str], under_way: Sequence[CopiedNode], reason: BaseException
 ) -> None:
-    """Remove what was written, and what may have been, ``under_way`` when the connection broke. Raises
-    MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
+    """Remove what was written, and what may have been, ``under_way`` when the connection broke, or the copy was told to
+    stop. Raises MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
     try:
         of_this_copy = await _is_written(store, under_way)
         await _remove(store, [*written, *(node.path for node in under_way if of_this_copy)])
@@ -165,8 +166,11 @@ async def _is_written(store: MetadataStore, part: Sequence[CopiedNode]) -> bool:
         # A write first: it comes behind the one whose answer was lost, also where reads are answered by a server that
         # lags behind.
         await store.multi([Check(node.path, _version(node)) for node in part])
-    except (NoNodeError, BadVersionError):
+    except NoNodeError:
         return False
+    except BadVersionError as error:
+        names = ", ".join(node.path for node in part[:3])
+        raise MetadataStoreError(None, f"{names}, … may be this copy's, and have been changed since") from error
     found = await all_found({node.path: store.get(node.path) for node in part})
     are_equal = {path: data for path, (data, _) in found.items()} == {node.path: node.data for node in part}
     return are_equal and len({stat.czxid for _, stat in found.values()}) == 1

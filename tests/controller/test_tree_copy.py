@@ -10,6 +10,7 @@ import pytest
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import (
+    Check,
     ConnectionLossError,
     MetadataStore,
     MetadataStoreError,
@@ -133,8 +134,15 @@ async def test_a_copy_that_fails_leaves_nothing(zookeeper: MetadataStore) -> Non
 IN_PARTS = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
 
 
-async def copy_with_a_lost_answer(store: MetadataStore, nodes: Sequence[CopiedNode], part: int, *, done: bool) -> None:
-    """``part``: whose answer is lost, counted from 1. ``done``: whether it was carried out."""
+async def copy_with_a_lost_answer(
+    store: MetadataStore,
+    nodes: Sequence[CopiedNode],
+    part: int,
+    *,
+    done: bool,
+    end: type[BaseException] = ConnectionLossError,
+) -> None:
+    """``part``: whose answer is lost, counted from 1. ``done``: whether it was carried out. ``end``: as what."""
     write, parts = store.multi, 0
 
     async def lose_one_answer(operations: Sequence[Operation]) -> list[OperationResult]:
@@ -142,11 +150,11 @@ async def copy_with_a_lost_answer(store: MetadataStore, nodes: Sequence[CopiedNo
         parts += 1
         results = await write(operations) if parts != part or done else []
         if parts == part:
-            raise ConnectionLossError(None, "the connection broke before the answer")
+            raise end(None, "the connection broke before the answer")
         return results
 
     losing = patch.object(type(store), "multi", lambda _, operations: lose_one_answer(operations))
-    with losing, pytest.raises(ConnectionLossError):
+    with losing, pytest.raises(end):
         await write_tree(store, nodes, at_once=False)
 
 
@@ -157,6 +165,28 @@ async def test_a_copy_of_which_an_answer_is_lost_leaves_nothing(
 ) -> None:
     await copy_with_a_lost_answer(zookeeper, IN_PARTS, part, done=done)
     assert await zookeeper.children("/") == []
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_copy_that_is_told_to_stop_leaves_nothing(zookeeper: MetadataStore, done: bool) -> None:
+    await copy_with_a_lost_answer(zookeeper, IN_PARTS, 2, done=done, end=asyncio.CancelledError)
+    assert await zookeeper.children("/") == []
+
+
+async def test_a_copy_says_what_stays_when_somebody_has_changed_it(zookeeper: MetadataStore) -> None:
+    write = zookeeper.multi
+
+    async def lose_the_first_answer(operations: Sequence[Operation]) -> list[OperationResult]:
+        if isinstance(operations[0], Check):
+            return await write(operations)
+        await write(operations)
+        await zookeeper.set("/config/7", b"a broker's")
+        raise ConnectionLossError(None, "the connection broke before the answer")
+
+    losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose_the_first_answer(operations))
+    with losing, pytest.raises(MetadataStoreError, match="/config, /config/0, /config/1, … may be this copy's"):
+        await write_tree(zookeeper, IN_PARTS, at_once=False)
+    assert (await zookeeper.get("/config/7"))[0] == b"a broker's"
 
 
 async def test_versions_that_count_do_not_hide_a_part_that_was_written(zookeeper: MetadataStore) -> None:
