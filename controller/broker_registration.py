@@ -173,6 +173,9 @@ class BrokerRegistration:
             ) from None
 
     async def _owner(self, broker_id: int) -> str:
-        """The addresses of the broker that is registered."""
-        other = await self._tree.broker(broker_id)
+        """The addresses of the broker that is registered, as far as what is there can be read."""
+        try:
+            other = await self._tree.broker(broker_id)
+        except znodes.ZnodeDecodeError:
+            other = None
         return ", ".join(map(str, other[0].endpoints)) if other else "an unknown address"
