@@ -53,12 +53,12 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         source = source_options(options, settings_of(options.option))
-        with StopRequest().listening() as stop:
-            spark = job_session("archive", options.master, options.conf)
-            try:
+        spark = job_session("archive", options.master, options.conf)
+        try:
+            with StopRequest().listening() as stop:  # not before: a session takes SIGINT for itself
                 return _archive(spark, source, options, stop, watch)
-            finally:
-                spark.stop()
+        finally:
+            spark.stop()
     except ValueError as error:
         raise JobError(str(error), BAD_INPUT) from None
 

@@ -50,17 +50,17 @@ def run(arguments: Sequence[str]) -> int:
     from .query_watch import StopRequest
     from .session import job_session
 
-    with StopRequest().listening() as stop:
-        try:
-            spark = job_session("compact-archive", options.master, options.conf)
-        except ValueError as error:
-            raise JobError(str(error), BAD_INPUT) from None
-        try:
+    try:
+        spark = job_session("compact-archive", options.master, options.conf)
+    except ValueError as error:
+        raise JobError(str(error), BAD_INPUT) from None
+    try:
+        with StopRequest().listening() as stop:  # not before: a session takes SIGINT for itself
             return _compact(spark, options, stop)
-        except (PySparkException, ManifestError, OSError) as error:
-            raise JobError(str(error)) from None
-        finally:
-            spark.stop()
+    except (PySparkException, ManifestError, OSError) as error:
+        raise JobError(str(error)) from None
+    finally:
+        spark.stop()
 
 
 def _compact(spark: Any, options: argparse.Namespace, stop: Any) -> int:
