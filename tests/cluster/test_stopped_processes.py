@@ -24,7 +24,7 @@ RETRIABLE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT, Erro
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "min.insync.replicas": "2",
-    "zookeeper.session.timeout.ms": "4000",
+    "zookeeper.session.timeout.ms": "10000",
     "auto.leader.rebalance.enable": "false",
     "replica.fetch.wait.max.ms": "100",
     "log.retention.ms": "-1",  # the records that tests write are old

@@ -92,3 +92,4 @@ def check(traffic: Traffic) -> None:
     assert sorted(value for value, _ in traffic.acknowledged) == sorted(value for value, _, _ in records)
     assert {(value, *place) for value, place in traffic.acknowledged} == set(records)
     assert {(value, *place) for value, place in traffic.read} <= set(records)
+    assert traffic.passed_over() == []

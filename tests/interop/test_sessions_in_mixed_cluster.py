@@ -69,6 +69,7 @@ def test_a_kafkas_session_ends_and_then_the_controller_dies(cluster: MixedCluste
     assert len({value for value, _, _ in records}) == len(records), "none is there twice"
     assert {(value, *place) for value, place in traffic.acknowledged} == records
     assert {(value, *place) for value, place in traffic.read} <= records
+    assert traffic.passed_over() == []
 
     for broker_id in BROKERS:
         cluster.stop(broker_id)

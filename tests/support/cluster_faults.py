@@ -48,7 +48,7 @@ def all_but_one_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> None:
         for broker in killed:
             it.cluster.kill(broker)
         if it.enough_in_sync == 1:
-            it.await_progress_of(it.clients.to_lonely)
+            it.await_progress_of_lonely()
     for broker in it.random.sample(killed, len(killed)):
         it.cluster.start(broker)
 

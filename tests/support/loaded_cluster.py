@@ -1,6 +1,6 @@
 """A cluster of processes with stock clients at work, and what must be true of it whatever happens to its brokers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -58,6 +58,7 @@ class LoadedCluster:
         self.clients: ClusterClients
         self.enough_in_sync = 0
         self._loads = 0
+        self._has_clients = False
 
     def __enter__(self) -> "LoadedCluster":
         self.cluster.__enter__()
@@ -66,7 +67,7 @@ class LoadedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._loads:
+        if self._has_clients:
             self.clients.give_up()
         for broker in self.cluster.broker_ids:  # data are of no use any more: no need to stop cleanly
             self.cluster.kill(broker)
@@ -84,6 +85,7 @@ class LoadedCluster:
         self._create_topic(lonely, enough_in_sync)
         random = Random(self.random.random())
         self.clients = ClusterClients(self.cluster.bootstrap_servers, self.view, events, lonely, PARTITIONS, random)
+        self._has_clients = True
         self.clients.start()
         self.await_progress()
 
@@ -161,12 +163,21 @@ class LoadedCluster:
         for load, is_further in [(load, load.further(more)) for load in loads]:
             self._await(is_further, f"{type(load).__name__} goes on after step {load.steps}", unless)
 
-    def _await(self, condition: Callable[[], bool], what: str, unless: Callable[[], bool]) -> None:
-        """It need not come true any more when a client has failed, which fails the test, or is stuck."""
-        await_that(lambda: condition() or bool(self.clients.failures) or self._is_stuck() or unless(), what)
+    def await_progress_of_lonely(self) -> None:
+        """Where one replica in sync is enough, it takes no other topic's partitions."""
+        to_lonely = self.clients.to_lonely
+        is_further = to_lonely.further(3)
+        self._await(is_further, f"it goes on after step {to_lonely.steps}", lambda: False, [self.clients.lonely])
+
+    def _await(
+        self, condition: Callable[[], bool], what: str, unless: Callable[[], bool], topics: Collection[str] = ()
+    ) -> None:
+        """It need not come true any more when a client has failed, which fails the test, or is stuck on one of
+        ``topics``, or on any when none is named."""
+        await_that(lambda: condition() or bool(self.clients.failures) or self._is_stuck(topics) or unless(), what)
         assert not self.clients.failures, self.clients.failures
 
-    def _is_stuck(self) -> bool:
+    def _is_stuck(self, topics: Collection[str]) -> bool:
         """Whether a partition that clients need has nobody left who might lead it, or too few replicas."""
         if not self.away:
             return False
@@ -174,7 +185,7 @@ class LoadedCluster:
         return any(
             set(each.isr_nodes) <= self.away or len(set(each.replica_nodes) - self.away) < needed[topic.name]
             for topic in self.view.metadata().topics
-            if topic.name in needed
+            if topic.name in (topics or needed)
             for each in topic.partitions
         )
 

@@ -83,10 +83,21 @@ class Traffic(ABC):
         self.wait_until(lambda: len(set(self.acknowledged[acknowledged:]) & set(self.read[read:])) >= amount)
 
     def wait_for_each(self, partitions: int) -> None:
-        """A record more is acknowledged in each partition, and one of those was read."""
-        acknowledged = len(self.acknowledged)
-        self.wait_until(lambda: len({place.partition for _, place in self.acknowledged[acknowledged:]}) == partitions)
-        self.wait_for_more(1)
+        """A record more is acknowledged in each partition, and read."""
+        acknowledged, read = len(self.acknowledged), len(self.read)
+
+        def gone_through() -> set[int]:
+            return {place.partition for _, place in set(self.acknowledged[acknowledged:]) & set(self.read[read:])}
+
+        self.wait_until(lambda: len(gone_through()) == partitions)
+
+    def passed_over(self) -> list[Place]:
+        """Where something was acknowledged that was not read, though something behind it was."""
+        read = {place for _, place in self.read}
+        last = {partition: max(each.offset for each in read if each.partition == partition) for partition, _ in read}
+        return [
+            place for _, place in self.acknowledged if place not in read and place.offset < last.get(place.partition, 0)
+        ]
 
     def stop(self) -> None:
         self._told_to_stop.set()
