@@ -64,7 +64,10 @@ class RecordDeletion:
         verdict: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         self._partitions.wakeups.deletions.park(hosted.waiting_deletions, target, timeout_ms, partial(_settle, verdict))
         error = await verdict
-        if error in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+        if error is ErrorCode.NONE:
+            # It has been there: a replica that is live again only since then, and has not heard, is not waited for.
+            return Deleted(error, max(target, partition.low_watermark()))
+        if error is ErrorCode.REQUEST_TIMED_OUT:
             return Deleted(error, partition.low_watermark())
         return Deleted(error, NO_LOW_WATERMARK)
 
