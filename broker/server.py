@@ -32,6 +32,7 @@ from ..controller.metadata_store import (
     MetadataStore,
     MetadataStoreError,
     SessionExpiredError,
+    StoreClosedError,
 )
 from ..controller.settings_room import SettingsRoom
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -482,7 +483,10 @@ class BrokerServer:
         """Once too often does no harm: the controller then asks twice."""
         while True:
             try:
-                return await self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id)
+                await self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id)
+                return
+            except StoreClosedError:
+                return  # it failed in the broker's stop, which takes all replicas along
             except (ConnectionLossError, SessionExpiredError) as error:
                 logger.warning("the controller is told later of the failed log directory: %s", error)
                 await asyncio.sleep(_RETRY_SECONDS)
