@@ -65,6 +65,11 @@ class PlainProducing(CrashLoad):
         sent.add_callback(partial(self._acknowledged, partition, number))
         sent.add_errback(lambda error: self.fail(repr(error)))
 
+    def give_up(self) -> None:
+        """Its thread would go on to open sockets, and never to close one, when the brokers are gone."""
+        super().give_up()
+        self._producer.close(timeout=0)
+
     def value(self, number: int) -> bytes:
         return f"{self.name}:{number}".encode()
 

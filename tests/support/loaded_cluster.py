@@ -19,6 +19,8 @@ from support.patience import await_answer, await_that
 __all__ = ["PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
 
 PARTITIONS = 3
+SOME = 20
+"""Steps: fewer than a producer may have on their way to each partition but one."""
 
 SESSION_TIMEOUT_S = 6
 
@@ -163,6 +165,12 @@ class LoadedCluster:
         for load, is_further in [(load, load.further(more)) for load in loads]:
             self._await(is_further, f"{type(load).__name__} goes on after step {load.steps}", unless)
 
+    def await_some_progress_of(self, *loads: CrashLoad) -> None:
+        """In whatever partition, while a broker that is not registered any more still answers clients: librdkafka may
+        ask that one, again and again, who leads what it has led."""
+        for load, wanted in [(load, load.steps + SOME) for load in loads]:
+            self._await(partial(_has_come_to, load, wanted), f"{type(load).__name__} comes to {wanted}", lambda: False)
+
     def await_progress_of_lonely(self) -> None:
         """Where one replica in sync is enough, it takes no other topic's partitions."""
         to_lonely = self.clients.to_lonely
@@ -183,9 +191,9 @@ class LoadedCluster:
             return False
         needed = {self.clients.events: 2, self.clients.lonely: self.enough_in_sync, "__consumer_offsets": 1}
         return any(
-            set(each.isr_nodes) <= self.away or len(set(each.replica_nodes) - self.away) < needed[topic.name]
+            set(each.isr_nodes) <= self.away or len(set(each.replica_nodes) - self.away) < needed[topic.name or ""]
             for topic in self.view.metadata().topics
-            if topic.name in (topics or needed)
+            if (topic.name or "") in (topics or needed)
             for each in topic.partitions
         )
 
@@ -245,3 +253,7 @@ class LoadedCluster:
 
 def _two_log_directories(directory: Path) -> str:
     return ",".join(str(directory / "broker-{id}" / f"data-{number}") for number in (1, 2))
+
+
+def _has_come_to(load: CrashLoad, steps: int) -> bool:
+    return load.steps >= steps
