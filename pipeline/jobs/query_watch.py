@@ -1,4 +1,4 @@
-"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM."""
 
 from __future__ import annotations
 
