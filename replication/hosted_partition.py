@@ -1,7 +1,8 @@
 """A partition that has its log on this broker, with all who wait for it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ class HostedPartition:
     __slots__ = (
         "allows_down_conversion",
         "end",
+        "held_appends",
         "is_throttled_as_follower",
         "is_throttled_as_leader",
         "log",
@@ -48,6 +50,7 @@ class HostedPartition:
         self.is_throttled_as_leader = False
         self.is_throttled_as_follower = False
         self.end: EndOfPartition | None = None  # as it was when a consumer last asked there
+        self.held_appends: list[Callable[[], None]] | None = None  # a list while a leadership begins
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
         self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves
         self.waiting_consumers = FetchWatchers()  # wake when the high watermark moves
@@ -56,6 +59,23 @@ class HostedPartition:
     @property
     def log_config(self) -> LogConfig:
         return self.log.config
+
+    @contextmanager
+    def hold_appends(self) -> Iterator[None]:
+        """What clients append meanwhile comes behind this, in its order (in Kafka they wait for leaderIsrUpdateLock).
+
+        Refused one by one, some of a producer's batches that are on their way would come before the leadership and
+        some behind it. Those are out of order then, and librdkafka takes a new epoch for all it sends anywhere:
+        whatever was stored of it unseen is stored twice.
+        """
+        held: list[Callable[[], None]] = []
+        self.held_appends = held
+        try:
+            yield
+        finally:
+            self.held_appends = None
+            for append in held:
+                append()
 
     def run(self, step: Callable[[Log], T]) -> "asyncio.Future[T]":
         """Run a step behind what is queued on the log. The future has what it returned or raised."""

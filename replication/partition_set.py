@@ -199,6 +199,11 @@ class PartitionSet:
         if topic_partition.topic in INTERNAL_TOPICS and not allow_internal:
             done(AppendResult.failed(InvalidTopicError(f"Cannot append to internal topic {topic_partition.topic}")))
             return
+        if hosted.held_appends is not None and origin is AppendOrigin.CLIENT:
+            hosted.held_appends.append(
+                lambda: self.append(topic_partition, records, required_acks, timeout_ms, now_ms, done)
+            )
+            return
         partition = hosted.partition
         try:
             partition.check_append(required_acks)

@@ -3,7 +3,8 @@
 One order at a time. Making logs and writing leader epochs touches files, so it happens in the worker pool and on the
 logs' strands; roles change on the loop, all at once for each partition:
 
-    to lead:    log there ► fence and epoch start on the strand ► leader, by the LEO that the strand found
+    to lead:    log there ► fence and epoch start on the strand ► leader, by the LEO that the strand found ► what
+                clients have appended since
     to follow:  follower at once, who waits is told ► fence on the strand ► fetch
 """
 
@@ -190,7 +191,8 @@ class StateChanges:
                 return ErrorCode.NONE, False
             hosted.partition.controller_epoch = self.controller_epoch
             if state.leader == self._broker_id:
-                await self._lead(hosted, state)
+                with hosted.hold_appends():
+                    await self._lead(hosted, state)
             else:
                 await self._follow(hosted, state)
         except NoSpaceError as error:

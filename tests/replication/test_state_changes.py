@@ -164,6 +164,52 @@ async def test_an_append_accepted_under_the_old_epoch_fails_behind_the_election(
     replicas.logs.close()
 
 
+@pytest.mark.parametrize("led_before", [True, False])
+async def test_what_clients_append_while_a_leadership_begins_comes_behind_its_begin(
+    tmp_path: Path, led_before: bool
+) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order(leader=1 if led_before else 2, replicas=(1, 2))
+    hosted = replicas.hosted()
+    go_on = threading.Event()
+    hosted.strand.submit(lambda log: go_on.wait())
+    election = asyncio.ensure_future(replicas.order(leader_epoch=1, replicas=(1, 2)))
+    await asyncio.sleep(0)  # the election stands in the strand's queue
+    await asyncio.sleep(0)
+    answers = [replicas.append(batch_of(value)) for value in (b"one", b"two")]
+    assert answers == [[], []]
+    go_on.set()
+    assert await election is ErrorCode.NONE
+    await hosted.run(lambda log: None)
+    assert [(each.error, each.base_offset) for (each,) in answers] == [(ErrorCode.NONE, 0), (ErrorCode.NONE, 1)]
+    assert [tuple(entry) for entry in hosted.log.leader_epochs.entries][-1] == (1, 0)
+    assert hosted.held_appends is None
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
+async def test_what_clients_append_is_refused_when_the_leadership_does_not_begin(tmp_path: Path) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    replicas = Replicas(tmp_path, pool=pool)
+    await replicas.order(leader=2, replicas=(1, 2))
+    hosted = replicas.hosted()
+    go_on = threading.Event()
+    hosted.strand.submit(lambda log: go_on.wait())
+    election = asyncio.ensure_future(replicas.order(leader_epoch=1, replicas=(1, 2)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    answers = replicas.append()
+    replicas.logs.directories.failed(replicas.logs.directories.all[0], "pulled", OSError("gone"))
+    go_on.set()
+    assert await election is ErrorCode.KAFKA_STORAGE_ERROR
+    assert [each.error for each in answers] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    replicas.partitions.close()
+    pool.close()
+    replicas.logs.close()
+
+
 async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: Replicas) -> None:
     await replicas.order()
     await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
