@@ -151,7 +151,9 @@ class RecordBatch:
     def __repr__(self) -> str:
         return (
             f"RecordBatch(magic={self.magic}, offsets={self.base_offset}..{self.last_offset}, "
-            f"size_bytes={self.size_bytes}, attributes={self.attributes:#x}, producer_id={self.producer_id})"
+            f"size_bytes={self.size_bytes}, attributes={self.attributes:#x}, "
+            f"leader_epoch={self.partition_leader_epoch}, producer_id={self.producer_id}, "
+            f"producer_epoch={self.producer_epoch}, base_sequence={self.base_sequence})"
         )
 
     @property

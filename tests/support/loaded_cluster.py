@@ -11,6 +11,7 @@ from pybroker.broker.cluster.blocking_cluster import BlockingCluster
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
+from pybroker.protocol.records.batch import iter_batches
 from support.cluster_clients import ClusterClients
 from support.cluster_view import ClusterView
 from support.crash_load import CrashLoad
@@ -19,10 +20,9 @@ from support.patience import await_answer, await_that
 __all__ = ["PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
 
 PARTITIONS = 3
+SESSION_TIMEOUT_S = 6
 SOME = 20
 """Steps: fewer than a producer may have on their way to each partition but one."""
-
-SESSION_TIMEOUT_S = 6
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
@@ -110,7 +110,11 @@ class LoadedCluster:
         self.clients.stop()
         assert not self.clients.failures, self.clients.failures
         self.view.await_health()
-        self.clients.check_all()
+        try:
+            self.clients.check_all()
+        except AssertionError as error:
+            error.add_note("\n".join(self._sequences()))
+            raise
         self._check_replicas()
         self._check_output()
         self._delete_topics()
@@ -232,6 +236,18 @@ class LoadedCluster:
             for partition in topic.partitions:
                 name, replicas = f"{topic.name}-{partition.partition_index}", partition.replica_nodes
                 await_that(partial(self._are_equal, name, replicas), f"the replicas of {name} are equal")
+
+    def _sequences(self) -> Iterator[str]:
+        """Where sequences of idempotent producers begin, for whoever looks for the reason of what is wrong."""
+        for topic in (self.clients.events, self.clients.lonely):
+            for partition in range(PARTITIONS):
+                name, replicas = f"{topic}-{partition}", self.view.partition(topic, partition).replica_nodes
+                expected: dict[tuple[int, int], int] = {}
+                for batch in iter_batches(self._bytes_of(replicas[0], name)):
+                    producer = batch.producer_id, batch.producer_epoch
+                    if batch.producer_id >= 0 and batch.base_sequence != expected.get(producer):
+                        yield f"{name}: {batch}"
+                    expected[producer] = batch.base_sequence + batch.last_offset_delta + 1
 
     def _are_equal(self, partition: str, brokers: list[int]) -> bool:
         return len({self._bytes_of(broker, partition) for broker in brokers}) == 1

@@ -11,6 +11,7 @@ import psutil
 
 __all__ = [
     "cpu_seconds",
+    "descendants_naming",
     "descriptor_count",
     "forget_peak",
     "has_ended",
@@ -29,6 +30,16 @@ def has_ended(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
+
+
+def descendants_naming(text: str) -> list[int]:
+    """Processes of ours, and theirs, that have it in their command line."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ends, or is a zombie
+            if text in " ".join(process.cmdline()):
+                found.append(process.pid)
+    return found
 
 
 def descriptor_count(pid: int) -> int:
