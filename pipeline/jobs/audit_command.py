@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .command import BAD_INPUT, FAILED, JobError, JobParser
+from .arguments import JobParser
+from .command import FAILED, say
 
 if TYPE_CHECKING:
     from ..audit.audit import AuditProgress
@@ -39,24 +39,19 @@ def run(arguments: Sequence[str]) -> int:
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
     from ..page import counted
-    from .session import job_session
+    from .session import job_session, told_in_a_line
 
     began = time.monotonic()
-    try:
-        spark = job_session("audit", options.master, options.conf)
-    except ValueError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    working_since = time.monotonic()
-
-    def tell(progress: AuditProgress) -> None:
-        _say(progress_line(progress, time.monotonic() - working_since))
-
-    try:
-        found = audit(spark, options.directories, tell)
-    except (NoLogError, OSError) as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    finally:
-        spark.stop()
+    with (
+        told_in_a_line(refusals=(NoLogError, OSError)),
+        job_session("audit", options.master, dict(options.conf)) as spark,
+    ):
+        working_since = time.monotonic()
+        found = audit(
+            spark,
+            options.directories,
+            lambda progress: say(progress_line(progress, time.monotonic() - working_since)),
+        )
     for fault in found.faults:
         print(fault)
     if options.json is not None:
@@ -66,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     seconds = time.monotonic() - began
     size = f"{found.size_bytes / _MIB:,.1f} MiB"
     verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"
-    _say(f"{counted(len(found.partitions), 'partition')}, {size}, {seconds:.1f} s: {verdict}")
+    say(f"{counted(len(found.partitions), 'partition')}, {size}, {seconds:.1f} s: {verdict}")
     return FAILED if found.faults else 0
 
 
@@ -77,7 +72,3 @@ def progress_line(progress: AuditProgress, seconds: float) -> str:
         f"{progress.partitions:,} of {progress.of_partitions:,} partitions, {done:,.1f} of {whole:,.1f} MiB, "
         f"{done / max(seconds, 0.001):,.1f} MiB a second"
     )
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

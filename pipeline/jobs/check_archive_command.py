@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .command import BAD_INPUT, FAILED, JobError, JobParser
+from .arguments import JobParser
+from .command import FAILED
 
 _DESCRIPTION = """\
 Compares the manifest of a table that `archive` wrote with the data: commits follow each other without a gap, files are
@@ -25,21 +26,13 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ..archive.archive_check import archive_faults
     from ..archive.manifest import ManifestError
-    from .session import job_session
+    from .session import job_session, told_in_a_line
 
-    try:
-        spark = job_session("check-archive", options.master, options.conf)
-    except ValueError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    try:
-        faults = 0
+    faults = 0
+    with told_in_a_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
         for fault in archive_faults(spark, options.root):
             print(fault, flush=True)
             faults += 1
-    except ManifestError as error:
-        raise JobError(str(error)) from None
-    finally:
-        spark.stop()
     if faults == 0:
         print("manifest and data agree")
     return FAILED if faults else 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "JobError", "JobParser", "main"]
+__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "say"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -33,22 +31,17 @@ class JobError(Exception):
         self.exit_code = exit_code
 
 
-class JobParser(argparse.ArgumentParser):
-    """What all jobs share: `--master` and `--conf`. Raises JobError for bad arguments."""
+def failure_line(error: Exception) -> str:
+    """What Spark says, in a line: what a task of ours raised, what the JVM threw, or how its own message begins."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line.partition(": ")[2] for line in lines if line.startswith("pybroker.") and ": " in line]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # Py4J's way to put it
+    return (raised or thrown or lines or [type(error).__name__])[0]
 
-    def __init__(self, job: str, description: str) -> None:
-        formatter = argparse.RawDescriptionHelpFormatter
-        name = f"pybroker-pipeline {job}"
-        super().__init__(prog=name, description=description, formatter_class=formatter, allow_abbrev=False)
-        self.add_argument(
-            "--master", help="Spark's master; by default what Spark's own configuration says, or local[*]"
-        )
-        self.add_argument(
-            "--conf", metavar="NAME=VALUE", action="append", default=[], help="a setting of Spark's; may be repeated"
-        )
 
-    def error(self, message: str) -> NoReturn:
-        raise JobError(f"{message} ({self.prog} --help tells more)", BAD_INPUT)
+def say(line: str) -> None:
+    """To the person at the terminal."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = module.run(given[1:])
         return code
     except JobError as error:
-        print(f"pybroker-pipeline: {error}", file=sys.stderr)
+        say(f"pybroker-pipeline: {error}")
         return error.exit_code
 
 

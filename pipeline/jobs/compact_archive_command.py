@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .command import BAD_INPUT, JobError, JobParser
+from .arguments import JobParser
+from .command import say
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .query_watch import StopRequest
 
 _MIB = 1 << 20
 _HOUR_MS = 3_600_000
@@ -44,26 +49,19 @@ def run(arguments: Sequence[str]) -> int:
     """The job; returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
     # From here on it takes Spark.
-    from pyspark.errors import PySparkException
-
     from ..archive.manifest import ManifestError
     from .query_watch import StopRequest
-    from .session import job_session
+    from .session import job_session, told_in_a_line
 
-    try:
-        spark = job_session("compact-archive", options.master, options.conf)
-    except ValueError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    try:
-        with StopRequest().listening() as stop:  # not before: a session takes SIGINT for itself
-            return _compact(spark, options, stop)
-    except (PySparkException, ManifestError, OSError) as error:
-        raise JobError(str(error)) from None
-    finally:
-        spark.stop()
+    with (
+        told_in_a_line(ManifestError, OSError),
+        job_session("compact-archive", options.master, dict(options.conf)) as spark,
+        StopRequest().listening() as stop,  # not before: a session takes SIGINT for itself
+    ):
+        return _compact(spark, options, stop)
 
 
-def _compact(spark: Any, options: argparse.Namespace, stop: Any) -> int:
+def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest) -> int:
     from ..archive.compaction import Compaction
     from ..archive.compaction_plan import Wanted
     from ..archive.table_files import HadoopFiles
@@ -76,16 +74,16 @@ def _compact(spark: Any, options: argparse.Namespace, stop: Any) -> int:
         before += len(commit.replaces)
         after += len(commit.files)
         size = sum(file.size_bytes for file in commit.files) / _MIB
-        _say(f"{len(commit.replaces)} files into {len(commit.files)}: {commit.rows:,} rows, {size:,.1f} MiB")
+        say(f"{len(commit.replaces)} files into {len(commit.files)}: {commit.rows:,} rows, {size:,.1f} MiB")
         if stop.is_made:
             break
     for directory in compaction.left:
-        _say(f"{directory} is left as it is: its files have columns of differing types")
+        say(f"{directory} is left as it is: its files have columns of differing types")
     until_ms = None if options.keep_hours == 0 else int(time.time() * 1000 - options.keep_hours * _HOUR_MS)
     removed = compaction.remove_replaced(until_ms)
     end = "stopped" if stop.is_made else "done"
     seconds = time.monotonic() - began
-    _say(f"{end}: {before:,} files into {after:,}, {len(removed):,} old files removed, {seconds:.1f} s")
+    say(f"{end}: {before:,} files into {after:,}, {len(removed):,} old files removed, {seconds:.1f} s")
     return 0
 
 
@@ -102,7 +100,3 @@ def hours(text: str) -> float:
     if not (number := float(text)) >= 0:
         raise argparse.ArgumentTypeError(f"{text} is below 0")
     return number
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

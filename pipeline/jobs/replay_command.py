@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .command import BAD_INPUT, JobError, JobParser
+from .arguments import JobParser
+from .command import BAD_INPUT, JobError, say
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ...storage.topic_partition import TopicPartition
+    from ..replay.archived_rows import Selection
+    from ..replay.replay import Replay, Target
+    from ..replay.replay_plan import ReplayPlan
+
 _MICROSECOND = 1_000_000
 
 _DESCRIPTION = """\
@@ -34,15 +41,9 @@ def parser() -> JobParser:
     made.add_argument("--until-time", type=time_us, metavar="TIME", help="and before this time")
     made.add_argument("--where", metavar="CONDITION", help="rows for which this SQL holds: \"key = 'k1'\"")
     made.add_argument("--rate", type=float, metavar="N", help="the most rows a second, of all partitions together")
-    made.add_argument("--compression", choices=CODECS, default="none", help="of the batches that are written")
+    made.add_compression()
     made.add_argument("--dry-run", action="store_true", help="print what would be written, and write nothing")
-    made.add_argument(
-        "--option",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a further option of the target, as kafka.security.protocol=SSL",
-    )
+    made.add_settings("--option", "a further option of the target, as kafka.security.protocol=SSL")
     return made
 
 
@@ -64,47 +65,35 @@ def run(arguments: Sequence[str]) -> int:
     if options.rate is not None and not options.rate > 0:
         raise JobError("--rate must be positive", BAD_INPUT)
     # From here on it takes Spark.
-    from pyspark.errors import PySparkException
-
     from ...protocol.errors import KafkaError
     from ..appending.written_batches import UnsettledError
     from ..archive.manifest import ManifestError
     from ..replay.archived_rows import SelectionError
     from ..replay.partition_replay import ReplayError
     from ..replay.replay_plan import PlanError
-    from .session import job_session
+    from .session import job_session, told_in_a_line
 
-    try:
+    failures = (ManifestError, PlanError, ReplayError, UnsettledError, KafkaError, OSError)
+    with told_in_a_line(*failures, refusals=(SelectionError,)):
         target = target_of(options)
-        spark = job_session("replay", options.master, options.conf)
-    except ValueError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    try:
-        return replay_job(spark, options, target)
-    except SelectionError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    except PySparkException as error:
-        raise JobError(failure_line(error)) from None
-    except (ManifestError, PlanError, ReplayError, UnsettledError, KafkaError, OSError) as error:
-        raise JobError(str(error)) from None
-    finally:
-        spark.stop()
+        with job_session("replay", options.master, dict(options.conf)) as spark:
+            return replay_job(spark, options, target)
 
 
-def target_of(options: argparse.Namespace) -> Any:
-    """Where the arguments say that rows go to, a `Target`. Raises ValueError."""
+def target_of(options: argparse.Namespace) -> Target:
+    """Where the arguments say that rows go to. Raises OptionError."""
     from ...protocol.records.compression import Codec
     from ..kafka_settings import reader_settings
     from ..options import Options
     from ..replay.replay import Target
-    from .session import settings_of
 
-    given = Options({"kafka.bootstrap.servers": options.bootstrap_servers, **settings_of(options.option)}, ())
-    return Target(reader_settings(given.kafka), options.topic, Codec[options.compression.upper()], options.rate)
+    given = {"kafka.bootstrap.servers": options.bootstrap_servers, **dict(options.option)}
+    settings = reader_settings(Options(given, ()).kafka)
+    return Target(settings, options.topic, Codec[options.compression.upper()], options.rate)
 
 
-def selection_of(options: argparse.Namespace) -> Any:
-    """Which rows the arguments mean, a `Selection`."""
+def selection_of(options: argparse.Namespace) -> Selection:
+    """Which rows the arguments mean."""
     from ..replay.archived_rows import Selection
 
     return Selection(
@@ -118,14 +107,7 @@ def selection_of(options: argparse.Namespace) -> Any:
     )
 
 
-def failure_line(error: Exception) -> str:
-    """What Spark says, in a line: the error that a task of ours raised, or how its own message begins."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line.partition(": ")[2] for line in lines if line.startswith("pybroker.") and ": " in line]
-    return (raised or lines or [type(error).__name__])[0]
-
-
-def replay_job(spark: Any, options: argparse.Namespace, target: Any) -> int:
+def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target) -> int:
     """The job in a session; returns its exit code. Raises what `run` makes lines of."""
     from ..replay.replay import Replay
     from .action_watch import LOOKS_BETWEEN_LINES, watch_action
@@ -134,7 +116,7 @@ def replay_job(spark: Any, options: argparse.Namespace, target: Any) -> int:
     began = time.monotonic()
     replay = Replay(spark, selection_of(options), target, options.checkpoint)
     for warning in replay.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     before = replay.reached()
     if options.dry_run:
         _print_plan(replay.plan, before)
@@ -145,14 +127,14 @@ def replay_job(spark: Any, options: argparse.Namespace, target: Any) -> int:
         was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.tell, LOOKS_BETWEEN_LINES)
     there, rows = sum(replay.reached().values()), replay.plan.rows
     written = f"{there - progress.before:,} rows written, {progress.before:,} were there, {rows - there:,} left"
-    _say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
+    say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
     return 0
 
 
 class _Progress:
     """Rows, by what is in the logs."""
 
-    def __init__(self, replay: Any, before: int, began: float) -> None:
+    def __init__(self, replay: Replay, before: int, began: float) -> None:
         self.before = before
         self._replay = replay
         self._last = (before, began)
@@ -168,14 +150,10 @@ class _Progress:
         last, when = self._last
         self._last = (there, now := time.monotonic())
         rate, rows = (there - last) / max(now - when, 0.001), self._replay.plan.rows
-        _say(f"{there:,} of {rows:,} rows, {rate:,.0f} a second, {rows - there:,} left")
+        say(f"{there:,} of {rows:,} rows, {rate:,.0f} a second, {rows - there:,} left")
 
 
-def _print_plan(plan: Any, there: dict[Any, int]) -> None:
+def _print_plan(plan: ReplayPlan, there: Mapping[TopicPartition, int]) -> None:
     for each in plan.partitions:
         offsets = f"offsets {each.first} to {each.last}"
         print(f"{each.source} to {each.target}: {each.rows:,} rows, {offsets}, {there[each.target]:,} are there")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

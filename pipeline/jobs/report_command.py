@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .command import BAD_INPUT, JobError, JobParser
+from .arguments import JobParser
+from .command import BAD_INPUT, JobError, say
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,30 +44,23 @@ def run(arguments: Sequence[str]) -> int:
     if options.bootstrap_servers is not None and options.topics is None:
         raise JobError("--bootstrap-servers needs --topics", BAD_INPUT)
     # From here on it takes Spark.
-    from pyspark.errors import PySparkException
-
     from ...storage.partition_files import NoLogError
     from ..archive.manifest import ManifestError
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
-    from .session import job_session
+    from .session import job_session, told_in_a_line
 
     if options.png is not None:
         from ..png_charts import write_pngs
 
     began = time.monotonic()
-    try:
-        spark = job_session("report", options.master, options.conf)
-    except ValueError as error:
-        raise JobError(str(error), BAD_INPUT) from None
-    try:
+    with (
+        told_in_a_line(ManifestError, NoLogError, OSError),
+        job_session("report", options.master, dict(options.conf)) as spark,
+    ):
         sizes = None if options.log_directory is None else file_bytes(options.log_directory)
         now_ms = int(time.time() * 1000)
         figures = topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes)
-    except (PySparkException, ManifestError, NoLogError, OSError) as error:
-        raise JobError(str(error)) from None
-    finally:
-        spark.stop()
     if options.json is not None:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     if options.html is not None:
@@ -77,9 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.json is None and options.html is None and options.png is None:
         print(json.dumps(figures, indent=1))
     rows = sum(each["rows"] for each in figures["volumes"])
-    print(
-        f"{rows:,} records of {len(figures['volumes'])} partitions, {time.monotonic() - began:.1f} s", file=sys.stderr
-    )
+    say(f"{rows:,} records of {len(figures['volumes'])} partitions, {time.monotonic() - began:.1f} s")
     return 0
 
 

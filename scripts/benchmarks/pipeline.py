@@ -130,12 +130,11 @@ def audit_line(size_mib: int) -> str:
         write_segments(directory / "small", _AUDITED_PARTITIONS, 8 << 20)
         written = write_segments(directory / "big", _AUDITED_PARTITIONS, size_mib << 20)
         os.sync()
-        spark = job_session("audit", "local[2]", ["spark.ui.enabled=false"])
-        audit(spark, [str(directory / "small")])
-        began = monotonic()
-        found = audit(spark, [str(directory / "big")])
-        seconds = monotonic() - began
-        spark.stop()
+        with job_session("audit", "local[2]", {"spark.ui.enabled": "false"}) as spark:
+            audit(spark, [str(directory / "small")])
+            began = monotonic()
+            found = audit(spark, [str(directory / "big")])
+            seconds = monotonic() - began
     if found.faults or found.size_bytes != written:
         raise RuntimeError(f"{len(found.faults)} faults in {found.size_bytes} bytes of {written}")
     rate = written / (1 << 20) / seconds

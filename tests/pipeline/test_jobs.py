@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from pybroker.pipeline.jobs.archive_command import parser, source_options
-from pybroker.pipeline.jobs.command import BAD_INPUT, main
+from pybroker.pipeline.jobs.archive_command import parser, source_of
+from pybroker.pipeline.jobs.command import BAD_INPUT, failure_line, main
 from pybroker.pipeline.jobs.query_watch import lag_of
 from pybroker.pipeline.stream_position import position_of
 from pybroker.storage.topic_partition import TopicPartition
@@ -23,6 +23,8 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archiv"], "there is no job 'archiv'; there are archive, "),
         (["archive", "--to", "/lake"], "--bootstrap-servers"),
         (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
+        (["archive", *NEEDED, "--conf", "spark.x"], "argument --conf: spark.x must be NAME=VALUE"),
+        (["archive", *NEEDED, "--option", "=latest"], "argument --option: =latest must be NAME=VALUE"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["audit"], "DIR"),
         (["compact-archive"], "TO"),
@@ -56,8 +58,17 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
 
 
 def test_arguments_become_options_of_the_source() -> None:
-    options = parser().parse_args([*NEEDED, "--max-records", "7", "--group", "g"])
-    assert source_options(options, {"startingOffsets": "latest", "kafka.client.id": "c"}) == {
+    given = [
+        "--max-records",
+        "7",
+        "--group",
+        "g",
+        "--option",
+        "startingOffsets=latest",
+        "--option",
+        "kafka.client.id=c",
+    ]
+    assert source_of(parser().parse_args([*NEEDED, *given])) == {
         "kafka.bootstrap.servers": "b:9092",
         "subscribe": "a,b",
         "includeHeaders": "true",
@@ -77,13 +88,13 @@ def test_times_are_utc_unless_they_say_otherwise() -> None:
 
 
 def test_what_spark_says_becomes_a_line() -> None:
-    from pybroker.pipeline.jobs.replay_command import failure_line
-
     ours = "Traceback\n  File x\npybroker.pipeline.appending.partition_append.AppendError: t-0: too large\n\n\tat org"
     assert failure_line(RuntimeError(f"An error: {ours}")) == "t-0: too large"
     assert failure_line(RuntimeError("\n[PARSE_SYNTAX_ERROR] at or near 'x'\n\n== SQL ==")) == (
         "[PARSE_SYNTAX_ERROR] at or near 'x'"
     )
+    of_java = "An error occurred while calling o9.rename.\n: java.io.IOException: no room\n\tat org.apache.Files"
+    assert failure_line(RuntimeError(of_java)) == "java.io.IOException: no room"
 
 
 def test_what_is_left_to_read_is_counted() -> None:

@@ -156,7 +156,7 @@ KILL_ROUNDS_WHEN_LONG = 17
 
 def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, seed: int) -> None:
     """Each round both brokers are killed, then the process of a task, then the driver; at last the rest is done."""
-    from pybroker.pipeline.jobs.mirror_command import mirror_job, parser, source_options, target_settings
+    from pybroker.pipeline.jobs.mirror_command import mirror_job, parser, target_settings
 
     chance = random.Random(seed)
     with (
@@ -181,8 +181,7 @@ def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
                 job.kill_a_worker()
                 job.await_that(rows.more(chance.randint(1, ROWS_A_BATCH)), "rows after all that")
         options = parser().parse_args(arguments)
-        given = source_options(options, {}), target_settings(options, {})
-        assert patiently(lambda: mirror_job(spark, *given, options)) == 0
+        assert patiently(lambda: mirror_job(spark, target_settings(options), options)) == 0
         mirroring = Mirroring(spark, source.bootstrap_servers, target.bootstrap_servers, directory / "mirror")
         assert mirroring.found("t") == sorted(expected, key=lambda row: (row.partition, row.offset))
         ends = {TopicPartition("t", number): ROWS_TO_KILL_AT // 2 * rounds for number in range(2)}
