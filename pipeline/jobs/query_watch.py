@@ -1,4 +1,4 @@
-"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM."""
+"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 

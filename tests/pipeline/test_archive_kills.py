@@ -1,9 +1,7 @@
 """`pybroker-pipeline archive` while its driver, executors and the broker are killed: each record is there once."""
 
-import os
 import random
-import signal
-import subprocess
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +9,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from support.broker_process import BrokerProcess
-from support.patience import LOOKS, await_that
-from support.pipeline_jobs import CLUSTER, ONE_PROCESS, executors_of, pipeline_job, said_of
+from support.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
 from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
 from support.spark_rows import found_in, patiently
+from support.table_changes import await_changes
 from support.topics import create_topic
 
 if TYPE_CHECKING:
@@ -31,35 +29,16 @@ MOST_CHANGES = 20
 
 
 def archive_job(
-    servers: str, root: Path, *further: str, master: str = ONE_PROCESS
-) -> "AbstractContextManager[subprocess.Popen[bytes]]":
-    arguments = ["--bootstrap-servers", servers, "--topics", "t", "--to", str(root)]
-    return pipeline_job("archive", root, *arguments, *further, master=master)
+    servers: str, root: Path, *further: str, topic: str = "t", master: str = ONE_PROCESS
+) -> "AbstractContextManager[PipelineJob]":
+    """Into a table; what it says goes beside it."""
+    arguments = ["--bootstrap-servers", servers, "--topics", topic, "--to", str(root)]
+    return pipeline_job(root.with_name("said"), "archive", *arguments, *further, master=master)
 
 
-def files_of(root: Path) -> set[str]:
-    """The table's and the checkpoint's; what goes away while it is listed was there."""
-    return {str(Path(directory, name)) for directory, _, names in os.walk(root) for name in names}
-
-
-def await_changes(root: Path, count: int, process: "subprocess.Popen[bytes]") -> None:
-    """Until files have come or gone that many times, or the job has ended."""
-    before = files_of(root)
-    seen = 0
-
-    def has_changed() -> bool:
-        nonlocal before, seen
-        now = files_of(root)
-        seen += now != before
-        before = now
-        return seen >= count or process.poll() is not None
-
-    await_that(has_changed, f"{count} changes", looks=LOOKS * 10)
-
-
-def kill_an_executor(job: "subprocess.Popen[bytes]", chance: random.Random) -> None:
+def kill_an_executor(job: PipelineJob, chance: random.Random) -> None:
     """One of those that are there. None may be: in one process, when the job has ended, before others have started."""
-    executors = executors_of(job)
+    executors = job.executors()
     if executors:
         with suppress(psutil.NoSuchProcess):
             chance.choice(executors).kill()
@@ -96,7 +75,7 @@ def archive_through_kills(
                         broker.start()
                 await_changes(root, chance.randint(1, MOST_CHANGES), job)
         with archive_job(servers, root, "--available-now") as job:
-            assert job.wait() == 0, said_of(root).read_text()
+            assert job.wait() == 0, job.said
     assert rows_in(spark, root) == sorted(expected, key=lambda record: (record.partition, record.offset))
     assert list(archive_faults(spark, str(root))) == []
 
@@ -110,13 +89,16 @@ def test_each_record_is_in_the_table_once_through_many_kills(spark: "SparkSessio
     archive_through_kills(spark, tmp_path, ROUNDS_WHEN_LONG, seed=2, on_a_cluster=1)
 
 
-def test_sigterm_ends_the_job_after_whole_commits(spark: "SparkSession", servers: str, tmp_path: Path) -> None:
-    create_topic(servers, "t", 1)
-    expected = produce(servers, numbered("t", [0], 50))
+@pytest.mark.parametrize("ask", [PipelineJob.terminate, PipelineJob.press_ctrl_c])
+def test_a_job_that_is_told_to_stop_ends_after_whole_commits(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, ask: Callable[[PipelineJob], None]
+) -> None:
+    create_topic(servers, topic, 1)
+    expected = produce(servers, numbered(topic, [0], 50))
     root = tmp_path / "table"
-    with archive_job(servers, root, "--every", "0 seconds") as job:
-        await_that(lambda: list((root / "manifest").glob("*.json")) or job.poll(), "a commit", looks=LOOKS * 10)
-        job.send_signal(signal.SIGTERM)
-        assert job.wait() == 0, said_of(root).read_text()
-    assert "stopped: " in said_of(root).read_text()
+    with archive_job(servers, root, "--every", "0 seconds", topic=topic) as job:
+        job.await_that(lambda: list((root / "manifest").glob("*.json")), "a commit")
+        ask(job)
+        assert job.wait() == 0, job.said
+    assert "stopped: " in job.said
     assert rows_in(spark, root) == expected

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.pipeline_jobs import CLUSTER, CLUSTER_OPTIONS, home_of_workers
+from support.pipeline_job import CLUSTER, CLUSTER_OPTIONS, home_of_workers
 from support.plain_rows import text
 from support.produced import numbered, produce
 from support.spark_session import spark_session

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,13 +14,20 @@ import psutil
 from support.patience import LOOKS, await_that
 from support.spark_rows import SPARK_OPTIONS
 
-__all__ = ["PipelineJob", "pipeline_job"]
+__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "home_of_workers", "pipeline_job"]
 
-TRIES_OF_A_TASK = 8
+ONE_PROCESS = "local[2,8]"
+"""Two cores; a task that fails is tried again, eight times in all."""
+CLUSTER = "local-cluster[2,1,1024]"
+"""A master and two workers in the driver's JVM; their executors, of a core and 1,024 MiB each, are processes."""
+
+CLUSTER_OPTIONS = {**SPARK_OPTIONS, "spark.executor.extraJavaOptions": SPARK_OPTIONS["spark.driver.extraJavaOptions"]}
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_DAEMON = "pyspark.daemon"
 
 
 class PipelineJob:
-    """Python, Spark's JVM and its workers."""
+    """Python, Spark's JVMs and its workers."""
 
     def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
         self._process = process
@@ -29,45 +38,88 @@ class PipelineJob:
         """What this job and those before it told the person at the terminal."""
         return self._said.read_text()
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def await_that(self, condition: Callable[[], object], what: str) -> None:
         """Until it is so, or the job has ended."""
-        await_that(lambda: self._process.poll() is not None or condition(), what, looks=LOOKS * 10)
-
-    def kill_a_worker(self) -> None:
-        """One of the Python processes that run tasks, unless there is none."""
-        with suppress(psutil.NoSuchProcess):
-            for each in psutil.Process(self._process.pid).children(recursive=True):
-                parent = each.parent()
-                if parent is not None and all("pyspark.daemon" in process.cmdline() for process in (each, parent)):
-                    each.kill()
-                    return
+        await_that(lambda: self.has_ended or condition(), what, looks=LOOKS * 10)
 
     def wait(self) -> int:
         """Its exit code."""
         return self._process.wait()
 
+    def terminate(self) -> None:
+        """SIGTERM, for the driver."""
+        self._process.terminate()
 
-@contextmanager
-def pipeline_job(said: Path, *arguments: str) -> Iterator[PipelineJob]:
-    """Killed at last, with all that comes from it. Tasks that fail are tried again."""
-    command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", f"local[2,{TRIES_OF_A_TASK}]"]
-    for name, value in SPARK_OPTIONS.items():
-        command += ["--conf", f"{name}={value}"]
-    with said.open("ab") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        yield PipelineJob(process, said)
-    finally:
-        for each in _family(process):
+    def press_ctrl_c(self) -> None:
+        """SIGINT, as a terminal sends it: for all of the foreground's process group."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def kill_a_worker(self) -> None:
+        """One of the Python processes that run tasks, unless there is none."""
+        for each in self._all_but_the_driver():
+            with suppress(psutil.NoSuchProcess):
+                parent = each.parent()
+                if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
+                    each.kill()
+                    return
+
+    def executors(self) -> list[psutil.Process]:
+        """Those that are there: none on a master of one process, or when the job has ended."""
+        found = []
+        for each in self._all_but_the_driver():
+            with suppress(psutil.NoSuchProcess):
+                if _EXECUTOR in each.cmdline():
+                    found.append(each)
+        return found
+
+    def kill(self) -> None:
+        """All of it. Spark's Python daemon has a process group of its own, a driver that has ended no children."""
+        others = self._all_but_the_driver()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for each in others:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
-        process.wait()
+        self._process.wait()
+
+    def _all_but_the_driver(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self._process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
 
 
-def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The driver and all that comes from it: Spark's Python daemon is in a process group of its own."""
+@contextmanager
+def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iterator[PipelineJob]:
+    """The command as a process group of its own, killed at last with all that comes from it.
+
+    `said` is the file for what it tells; files that Spark needs go beside it.
+    """
+    command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", master]
+    for name, value in CLUSTER_OPTIONS.items():
+        command += ["--conf", f"{name}={value}"]
+    environment = dict(os.environ)
+    if master == CLUSTER:
+        environment["SPARK_HOME"] = str(home_of_workers(said.with_name("spark")))
+    with said.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
+    job = PipelineJob(process, said)
     try:
-        driver = psutil.Process(process.pid)
-        return [driver, *driver.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
+        yield job
+    finally:
+        job.kill()
+
+
+def home_of_workers(directory: Path) -> Path:
+    """PySpark's files in a directory where workers may write: they keep the logs of executors in it."""
+    import pyspark
+
+    if not directory.exists():
+        directory.mkdir()
+        for path in Path(pyspark.__file__).parent.iterdir():
+            (directory / path.name).symlink_to(path)
+    return directory
