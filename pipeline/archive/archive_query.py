@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 from ...storage.topic_partition import TopicPartition
 from .archive_rows import PARTITIONED_BY, TABLE, archive_rows
 from .batch_ranges import batch_ranges
+from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
 from .table_commits import STAGING, TableCommits
 from .table_files import HadoopFiles
@@ -67,24 +69,27 @@ class Archive:
         self.commits.append(commit)
 
     def _staged_files(self, name: str, directory: str) -> dict[str, DataFile]:
-        """What was written, read back: by path in the directory, as it is to stand in the table."""
+        """What was written: by path in the directory, as it is to stand in the table."""
+        staged = f"{STAGING}/{directory}/"
         sizes = {
-            path.removeprefix(f"{STAGING}/{directory}/"): size
+            path.removeprefix(staged): size
             for path, size, _ in self._files.list(f"{STAGING}/{directory}")
             if path.endswith(".parquet")
         }
-        partitions: dict[str, list[PartitionRows]] = {path: [] for path in sizes}
-        topics: dict[str, str] = {}
-        if sizes:
-            frame = self._spark.read.schema(_STAGED_COLUMNS).parquet(f"{self._files.root}/{STAGING}/{directory}")
-            for row in rows_by_file(frame, TABLE, *PARTITIONED_BY).collect():
-                path = f"{TABLE}={row[TABLE]}/topic={row['topic']}/date={row['date']}/{row['file']}"
-                partitions[path].append(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
-                topics[path] = row["topic"]
-        return {
-            path: DataFile(_target(path, name), topics[path], sizes[path], tuple(sorted(partitions[path], key=_number)))
-            for path in sorted(sizes)
-        }
+        told = rows_by_footers(self._files, [f"{staged}{path}" for path in sizes])
+        if told is None:
+            rows = self._rows_by_reading(directory)
+        else:
+            rows = {path.removeprefix(staged): (each,) for path, each in told.items()}
+        return {path: DataFile(_target(path, name), _topic(path), sizes[path], rows[path]) for path in sorted(sizes)}
+
+    def _rows_by_reading(self, directory: str) -> dict[str, tuple[PartitionRows, ...]]:
+        found: dict[str, list[PartitionRows]] = defaultdict(list)
+        frame = self._spark.read.schema(_STAGED_COLUMNS).parquet(f"{self._files.root}/{STAGING}/{directory}")
+        for row in rows_by_file(frame, TABLE, *PARTITIONED_BY).collect():
+            path = f"{TABLE}={row[TABLE]}/topic={row['topic']}/date={row['date']}/{row['file']}"
+            found[path].append(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
+        return {path: tuple(sorted(rows, key=lambda each: each.partition)) for path, rows in found.items()}
 
 
 def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:
@@ -104,6 +109,11 @@ def _target(staged: str, name: str) -> str:
     return f"{table.removeprefix(f'{TABLE}=')}/{directory}/{name}-{file}"
 
 
+def _topic(staged: str) -> str:
+    """Of table=T/topic=…/date=…/part-….parquet"""
+    return staged.split("/")[1].removeprefix("topic=")
+
+
 def _check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
     for file in files:
         for each in file.partitions:
@@ -112,7 +122,3 @@ def _check_ranges(name: str, files: Iterable[DataFile], ranges: Ranges) -> None:
                 raise ManifestError(
                     f"{name}: {file.path} has offsets {each.first} to {each.last}, not {start} to {end}"
                 )
-
-
-def _number(rows: PartitionRows) -> int:
-    return rows.partition

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .table_commits import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+class RowGroup(NamedTuple):
+    """Of a Parquet file, by its footer: rows, and by column its least and its greatest value, where they are told."""
+
+    rows: int
+    ranges: dict[str, tuple[int, int]]
 
 
 class HadoopFiles:
@@ -17,7 +24,8 @@ class HadoopFiles:
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._jvm: Any = spark.sparkContext._jvm
         self._root = self._jvm.org.apache.hadoop.fs.Path(root)
-        self._system = self._root.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self._configuration = spark.sparkContext._jsc.hadoopConfiguration()
+        self._system = self._root.getFileSystem(self._configuration)
         self._root = self._system.makeQualified(self._root)
 
     @property
@@ -49,6 +57,16 @@ class HadoopFiles:
         finally:
             stream.close()
 
+    def row_groups(self, path: str, columns: Collection[str]) -> Sequence[RowGroup]:
+        """Of a Parquet file; the columns are of whole numbers. Reads the footer alone."""
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
+        reader = hadoop.ParquetFileReader.open(file)
+        try:
+            return [_row_group(block, columns) for block in reader.getFooter().getBlocks()]
+        finally:
+            reader.close()
+
     def write_text(self, path: str, text: str) -> None:
         directory, _, name = path.rpartition("/")
         unfinished = f"{directory}/.{name}.unfinished"
@@ -69,3 +87,12 @@ class HadoopFiles:
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, path)
+
+
+def _row_group(block: Any, columns: Collection[str]) -> RowGroup:
+    ranges = {}
+    for chunk in block.getColumns():
+        name = chunk.getPath().toDotString()
+        if name in columns and (told := chunk.getStatistics()).hasNonNullValue():
+            ranges[name] = (told.genericGetMin(), told.genericGetMax())
+    return RowGroup(block.getRowCount(), ranges)

@@ -43,6 +43,37 @@ def test_rows_are_those_of_the_topics_by_topic_and_day(
     assert not (archiving.root / "staging").exists() or not list((archiving.root / "staging").rglob("*.parquet"))
 
 
+def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSession", tmp_path: Path) -> None:
+    from pybroker.pipeline.archive.archive_query import Archive
+    from pybroker.pipeline.archive.footers import rows_by_footers
+    from pybroker.pipeline.archive.table_files import HadoopFiles
+
+    files = HadoopFiles(spark, str(tmp_path))
+
+    def written(name: str, *columns: str) -> list[str]:
+        """Two files of several row groups; their paths."""
+        small = {"parquet.block.size": "4096", "parquet.page.size": "512", "parquet.block.size.row.check.min": "10"}
+        headers = "array(struct('offset' as key, 'v' as value)) as headers"
+        rows = spark.range(0, 5000, numPartitions=2).selectExpr(
+            *columns, headers, "'data' table", "'t' topic", "1 date"
+        )
+        rows.write.options(**small).partitionBy("table", "topic", "date").parquet(f"{tmp_path}/staging/{name}")
+        return [path for path, *_ in files.list(f"staging/{name}") if path.endswith(".parquet")]
+
+    paths = written("one", "cast(7 as int) partition", "3 * id as offset")
+    assert max(len(files.row_groups(path, ["offset"])) for path in paths) > 1
+    told = rows_by_footers(files, paths)
+    assert told is not None
+    read = Archive(spark, str(tmp_path))._rows_by_reading("one")
+    assert {path.removeprefix("staging/one/"): (rows,) for path, rows in told.items()} == read
+    assert sum(rows.rows for rows in told.values()) == 5000
+
+    several = written("several", "cast(id % 2 as int) partition", "id as offset")
+    assert rows_by_footers(files, [*paths, *several]) is None
+    read = Archive(spark, str(tmp_path))._rows_by_reading("several")
+    assert [each.rows for rows in read.values() for each in rows] == [1250] * 4
+
+
 def test_the_next_job_goes_on_where_the_last_one_stopped(archiving: Archiving, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 5))
