@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
@@ -9,8 +11,10 @@ from .read_options import batch_options, includes_headers, stream_options
 from .row_schema import HEADERS_DDL, ROW_DDL
 from .topic_reader import TopicReader
 from .topic_stream_reader import TopicStreamReader
-from .topic_writer import StreamTopicWriter, TopicWriter
 from .write_options import write_options
+
+if TYPE_CHECKING:
+    from .topic_writer import StreamTopicWriter, TopicWriter
 
 
 class PybrokerDataSource(DataSource):
@@ -30,7 +34,11 @@ class PybrokerDataSource(DataSource):
         return TopicStreamReader(stream_options(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
+        from .topic_writer import TopicWriter  # and with it librdkafka: not in each process that plans a query
+
         return TopicWriter(write_options(self.options, schema, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamTopicWriter:  # noqa: N802 (Spark's name)
+        from .topic_writer import StreamTopicWriter
+
         return StreamTopicWriter(write_options(self.options, schema, overwrite=overwrite))
