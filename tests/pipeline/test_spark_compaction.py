@@ -1,5 +1,6 @@
 """Small files of an archive merged by real Spark: beside readers and writers, and whatever kills it."""
 
+import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -8,11 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pybroker.pipeline.jobs.command import FAILED
 from support.archiving import Archiving
 from support.breaking_files import BreakingFiles
 from support.broker_process import BrokerProcess
+from support.pipeline_commands import run_command
+from support.pipeline_job import pipeline_job
 from support.produced import Produced, numbered, produce
 from support.spark_rows import found_in, patiently
+from support.table_changes import await_changes
 from support.topics import create_topic
 
 if TYPE_CHECKING:
@@ -276,3 +281,44 @@ def test_compactions_that_contradict_the_manifest_are_found(table: Table) -> Non
     assert found[-1] == f"{again.name} has other rows than the files that it replaces"
     (fault,) = compaction_faults([replace(batches[0], files=()), replace(commit, files=(), replaces=("data/x",))])
     assert fault == f"{commit.name} replaces data/x, which never was"
+
+
+def test_what_spark_fails_with_is_told_in_a_line(
+    table: Table, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = next(table.archiving.files())
+    one.write_bytes(b"no Parquet at all")
+    one.with_name(f".{one.name}.crc").unlink()
+    assert run_command(spark, "compact-archive", str(table.root)) == FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("pybroker-pipeline: org.apache.spark.SparkException: ")
+
+
+KILL_ROUNDS_WHEN_LONG = 50
+MOST_CHANGES = 16
+"""Of the table's files, from the first one that a job writes to its last one."""
+
+
+def compact_through_kills(table: Table, rounds: int, seed: int) -> None:
+    """Each round the table gets more small files, and a job that merges them is killed; at last the rest is done."""
+    chance = random.Random(seed)
+    for _ in range(rounds):
+        table.fill(*numbered(TOPIC, [0, 1], 10))
+        keep = ("--keep-hours", chance.choice(["0", "24"]))
+        with pipeline_job(table.root.with_name("said"), "compact-archive", str(table.root), *keep) as job:
+            await_changes(table.root, chance.randint(1, MOST_CHANGES), job)
+        assert table.archiving.rows() == table.expected
+    table.compact()
+    table.assert_it_is_whole()
+    table.remove_replaced()
+    table.assert_it_is_whole()
+    assert table.compact() == [], "nothing is left to be merged"
+
+
+def test_each_row_is_there_once_though_the_process_is_killed(table: Table) -> None:
+    compact_through_kills(table, 1, seed=1)
+
+
+@pytest.mark.long
+def test_each_row_is_there_once_through_many_kills(table: Table) -> None:
+    compact_through_kills(table, KILL_ROUNDS_WHEN_LONG, seed=2)
