@@ -17,7 +17,7 @@ SLOW_FOLDERS = ("interop", "crash", "hostile", "load", "fuzz", "cluster", "simul
 LONG_KILL_ROUNDS = 50
 PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
 SOME_FAILED = 1  # pytest's exit code
-SECOND_CHANCES = 3
+SECOND_CHANCES = 10
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -87,8 +87,9 @@ def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
     """Everything; and where a few of thousands failed, those once more, with the machine to themselves.
 
     Hundreds of processes, clients of five languages and their time-outs share two cores, and a noisy machine may fail
-    one of them. What fails both times, or in numbers, fails the run; what passes then is named, for it wants mending
-    too. Tests of given seeds, and properties (their failing examples are kept), do not differ between the two.
+    one of them, and what that one leaves behind may fail others in its process. What fails both times, or in numbers,
+    fails the run; what passes then is named, for it wants mending too. Tests of given seeds, and properties (their
+    failing examples are kept), do not differ between the two.
     """
     with tempfile.TemporaryDirectory(prefix="pybroker-tests-") as cache:
         remembering = [*further, "-o", f"cache_dir={cache}"]
