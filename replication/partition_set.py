@@ -201,7 +201,9 @@ class PartitionSet:
             return
         if hosted.held_appends is not None and origin is AppendOrigin.CLIENT:
             hosted.held_appends.append(
-                lambda: self.append(topic_partition, records, required_acks, timeout_ms, now_ms, done)
+                lambda: self.append(
+                    topic_partition, records, required_acks, timeout_ms, now_ms, done, allow_internal=allow_internal
+                )
             )
             return
         partition = hosted.partition

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
+from pybroker.replication.append import AppendResult
 from pybroker.replication.partition import Follower
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
@@ -208,6 +209,17 @@ async def test_what_clients_append_is_refused_when_the_leadership_does_not_begin
     replicas.partitions.close()
     pool.close()
     replicas.logs.close()
+
+
+async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_begins(replicas: Replicas) -> None:
+    offsets = TopicPartition("__consumer_offsets", 0)
+    await replicas.order(offsets)
+    answers: list[AppendResult] = []
+    with replicas.hosted(offsets).hold_appends():
+        replicas.partitions.append(offsets, batch_of(b"one"), 1, 1000, NOW_MS, answers.append, allow_internal=True)
+        replicas.partitions.append(offsets, batch_of(b"one"), 1, 1000, NOW_MS, answers.append)
+        assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
 
 
 async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: Replicas) -> None:
