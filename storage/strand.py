@@ -85,7 +85,13 @@ class Strand:
         self._queue.append((item, callback))
         if not self._busy:
             self._busy = True
+            self._have_drained()
+
+    def _have_drained(self) -> None:
+        try:
             self._pool.submit(self._drain)
+        except PoolClosedError:
+            self._drain()  # the broker stops, its logs are closed: what came last of all fails at once
 
     def _drain(self) -> None:
         """On a worker: run all that is queued, then hand the strand back."""
@@ -106,13 +112,10 @@ class Strand:
             self._pool.post(self._hand_back)
 
     def _hand_back(self) -> None:
-        if not self._queue:
+        if self._queue:
+            self._have_drained()
+        else:
             self._busy = False
-            return
-        try:
-            self._pool.submit(self._drain)
-        except PoolClosedError:
-            self._drain()  # the broker stops, its logs are closed: what came last of all fails at once
 
 
 def _is_append(item: Any) -> bool:

@@ -107,15 +107,16 @@ def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
     assert (results[0].first_offset, results[2].first_offset) == (0, 1)
 
 
+class Ending(HeldPool):
+    is_closed = False
+
+    def submit(self, step: Callable[[], None]) -> None:
+        if self.is_closed:
+            raise PoolClosedError
+        super().submit(step)
+
+
 def test_what_comes_last_fails_when_log_and_pool_are_closed_meanwhile(log: Log) -> None:
-    class Ending(HeldPool):
-        is_closed = False
-
-        def submit(self, step: Callable[[], None]) -> None:
-            if self.is_closed:
-                raise PoolClosedError
-            super().submit(step)
-
     pool = Ending()
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -123,6 +124,18 @@ def test_what_comes_last_fails_when_log_and_pool_are_closed_meanwhile(log: Log) 
     pool.steps.pop()()  # done, and the strand is not handed back yet
     strand.append(append("a"), results.append)
     pool.is_closed = True
+    pool.run()
+    assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
+
+
+def test_what_comes_when_log_and_pool_are_closed_fails(log: Log) -> None:
+    """As what was synced in the background, when the stop did not wait for that."""
+    pool = Ending()
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    log.close()
+    pool.is_closed = True
+    strand.submit(lambda log: log.truncate_to(0, NOW_MS), results.append)
     pool.run()
     assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 
