@@ -46,6 +46,7 @@ class ControllerTerm:
         tree: ClusterTree,
         channel_to: ChannelTo,
         inter_broker_listener: str,
+        protocol_version: str,
         unclean_by_default: Callable[[], bool],
         delete_topic_enable: bool,
         leader_balance: LeaderBalance | None,
@@ -54,6 +55,7 @@ class ControllerTerm:
         post: Callable[["ControllerTerm", str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._tree = tree
+        self._protocol_version = protocol_version
         self._unclean_by_default = unclean_by_default
         self._leader_balance = leader_balance
         self._balance_timer: asyncio.TimerHandle | None = None
@@ -96,7 +98,7 @@ class ControllerTerm:
 
     async def take_over(self) -> None:
         """Read the tree, watch it, tell the brokers, go on with what an earlier controller left."""
-        await enable_features(self._tree.store)
+        await enable_features(self._tree.store, self._protocol_version)
         await self._inbox.clear()
         await self.brokers.load()
         await self._topics.load()

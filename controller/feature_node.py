@@ -1,5 +1,6 @@
 """/feature: the cluster's feature levels, which a broker with feature versioning keeps enabled (KIP-584)."""
 
+from ..config.versions import is_at_least
 from . import znodes
 from .metadata_store import MetadataStore, NodeExistsError
 from .znodes import Features, FeatureStatus
@@ -7,14 +8,21 @@ from .znodes import Features, FeatureStatus
 __all__ = ["enable_features"]
 
 
-async def enable_features(store: MetadataStore) -> None:
-    """Make the node, or set its status to enabled; levels that were enabled before stay."""
-    wanted = Features(status=FeatureStatus.ENABLED)
+_FIRST_WITHOUT_RANGES = "3.3-IV0"
+
+
+async def enable_features(store: MetadataStore, protocol_version: str) -> None:
+    """Make the node, or set its status to enabled; levels that were enabled before stay.
+
+    It is written so that the controllers of the release which ``inter.broker.protocol.version`` names can read it.
+    """
+    version = 2 if is_at_least(protocol_version, _FIRST_WITHOUT_RANGES) else 1
+    wanted = Features(status=FeatureStatus.ENABLED, version=version)
     try:
         await store.create(znodes.FEATURE_PATH, wanted.encode())
     except NodeExistsError:
         data, stat = await store.get(znodes.FEATURE_PATH)
         current = Features.decode(data)
-        kept = Features(current.levels if current.status is FeatureStatus.ENABLED else {})
+        kept = Features(current.levels if current.status is FeatureStatus.ENABLED else {}, version=version)
         if kept != current:
             await store.set(znodes.FEATURE_PATH, kept.encode(), stat.version)

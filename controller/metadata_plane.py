@@ -99,6 +99,7 @@ class MetadataPlane:
             tree=self.tree,
             channel_to=channel_to,
             inter_broker_listener=config.inter_broker_listener_name,
+            protocol_version=config.string("inter.broker.protocol.version"),
             unclean_by_default=lambda: self.config.boolean("unclean.leader.election.enable"),
             delete_topic_enable=config.boolean("delete.topic.enable"),
             leader_balance=_leader_balance(config),

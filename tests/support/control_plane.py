@@ -132,6 +132,7 @@ class ControlPlane:
             tree=self.tree,
             channel_to=self._channel_to,
             inter_broker_listener="PLAINTEXT",
+            protocol_version="3.9",
             unclean_by_default=lambda: self.unclean,
             delete_topic_enable=delete_topic_enable,
             leader_balance=leader_balance,

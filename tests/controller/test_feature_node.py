@@ -1,0 +1,43 @@
+"""/feature, as each release writes it."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.controller import znodes
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.feature_node import enable_features
+from pybroker.controller.znodes import Features, FeatureStatus
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 0)
+    yield store
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("release", "version"), [("3.0", 1), ("3.2", 1), ("3.2-IV0", 1), ("3.3-IV0", 2), ("3.3", 2), ("3.9.1", 2)]
+)
+async def test_the_node_is_written_as_the_release_reads_it(store: EmbeddedStore, release: str, version: int) -> None:
+    await enable_features(store, release)
+    data, _ = await store.get(znodes.FEATURE_PATH)
+    assert json.loads(data) == {"version": version, "status": 1, "features": {}}
+
+
+async def test_levels_stay_when_a_cluster_goes_on_to_another_release_and_back(store: EmbeddedStore) -> None:
+    levels = {"f": 3}
+    await store.create(znodes.FEATURE_PATH, Features(levels, version=1).encode())
+    for release, version, zk_version in (("3.2", 1, 0), ("3.9", 2, 1), ("3.9", 2, 1), ("3.0", 1, 2)):
+        await enable_features(store, release)
+        data, stat = await store.get(znodes.FEATURE_PATH)
+        assert (Features.decode(data), stat.version) == (Features(levels, version=version), zk_version)
+
+
+async def test_what_was_disabled_begins_without_levels(store: EmbeddedStore) -> None:
+    await store.create(znodes.FEATURE_PATH, Features({"f": 3}, FeatureStatus.DISABLED).encode())
+    await enable_features(store, "3.9")
+    data, _ = await store.get(znodes.FEATURE_PATH)
+    assert Features.decode(data) == Features()
