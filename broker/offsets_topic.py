@@ -8,6 +8,7 @@ from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ..protocol.errors import ErrorCode
 from ..replication.partition_set import PartitionSet
 from ..storage.topic_partition import TopicPartition
+from ..storage.transaction_guards import TransactionGuard
 from .advertised_address import AdvertisedAddresses
 from .apis.context import RequestContext
 from .apis.leader_hints import BrokerEndpoint
@@ -43,13 +44,16 @@ class OffsetsTopic:
     def partition_count(self) -> int:
         return self._cache.partition_count(CONSUMER_OFFSETS_TOPIC) or self._configured_count
 
-    def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> Awaitable[int]:
+    def append(
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+    ) -> Awaitable[int]:
         return self._partitions.append_internal(
             TopicPartition(CONSUMER_OFFSETS_TOPIC, partition),
             records,
             self._clock_ms(),
             self._timeout_ms,
             self._required_acks if awaits_replicas else _LEADER_ALONE,
+            guard,
         )
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:

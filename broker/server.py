@@ -359,6 +359,7 @@ class BrokerServer:
             groups=self._groups,
             group_places=self._places_of(CONSUMER_OFFSETS_TOPIC),
             transactions=self._transactions_elsewhere(),
+            transaction_checks=None if self._links is None else self._links.transactions,
             addresses=addresses,
             waiters=self._waiters,
             offload=self._offload,

@@ -30,6 +30,7 @@ from ..storage.log import Log
 from ..storage.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
+from ..storage.transaction_guards import TransactionGuard
 from .answer_pace import AnswerPace
 from .append import AppendResult
 from .fetch import EpochEnd, FetchParams, PartitionFetch
@@ -186,11 +187,12 @@ class PartitionSet:
         *,
         allow_internal: bool = False,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: TransactionGuard | None = None,
     ) -> None:
         """Append to a partition led here; ``done`` is called exactly once, possibly before this returns.
 
         ``required_acks``: -1 waits until the high watermark covers the records, at most ``timeout_ms``. ``now_ms`` is
-        the wall clock, for timestamps. ``records`` may be patched in place.
+        the wall clock, for timestamps. ``records`` may be patched in place. ``guard``: see `LeaderAppend`.
         """
         hosted = self._hosted.get(topic_partition)
         if hosted is None:
@@ -202,7 +204,14 @@ class PartitionSet:
         if hosted.held_appends is not None and origin is AppendOrigin.CLIENT:
             hosted.held_appends.append(
                 lambda: self.append(
-                    topic_partition, records, required_acks, timeout_ms, now_ms, done, allow_internal=allow_internal
+                    topic_partition,
+                    records,
+                    required_acks,
+                    timeout_ms,
+                    now_ms,
+                    done,
+                    allow_internal=allow_internal,
+                    guard=guard,
                 )
             )
             return
@@ -213,7 +222,7 @@ class PartitionSet:
             done(self._refusal(hosted, error))
             return
         hosted.strand.append(
-            LeaderAppend(records, partition.leader_epoch, now_ms, origin),
+            LeaderAppend(records, partition.leader_epoch, now_ms, origin, guard),
             partial(self._appended, hosted, required_acks, timeout_ms, done),
         )
 
@@ -276,6 +285,7 @@ class PartitionSet:
         now_ms: int,
         timeout_ms: int = 5000,
         required_acks: int = -1,
+        guard: TransactionGuard | None = None,
     ) -> "asyncio.Future[int]":
         """A coordinator's append: the base offset, once acknowledged. The future raises KafkaError."""
         future: asyncio.Future[int] = self._loop.create_future()
@@ -297,6 +307,7 @@ class PartitionSet:
             done,
             allow_internal=True,
             origin=AppendOrigin.COORDINATOR,
+            guard=guard,
         )
         return future
 

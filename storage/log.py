@@ -288,15 +288,15 @@ class Log:
     def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
         """`ProducerState.check`. Before a batch is refused that may be a repetition of an earlier one than a snapshot
         holds, those are looked for: once, and then only, for hardly any log ever needs it."""
-        state = self.producer_state
+        state, guard = self.producer_state, append.guard
         try:
-            return state.check(prepared.producers, append.origin)
+            return state.check(prepared.producers, append.origin, guard)
         except OutOfOrderSequenceError:
             if not state.is_of_snapshot:
                 raise
             state.is_of_snapshot = False
             self.files.guard("cannot read", lambda: recall_last_batches(state, self.view.segments))
-            return state.check(prepared.producers, append.origin)
+            return state.check(prepared.producers, append.origin, guard)
 
     def _write_group(self, group: AppendGroup, now_ms: int) -> KafkaError | None:
         """Write what is collected; when that fails, all of it has failed, with the error returned."""

@@ -8,15 +8,20 @@ from ..protocol.records.batch import NO_TIMESTAMP
 from .files import Buffer
 from .prepared_append import PreparedAppend
 from .producer_state import AppendOrigin, BatchMetadata
+from .transaction_guards import TransactionGuard
 
 
 class LeaderAppend(NamedTuple):
-    """Records to be given offsets and `leader_epoch`, under which they were accepted. They may be patched in place."""
+    """Records to be given offsets and `leader_epoch`, under which they were accepted. They may be patched in place.
+
+    `guard`: that under which the transaction was verified which they would begin (None: it need not be).
+    """
 
     records: Buffer
     leader_epoch: int
     now_ms: int
     origin: AppendOrigin = AppendOrigin.CLIENT
+    guard: TransactionGuard | None = None
 
 
 class FollowerAppend(NamedTuple):
@@ -29,6 +34,10 @@ class FollowerAppend(NamedTuple):
     @property
     def origin(self) -> AppendOrigin:
         return AppendOrigin.REPLICATION
+
+    @property
+    def guard(self) -> None:
+        return None
 
 
 class LogAppendInfo(NamedTuple):

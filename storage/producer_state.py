@@ -22,6 +22,7 @@ from ..protocol.errors import (
 from ..protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
 from .invariant import invariant
 from .topic_partition import TopicPartition
+from .transaction_guards import TransactionGuard, TransactionGuards
 from .transaction_index import AbortedTransaction
 
 logger = logging.getLogger(__name__)
@@ -151,13 +152,25 @@ class ProducerState:
         self._completed: tuple[CompletedTransaction, ...] = ()
         self.unstable = UnstableOffsets()
         """Replaced, never changed: any thread may read it."""
+        self.guards = TransactionGuards()
 
     # --- checks: nothing changes --------------------------------------------------------------------------------
 
-    def check(self, updates: Iterable[DataBatch | EndMarker], origin: AppendOrigin) -> BatchMetadata | None:
+    def has_open_transaction(self, producer_id: int) -> bool:
+        """From any thread."""
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset >= 0
+
+    def check(
+        self,
+        updates: Iterable[DataBatch | EndMarker],
+        origin: AppendOrigin,
+        guard: TransactionGuard | None = None,
+    ) -> BatchMetadata | None:
         """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
 
-        Raises what `check_batch` and `check_marker` raise. Of what replication brings nothing is checked.
+        With a `guard`, a batch that would begin a transaction needs that this one is still there. Raises what
+        `check_batch` and `check_marker` raise. Of what replication brings nothing is checked.
         """
         if origin is AppendOrigin.REPLICATION:
             return None
@@ -169,6 +182,8 @@ class ProducerState:
                 known = self.find_duplicate(update)
                 if known is not None:
                     return known
+            if guard is not None and update.is_transactional:
+                self._check_guard(update, guard)
             self.check_batch(update, origin)
         return None
 
@@ -186,9 +201,12 @@ class ProducerState:
         """Raise unless a leader may append `batch`: InvalidProducerEpochError, OutOfOrderSequenceError,
         InvalidTxnStateError."""
         entry = self.producers.get(batch.producer_id)
+        if entry is not None:
+            self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
+        if self.guards and origin is AppendOrigin.CLIENT:
+            self._check_guarded_sequence(batch)
         if entry is None:
             return
-        self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
         if origin is AppendOrigin.CLIENT:
             self._check_sequence(entry, batch)
         if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
@@ -213,6 +231,21 @@ class ProducerState:
             raise InvalidProducerEpochError(
                 f"{self.topic_partition}: epoch {producer_epoch} of producer {entry.producer_id} at offset {offset} "
                 f"is older than its last one, {entry.producer_epoch}"
+            )
+
+    def _check_guard(self, batch: DataBatch, guard: TransactionGuard) -> None:
+        if not self.has_open_transaction(batch.producer_id) and self.guards.get(batch.producer_id) is not guard:
+            raise InvalidTxnStateError(
+                f"{self.topic_partition}: the transaction of producer {batch.producer_id} is not under way any more"
+            )
+
+    def _check_guarded_sequence(self, batch: DataBatch) -> None:
+        """An earlier batch waits for the transaction to be verified, or is to be sent again after that has failed."""
+        guard = self.guards.get(batch.producer_id)
+        if guard is not None and batch.first_sequence > guard.lowest_sequence:
+            raise OutOfOrderSequenceError(
+                f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence}, the batch "
+                f"with {guard.lowest_sequence} comes before it"
             )
 
     def _check_sequence(self, entry: ProducerEntry, batch: DataBatch) -> None:
@@ -248,10 +281,12 @@ class ProducerState:
             del entry.batches[0]
         entry.batches.append(BatchMetadata(batch.last_sequence, batch.last_offset, delta, batch.max_timestamp))
         entry.last_timestamp = batch.max_timestamp
-        if batch.is_transactional and entry.current_txn_first_offset < 0:
-            entry.current_txn_first_offset = batch.first_offset
-            self._open[batch.first_offset] = batch.producer_id
-            self._publish()
+        if batch.is_transactional:
+            if entry.current_txn_first_offset < 0:
+                entry.current_txn_first_offset = batch.first_offset
+                self._open[batch.first_offset] = batch.producer_id
+                self._publish()
+            self.guards.end(batch.producer_id)
 
     def aborted_by(self, updates: Iterable[DataBatch | EndMarker]) -> list[AbortedTransaction]:
         """The transactions that these updates, applied in order, abort, each with the last stable offset then."""
@@ -275,6 +310,7 @@ class ProducerState:
 
     def apply_marker(self, marker: EndMarker) -> None:
         """Note a marker that is in the log."""
+        self.guards.end(marker.producer_id)
         entry = self.producers.get(marker.producer_id)
         if entry is None:
             entry = self.producers[marker.producer_id] = ProducerEntry(marker.producer_id)
@@ -313,6 +349,7 @@ class ProducerState:
         expired = [entry.producer_id for entry in self.producers.values() if self._is_expired(entry, now_ms)]
         for producer_id in expired:
             del self.producers[producer_id]
+        self.guards.remove_expired(now_ms, self.expiration_ms)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms

@@ -6,8 +6,10 @@ from ...config.config import Config
 from ...controller.controller import Controller
 from ...protocol.apis import ApiKey
 from ...replication.partition_set import PartitionSet
+from ...replication.transaction_checks import TransactionChecks
 from ..controller_orders import ControllerOrders
 from ..coordinator.group.coordinator import GroupCoordinator
+from .add_partitions_to_txn import add_partitions_to_txn_elsewhere
 from .allocate_producer_ids import AllocateProducerIds
 from .alter_partition import AlterPartition
 from .between_brokers import BetweenBrokers, listeners_between_brokers
@@ -30,6 +32,7 @@ def cluster_handlers(
     partitions: PartitionSet,
     groups: GroupCoordinator,
     topic_exists: TopicExists,
+    transaction_checks: TransactionChecks | None,
 ) -> Mapping[ApiKey, Handler]:
     """What the controller orders, what is asked of this broker when it is the controller, and what is written here of
     transactions that other brokers coordinate."""
@@ -43,5 +46,8 @@ def cluster_handlers(
         ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
         ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(partitions, groups.commits, config.int("request.timeout.ms")),
     }
-    of_clients: Mapping[ApiKey, Handler] = {ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommit(groups.commits, topic_exists)}
+    of_clients: Mapping[ApiKey, Handler] = {
+        ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn_elsewhere,
+        ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommit(groups, topic_exists, transaction_checks),
+    }
     return {**of_clients, **{key: BetweenBrokers(handler, listeners) for key, handler in between_brokers.items()}}

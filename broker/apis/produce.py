@@ -10,7 +10,7 @@ covers it. When everything is decided at once the answer is returned at once; ot
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from struct import Struct
 
@@ -18,6 +18,7 @@ from ...protocol.codec import Records
 from ...protocol.errors import (
     CorruptRecordError,
     ErrorCode,
+    InvalidPidMappingError,
     InvalidRecordError,
     InvalidRequiredAcksError,
     InvalidTxnStateError,
@@ -37,6 +38,7 @@ from ...protocol.messages.produce import (
 )
 from ...replication.append import AppendResult
 from ...replication.partition_set import PartitionSet
+from ...replication.transaction_checks import TransactionChecks, producer_of
 from ...storage.topic_partition import TopicPartition
 from .context import CloseConnectionError, RequestContext
 from .leader_hints import LeaderHints, current_leader, endpoints_of
@@ -62,11 +64,13 @@ _TRANSACTIONAL = 0x10
 
 
 class Produce:
-    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't. ``has_transactions``:
+    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't. ``transactions``: where
     another broker of the cluster may coordinate some."""
 
-    def __init__(self, partitions: PartitionSet, hints: LeaderHints, *, has_transactions: bool = False) -> None:
-        self._has_transactions = has_transactions
+    def __init__(
+        self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks | None = None
+    ) -> None:
+        self._transactions = transactions
         self._partitions = partitions
         self._hints = hints
 
@@ -76,7 +80,11 @@ class Produce:
         acks = request.acks
         version = context.api_version
         answer = _Answer(self, context, acks)
-        append = self._partitions.append
+        append: Callable[..., None] = self._partitions.append
+        if request.transactional_id is not None and self._transactions is not None:
+            _require_one_producer(request)
+            append = partial(self._transactions.append, request.transactional_id, version)
+        has_transactions = self._transactions is not None
         allow_internal = context.client_id == ADMIN_CLIENT_ID
         for topic in request.topic_data:
             name = topic.name
@@ -87,7 +95,7 @@ class Produce:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 try:
-                    records = check_records(data.records, version, request.transactional_id, self._has_transactions)
+                    records = check_records(data.records, version, request.transactional_id, has_transactions)
                     if acks not in _VALID_ACKS:
                         raise InvalidRequiredAcksError()
                 except KafkaError as error:
@@ -182,6 +190,18 @@ class _Answer:
         if self.failures:
             raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
         return None
+
+
+def _require_one_producer(request: ProduceRequest) -> None:
+    """Raises InvalidPidMappingError, for all of the request."""
+    batches = (
+        producer_of(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+        if isinstance(data.records, memoryview)
+    )
+    if len({(batch.producer_id, batch.producer_epoch) for batch in batches if batch is not None}) > 1:
+        raise InvalidPidMappingError("Transactional records contained more than one producer ID")
 
 
 def check_records(

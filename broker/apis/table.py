@@ -11,6 +11,7 @@ from ...replication.fetch_session import FetchSessions
 from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
 from ...replication.record_deletion import RecordDeletion
+from ...replication.transaction_checks import TransactionChecks
 from ...storage.log_store import LogStore
 from ...storage.unpacking import InlineBounds
 from ..advertised_address import AdvertisedAddresses
@@ -92,6 +93,7 @@ def handlers(
     groups: GroupCoordinator,
     group_places: CoordinatorPlaces,
     transactions: CoordinatorDirectory | None,
+    transaction_checks: TransactionChecks | None,
     addresses: AdvertisedAddresses,
     waiters: TopicWaiters,
     offload: Offload,
@@ -99,7 +101,7 @@ def handlers(
     orders: ControllerOrders,
 ) -> Mapping[ApiKey, Handler]:
     """Every handler with the parts of the broker that it asks. ``orders`` are only taken in a cluster; there others may
-    serve ``transactions``."""
+    serve ``transactions``, and ``transaction_checks`` ask them."""
     cluster_id = metadata.identity.cluster_id
     creation = metadata.auto_creation.create if config.boolean("auto.create.topics.enable") else None
     slots = config.int("max.incremental.fetch.session.cache.slots")
@@ -112,7 +114,7 @@ def handlers(
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic, metadata.settings_room)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     alone: dict[ApiKey, Handler] = {
-        ApiKey.PRODUCE: Produce(partitions, cache, has_transactions=not config.uses_embedded_store),
+        ApiKey.PRODUCE: Produce(partitions, cache, transaction_checks),
         ApiKey.FETCH: Fetch(
             partitions,
             sessions,
@@ -199,5 +201,7 @@ def handlers(
 
     return {
         **alone,
-        **cluster_handlers(config, orders, metadata.controller, partitions, groups, cache.has_partition),
+        **cluster_handlers(
+            config, orders, metadata.controller, partitions, groups, cache.has_partition, transaction_checks
+        ),
     }

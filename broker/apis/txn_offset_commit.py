@@ -1,16 +1,17 @@
 """TxnOffsetCommit (KIP-98): offsets of a group that take effect when the transaction of a producer commits.
 
 v2 leader epochs (KIP-320) · v3 flexible, and fencing by member and generation (KIP-447) · v4 may answer
-TRANSACTION_ABORTABLE (KIP-890), which nothing here does.
+TRANSACTION_ABORTABLE (KIP-890).
 
 In a cluster brokers of Kafka may coordinate transactions of which offsets are kept here, and write their ends here
-(WriteTxnMarkers). That the coordinator knows of this part of the transaction is not verified with it (KIP-890).
-Elsewhere they are refused for good: a producer that asks for transactions, which are not served, is to stop at once,
-with this code; on a retriable one it would go on for its whole time-out.
+(WriteTxnMarkers). Whether the coordinator knows of this part of the transaction it is asked first (KIP-890). Elsewhere
+they are refused for good: a producer that asks for transactions, which are not served, is to stop at once, with this
+code; on a retriable one it would go on for its whole time-out.
 """
 
 from collections.abc import Awaitable, Mapping
 
+from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -18,9 +19,14 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from ...protocol.records.batch import NO_SEQUENCE
+from ...replication.transaction_checks import ProducerBatch, TransactionChecks
 from ...storage.topic_partition import TopicPartition
+from ...storage.transaction_guards import TransactionGuard
 from ..coordinator.answer import Answer
-from ..coordinator.group.commits import CommitRequest, Commits
+from ..coordinator.group.commits import CommitReply, CommitRequest
+from ..coordinator.group.coordinator import GroupCoordinator
+from ..coordinator.group.group_log import commit_error
 from ..coordinator.group.offset_batch import TransactionalProducer
 from ..coordinator.group.offsets import OffsetAndMetadata
 from .context import RequestContext
@@ -30,16 +36,20 @@ __all__ = ["TxnOffsetCommit", "txn_offset_commit"]
 
 _FIRST_VERSION_FOR_LOADING = 2
 """Older clients fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+_FIRST_VERSION_FOR_ABORTABLE = 4
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
 
 class TxnOffsetCommit:
-    """Handler of a broker in a cluster."""
+    """Handler of a broker in a cluster. ``checks``: with them, the coordinator of the transaction is asked."""
 
-    def __init__(self, commits: Commits, topic_exists: TopicExists) -> None:
-        self._commits = commits
+    def __init__(
+        self, groups: GroupCoordinator, topic_exists: TopicExists, checks: TransactionChecks | None = None
+    ) -> None:
+        self._groups = groups
         self._topic_exists = topic_exists
+        self._checks = checks
 
     def __call__(
         self, context: RequestContext, request: TxnOffsetCommitRequest
@@ -63,15 +73,37 @@ class TxnOffsetCommit:
         def shape(codes: Codes) -> TxnOffsetCommitResponse:
             if context.api_version < _FIRST_VERSION_FOR_LOADING:
                 codes = {key: _for_old_clients(code) for key, code in codes.items()}
+            elif context.api_version < _FIRST_VERSION_FOR_ABORTABLE:
+                codes = {key: _without_abortable(code) for key, code in codes.items()}
             return _response({**unknown, **codes})
 
         answer = Answer[Codes, TxnOffsetCommitResponse](shape)
         commit = CommitRequest(
             request.group_id, known, request.member_id, request.group_instance_id, request.generation_id
         )
-        producer = TransactionalProducer(request.producer_id, request.producer_epoch)
-        self._commits.commit_in_transaction(commit, producer, answer)
+        self._commit(request, commit, answer)
         return answer.take()
+
+    def _commit(self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply) -> None:
+        """Once it is known that the group's partition is in the transaction."""
+        commits, producer_id, epoch = self._groups.commits, request.producer_id, request.producer_epoch
+        error = commits.refusal_of_group(request.group_id)
+        if error is not ErrorCode.NONE:
+            reply(dict.fromkeys(commit.offsets, error))
+            return
+
+        def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
+            if error is ErrorCode.NONE:
+                commits.commit_in_transaction(commit, TransactionalProducer(producer_id, epoch, guard), reply)
+            else:
+                reply(dict.fromkeys(commit.offsets, commit_error(error)))
+
+        if self._checks is None:
+            checked(ErrorCode.NONE, None)
+            return
+        partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
+        batch = ProducerBatch(producer_id, epoch, NO_SEQUENCE)
+        self._checks.check(partition, request.transactional_id, batch, checked)
 
 
 def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
@@ -95,7 +127,11 @@ def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) 
 
 def _for_old_clients(code: ErrorCode) -> ErrorCode:
     is_loading = code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_loading else code
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_loading else _without_abortable(code)
+
+
+def _without_abortable(code: ErrorCode) -> ErrorCode:
+    return ErrorCode.INVALID_TXN_STATE if code is ErrorCode.TRANSACTION_ABORTABLE else code
 
 
 def _response(codes: Codes) -> TxnOffsetCommitResponse:

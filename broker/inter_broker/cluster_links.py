@@ -6,14 +6,17 @@ Made where there can be other brokers. The parts are wired here; what each does 
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...config.config import Config
 from ...controller.auto_creation import AutoTopicCreation
 from ...controller.controller import Controller
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
+from ...controller.topic_names import TRANSACTION_STATE_TOPIC
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
+from ...protocol.errors import ErrorCode
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from ...replication.fetcher import Fetcher
@@ -22,11 +25,13 @@ from ...replication.isr import PendingIsr
 from ...replication.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.replication_throttle import ReplicationThrottle
+from ...replication.transaction_checks import TransactionChecks, TransactionPart
 from ...storage.topic_partition import TopicPartition
 from ..apis.allocate_producer_ids import AllocateProducerIds
 from ..apis.alter_partition import AlterPartition
 from ..apis.context import Handler, RequestContext
 from ..apis.controlled_shutdown import ControlledShutdown
+from ..coordinator.group.partitioning import partition_for_key
 from ..metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
 from .asked_of_controller import ProducerIdsOfController, TopicsOfController
@@ -37,10 +42,15 @@ from .leaving import Successors, hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
+if TYPE_CHECKING:
+    from .transaction_questions import TransactionQuestions
+
 __all__ = ["ClusterLinks"]
 
 logger = logging.getLogger(__name__)
 
+_VERIFICATION = "transaction.partition.verification.enable"
+_NO_LEADER = -1
 _LOOKS = 1_000
 _BETWEEN_LOOKS_S = 0.005
 _LOOKS_AT_THE_LAST_REQUESTS = 20
@@ -54,6 +64,7 @@ class ClusterLinks:
         "num.replica.fetchers",
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
+        _VERIFICATION,
     )
     """Those that `update_config` acts on."""
 
@@ -97,6 +108,10 @@ class ClusterLinks:
         self._isr_changes = IsrChanges(
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
+        self._transaction_questions: TransactionQuestions | None = None
+        self.transactions = TransactionChecks(
+            partitions, self._ask_about_transaction, clock_ms, is_enabled=config.boolean(_VERIFICATION)
+        )
 
     def topic_creation(self, admin: TopicAdmin) -> AutoTopicCreation:
         """Topics that clients ask for and nobody has made, also where this broker is not the controller."""
@@ -138,6 +153,7 @@ class ClusterLinks:
     def update_config(self, config: Config) -> None:
         """Go by settings that were changed while the broker runs."""
         self._config = config
+        self.transactions.is_enabled = config.boolean(_VERIFICATION)
         self.fetchers.resize(config.int("num.replica.fetchers"))
         self._limit_replication(config)
         self.fetchers.wake()
@@ -184,14 +200,41 @@ class ClusterLinks:
     def kill(self) -> None:
         self.fetchers.kill()
         self._isr_changes.kill()
+        if self._transaction_questions is not None:
+            self._transaction_questions.kill()
         self.controller.kill()
 
     async def close(self) -> None:
         await self.fetchers.close()
         await self._isr_changes.close()
+        if self._transaction_questions is not None:
+            await self._transaction_questions.close()
         await self.controller.close()
 
     # -- links
+
+    def _ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
+        if self._transaction_questions is None:
+            from .transaction_questions import TransactionQuestions  # most clusters see no transaction
+
+            self._transaction_questions = TransactionQuestions(
+                self._loop,
+                coordinator_of=self._coordinator_of,
+                link_to=lambda broker_id: self._link_to(lambda: self._address_of(broker_id)),
+                timeout_ms=self._config.int("request.timeout.ms"),
+                broken=self._broken,
+            )
+        self._transaction_questions.ask(part, answered)
+
+    def _coordinator_of(self, transactional_id: str) -> int | None:
+        """The broker that coordinates it, when that is alive. This one coordinates no transactions."""
+        count = self._cache.partition_count(TRANSACTION_STATE_TOPIC)
+        if not count:
+            return None
+        leader = self._cache.leader_of(TRANSACTION_STATE_TOPIC, partition_for_key(transactional_id, count))
+        if leader is None or leader[0] in (_NO_LEADER, self._broker_id) or self._address_of(leader[0]) is None:
+            return None
+        return leader[0]
 
     def _address_of(self, broker_id: int) -> Address | None:
         endpoint = self._cache.endpoint_of(broker_id, self._listener)

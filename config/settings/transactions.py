@@ -28,7 +28,7 @@ SETTINGS = (
             "How often to abort transactions that have timed out."),
     Setting("transaction.max.timeout.ms", INT, "900000", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
             "Longest time-out a producer may ask for its transactions."),
-    Setting("transaction.partition.verification.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, TRANSACTIONS,
+    Setting("transaction.partition.verification.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, ACTED_ON,
             "Ask the coordinator whether a partition is in the transaction before writing to it (KIP-890)."),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", INT, "3600000", at_least(1), LOW, READ_ONLY,
             TRANSACTIONS,

@@ -9,6 +9,7 @@ from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.offsets_topic import OffsetsTopic
 from pybroker.config.config import Config
 from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.transaction_guards import TransactionGuards
 
 NOW_MS = 5
 
@@ -40,10 +41,14 @@ def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
 async def test_commits_wait_as_the_settings_say_and_deletions_for_the_leader_alone(setting: str, acks: int) -> None:
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
-    topic.append(3, b"commit", awaits_replicas=True)
+    guard = TransactionGuards().begin(7, 0, -1, NOW_MS)
+    topic.append(3, b"commit", awaits_replicas=True, guard=guard)
     topic.append(3, b"deletion", awaits_replicas=False)
     place = TopicPartition("__consumer_offsets", 3)
-    assert partitions.appends == [(place, b"commit", NOW_MS, 70, acks), (place, b"deletion", NOW_MS, 70, 1)]
+    assert partitions.appends == [
+        (place, b"commit", NOW_MS, 70, acks, guard),
+        (place, b"deletion", NOW_MS, 70, 1, None),
+    ]
 
 
 async def test_as_much_is_read_at_once_as_the_settings_say() -> None:

@@ -193,7 +193,12 @@ def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_l
             timeout_ms=30_000,
             topic_data=[TopicProduceData(name=TOPIC, partition_data=[data])],
         )
-        assert cluster.ask(OURS, produce, 9).responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        taken = await_answer(
+            lambda asked=produce: cluster.ask(OURS, asked, 9).responses[0].partition_responses[0],  # type: ignore[misc]
+            lambda answer: answer.error_code != ErrorCode.NOT_ENOUGH_REPLICAS,
+            "the coordinator has said that the partition is in the transaction",
+        )
+        assert taken.error_code == ErrorCode.NONE
         end = EndTxnRequest(transactional_id=name, committed=is_commit, **fields)
         assert cluster.ask(KAFKA, end, 3).error_code == ErrorCode.NONE
 

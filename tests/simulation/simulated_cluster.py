@@ -47,6 +47,7 @@ SETTINGS = {
     "replica.high.watermark.checkpoint.interval.ms": "1500",
     "replica.lag.time.max.ms": "2500",
     "replica.socket.timeout.ms": "3000",
+    "transaction.partition.verification.enable": "false",  # clients coordinate, whom no broker could ask
     "zookeeper.session.timeout.ms": "4000",
 }
 """Small files and short times: what takes a production cluster an hour happens here within a minute."""

@@ -7,6 +7,7 @@ from pybroker.broker.coordinator.group.ports import AppendDone, AppendOutcome
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import iter_batches, set_base_offset
 from pybroker.protocol.records.record import Record, read_records
+from pybroker.storage.transaction_guards import TransactionGuard
 
 
 class OffsetsTopic:
@@ -19,7 +20,15 @@ class OffsetsTopic:
         self._error: KafkaError | None = None
         self._held: list[Callable[[], None]] | None = None
 
-    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
+    def append(
+        self,
+        partition: int,
+        records: bytes,
+        done: AppendDone,
+        *,
+        awaits_replicas: bool = True,
+        guard: TransactionGuard | None = None,
+    ) -> None:
         if self._held is None:
             done(self._write(partition, records))
         else:
@@ -94,7 +103,9 @@ class AwaitedOffsetsTopic:
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led
 
-    async def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> int:
+    async def append(
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+    ) -> int:
         if self.append_error is not None:
             raise self.append_error
         base_offset = self.topic.write(partition, records)

@@ -10,6 +10,7 @@ from ....protocol.errors import (
     NotLeaderOrFollowerError,
     UnknownServerError,
 )
+from ....storage.transaction_guards import TransactionGuard
 from .ports import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]
@@ -26,12 +27,21 @@ class AppendBridge:
         self._log = log
         self._running: dict[int, _Running] = {}
 
-    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
+    def append(
+        self,
+        partition: int,
+        records: bytes,
+        done: AppendDone,
+        *,
+        awaits_replicas: bool = True,
+        guard: TransactionGuard | None = None,
+    ) -> None:
         """Begin the append; ``done`` hears its outcome."""
         if not self._log.is_leader(partition):
             done(NotLeaderOrFollowerError())
             return
-        future = asyncio.ensure_future(self._log.append(partition, records, awaits_replicas=awaits_replicas))
+        appended = self._log.append(partition, records, awaits_replicas=awaits_replicas, guard=guard)
+        future = asyncio.ensure_future(appended)
         self._running.setdefault(partition, {})[future] = done
         future.add_done_callback(partial(self._finish, partition))
 

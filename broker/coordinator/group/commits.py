@@ -88,6 +88,10 @@ class Commits:
             self._rebalances.keep_alive(group, member)
         self._store(group, request.offsets, reply)
 
+    def refusal_of_group(self, group_id: str) -> ErrorCode:
+        """NONE where this broker coordinates the group."""
+        return self._registry.check(group_id)
+
     def commit_in_transaction(
         self, request: CommitRequest, producer: TransactionalProducer, reply: CommitReply
     ) -> None:

@@ -130,7 +130,8 @@ class GroupLog:
         awaits_replicas: bool = True,
     ) -> None:
         batch = build_records(records, self._now_ms(), self._codec, producer)
-        self._sink.append(self._partition_for(group_id), batch, done, awaits_replicas=awaits_replicas)
+        guard = None if producer is None else producer.guard
+        self._sink.append(self._partition_for(group_id), batch, done, awaits_replicas=awaits_replicas, guard=guard)
 
 
 def _log_lost_tombstones(group_id: str, outcome: AppendOutcome) -> None:

@@ -6,15 +6,17 @@ from typing import NamedTuple
 from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
 from ....protocol.records.walk import Record
+from ....storage.transaction_guards import TransactionGuard
 
 __all__ = ["TransactionalProducer", "build_records"]
 
 
 class TransactionalProducer(NamedTuple):
-    """The producer in whose transaction offsets are committed."""
+    """The producer in whose transaction offsets are committed; ``guard``: under which that was verified."""
 
     producer_id: int
     producer_epoch: int
+    guard: TransactionGuard | None = None
 
 
 def build_records(

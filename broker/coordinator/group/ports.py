@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 from ....protocol.errors import KafkaError
+from ....storage.transaction_guards import TransactionGuard
 from .member import Timer
 
 __all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink", "Scheduler"]
@@ -25,11 +26,14 @@ class OffsetsLog(Protocol):
         """Partitions of the topic, or as many as it will get (``offsets.topic.num.partitions``)."""
         ...
 
-    def append(self, partition: int, records: bytes, *, awaits_replicas: bool) -> Awaitable[int]:
+    def append(
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+    ) -> Awaitable[int]:
         """Write a batch and wait until it is committed (``offsets.commit.required.acks``): its base offset.
 
         Without ``awaits_replicas`` it is only written here, also while too few replicas are in sync. Batches of one
-        partition are written in the order of the calls. KafkaError when it could not be written.
+        partition are written in the order of the calls. ``guard`` is that of the transaction that the batch belongs
+        to. KafkaError when it could not be written.
         """
         ...
 
@@ -51,4 +55,12 @@ AppendDone = Callable[[AppendOutcome], None]
 class RecordSink(Protocol):
     """An :class:`OffsetsLog`'s ``append`` with the outcome as a call; it may come before ``append`` returns."""
 
-    def append(self, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None: ...
+    def append(
+        self,
+        partition: int,
+        records: bytes,
+        done: AppendDone,
+        *,
+        awaits_replicas: bool = True,
+        guard: TransactionGuard | None = None,
+    ) -> None: ...

@@ -8,7 +8,7 @@ import pytest
 from pybroker.broker.apis.context import CloseConnectionError
 from pybroker.broker.apis.produce import Produce
 from pybroker.protocol.codec import decode, encode
-from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.errors import ErrorCode, InvalidPidMappingError
 from pybroker.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -19,6 +19,7 @@ from pybroker.protocol.messages.produce import (
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.walk import Record
+from pybroker.replication.transaction_checks import TransactionChecks
 from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
     NOW_MS,
@@ -33,6 +34,7 @@ from support.replicas import (
     request_context,
     values_in,
 )
+from support.transaction_coordinator import TransactionCoordinator
 
 LATEST_VERSION = 11
 
@@ -44,6 +46,11 @@ class Producer:
         self.replicas = replicas
         self.hints = FixedHints()
         self.handler = Produce(replicas.partitions, self.hints)
+        self.coordinator = TransactionCoordinator()
+
+    def serve_transactions(self) -> None:
+        checks = TransactionChecks(self.replicas.partitions, self.coordinator.ask, lambda: NOW_MS, is_enabled=True)
+        self.handler = Produce(self.replicas.partitions, self.hints, checks)
 
     def send(
         self,
@@ -286,6 +293,44 @@ async def test_internal_topics_are_closed_to_clients_but_the_admin_tools(produce
     await producer.replicas.order(offsets, topic_id=None)
     assert producer.produce(batch_of(b"a"), offsets).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert producer.produce(batch_of(b"a"), offsets, client_id="__admin_client").error_code == ErrorCode.NONE
+
+
+async def test_records_of_a_transaction_are_taken_when_its_coordinator_says_so(producer: Producer) -> None:
+    producer.serve_transactions()
+    batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    answer = producer.send(batch, transactional_id="t")
+    assert isinstance(answer, asyncio.Future)
+    producer.coordinator.answer()
+    (partition,) = (await answer).responses[0].partition_responses
+    assert (partition.error_code, partition.base_offset) == (ErrorCode.NONE, 0)
+    assert [each.transactional_id for each in producer.coordinator.asked] == ["t"]
+
+
+async def test_records_that_are_in_no_transaction_are_refused_in_words_that_the_client_knows(
+    producer: Producer,
+) -> None:
+    producer.serve_transactions()
+    producer.coordinator.answer_at_once(ErrorCode.TRANSACTION_ABORTABLE)
+    batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    assert {each: producer.produce(batch, version=each, transactional_id="t").error_code for each in (3, 10, 11)} == {
+        3: ErrorCode.INVALID_TXN_STATE,
+        10: ErrorCode.INVALID_TXN_STATE,
+        11: ErrorCode.TRANSACTION_ABORTABLE,
+    }
+
+
+async def test_a_request_is_of_one_transaction(producer: Producer) -> None:
+    producer.serve_transactions()
+    batches = [
+        batch_of(b"a", producer_id=who, producer_epoch=0, base_sequence=0, is_transactional=True) for who in (8, 9)
+    ]
+    data = [PartitionProduceData(index=index, records=memoryview(batch)) for index, batch in enumerate(batches)]
+    request = ProduceRequest(
+        transactional_id="t", acks=1, topic_data=[TopicProduceData(name=TP.topic, partition_data=data)]
+    )
+    with pytest.raises(InvalidPidMappingError):
+        producer.handler(request_context(11), request)
+    assert producer.coordinator.asked == []
 
 
 async def test_transactional_records_are_refused_as_no_transaction_can_be_open(producer: Producer) -> None:

@@ -1,5 +1,7 @@
 """TxnOffsetCommit in a cluster: offsets that wait for the end of a transaction which another broker coordinates."""
 
+from pathlib import Path
+
 import pytest
 from pybroker.broker.apis.txn_offset_commit import TxnOffsetCommit
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
@@ -10,8 +12,11 @@ from pybroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
 from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, owning_coordinator, versions
+from support.replicas import NOW_MS, Replicas
+from support.transaction_coordinator import TransactionCoordinator
 
 T0 = TopicPartition("t", 0)
 
@@ -31,8 +36,13 @@ def commits(*partitions: int, **fields: object) -> TxnOffsetCommitRequest:
     )
 
 
-async def ask(coordinator: GroupCoordinator, version: int, request: TxnOffsetCommitRequest) -> dict[int, ErrorCode]:
-    response = await call(TxnOffsetCommit(coordinator.commits, topic_exists), version, request)
+async def ask(
+    coordinator: GroupCoordinator,
+    version: int,
+    request: TxnOffsetCommitRequest,
+    checks: TransactionChecks | None = None,
+) -> dict[int, ErrorCode]:
+    response = await call(TxnOffsetCommit(coordinator, topic_exists, checks), version, request)
     return {each.partition_index: ErrorCode(each.error_code) for each in response.topics[0].partitions}
 
 
@@ -68,6 +78,37 @@ async def test_old_clients_do_not_hear_that_a_coordinator_is_loading(version: in
     coordinator.unload_partition(coordinator.partition_for("g"), 1)
     coordinator.load_partition(coordinator.partition_for("g"), 2).close()
     assert await ask(coordinator, version, commits(0)) == {0: code}
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "code"),
+    [
+        (3, ErrorCode.NONE, ErrorCode.NONE),
+        (4, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE),
+        (3, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
+        (1, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
+        (1, ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (3, ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (3, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (3, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (3, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR),
+        (3, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
+    ],
+)
+async def test_the_coordinator_of_the_transaction_is_asked_first(
+    tmp_path: Path, version: int, said: ErrorCode, code: ErrorCode
+) -> None:
+    groups, *_ = await owning_coordinator()
+    offsets = TopicPartition("__consumer_offsets", groups.partition_for("g"))
+    replicas, asked = Replicas(tmp_path), TransactionCoordinator()
+    await replicas.order(offsets, topic_id=None)
+    asked.answer_at_once(said)
+    checks = TransactionChecks(replicas.partitions, asked.ask, lambda: NOW_MS, is_enabled=True)
+    assert await ask(groups, version, commits(0), checks) == {0: code}
+    assert asked.asked == [TransactionPart("x", 7, 0, offsets)]
+    is_pending = committed(groups)[0] is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert is_pending == (said is ErrorCode.NONE)
+    replicas.close()
 
 
 async def test_partitions_that_nobody_knows_need_no_coordinator() -> None:

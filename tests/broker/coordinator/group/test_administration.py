@@ -1,5 +1,7 @@
 """List, describe, delete, expire."""
 
+from typing import Any
+
 import pytest
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
@@ -197,9 +199,9 @@ def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pyte
     lines_when_written: list[str] = []
     append = world.topic.append
 
-    def note(partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True) -> None:
+    def note(partition: int, records: bytes, done: AppendDone, **options: Any) -> None:
         lines_when_written.extend(record.getMessage() for record in caplog.records)
-        append(partition, records, done, awaits_replicas=awaits_replicas)
+        append(partition, records, done, **options)
 
     world.topic.append = note  # type: ignore[method-assign]
     assert world.rules.administration.expire() == 1

@@ -1,0 +1,184 @@
+"""Is a partition in the transaction that is about to begin in it? (KIP-890)
+
+A batch of a transaction that was never told of the partition, or that has ended meanwhile, would leave a transaction
+open there which nobody ends, and ``read_committed`` consumers would wait behind it for good. So the first batch waits
+until the coordinator has said yes; what follows in the same transaction is not asked for. In Kafka: ReplicaManager's
+maybeStartTransactionVerificationForPartitions.
+
+What is known of a question while it is under way is the log's guard (`storage/transaction_guards.py`).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from ..protocol.errors import CorruptRecordError, ErrorCode
+from ..protocol.records.batch import read_header
+from ..storage.producer_state import AppendOrigin
+from ..storage.topic_partition import TopicPartition
+from ..storage.transaction_guards import OPEN_TRANSACTION, TransactionGuard
+from .append import AppendResult
+from .partition_set import PartitionSet
+
+__all__ = ["AskCoordinator", "ProducerBatch", "TransactionChecks", "TransactionPart", "producer_of"]
+
+_FIRST_PRODUCE_FOR_ABORTABLE = 11
+_RETRIABLE = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Old clients don't know that a produce can fail so. They send it again at NOT_ENOUGH_REPLICAS, at which they don't ask
+for metadata either."""
+
+
+class ProducerBatch(NamedTuple):
+    """Who wrote a transactional batch, as its header says."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+class TransactionPart(NamedTuple):
+    """What a coordinator is asked about."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    topic_partition: TopicPartition
+
+
+AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
+"""Is it in the transaction? What is given is called once with the answer, maybe before this returns;
+TRANSACTION_ABORTABLE: it is not."""
+
+Checked = Callable[[ErrorCode, TransactionGuard | None], None]
+"""The code, and the guard to append under."""
+
+_Question = tuple[TransactionGuard, TransactionPart]
+
+
+class TransactionChecks:
+    """``clock_ms`` is the wall clock. All on the loop."""
+
+    def __init__(
+        self,
+        partitions: PartitionSet,
+        ask_coordinator: AskCoordinator,
+        clock_ms: Callable[[], int],
+        *,
+        is_enabled: bool,
+    ) -> None:
+        self.is_enabled = is_enabled
+        """``transaction.partition.verification.enable``"""
+        self._partitions = partitions
+        self._ask_coordinator = ask_coordinator
+        self._clock_ms = clock_ms
+        self._waiting: dict[_Question, list[Checked]] = {}
+
+    def append(
+        self,
+        transactional_id: str,
+        version: int,
+        topic_partition: TopicPartition,
+        records: memoryview,
+        required_acks: int,
+        timeout_ms: int,
+        now_ms: int,
+        done: Callable[[AppendResult], None],
+        *,
+        allow_internal: bool = False,
+    ) -> None:
+        """`PartitionSet.append` of a request with a transactional id, in ``version`` of Produce."""
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None and hosted.held_appends is not None:
+            hosted.held_appends.append(
+                lambda: self.append(
+                    transactional_id,
+                    version,
+                    topic_partition,
+                    records,
+                    required_acks,
+                    timeout_ms,
+                    now_ms,
+                    done,
+                    allow_internal=allow_internal,
+                )
+            )
+            return
+        append = partial(
+            self._partitions.append,
+            topic_partition,
+            records,
+            required_acks,
+            timeout_ms,
+            now_ms,
+            done,
+            allow_internal=allow_internal,
+            origin=AppendOrigin.CLIENT,
+        )
+
+        def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
+            if error is ErrorCode.NONE:
+                append(guard=guard)
+            else:
+                done(_refusal(error, version))
+
+        batch = producer_of(records)
+        if batch is None:
+            append()
+        else:
+            self.check(topic_partition, transactional_id, batch, checked)
+
+    def check(
+        self, topic_partition: TopicPartition, transactional_id: str, batch: ProducerBatch, checked: Checked
+    ) -> None:
+        """May ``batch`` be appended? ``checked`` is called once, maybe before this returns; for what comes while the
+        same is asked already, in the order in which it came. Who leads the partition is looked at by the append."""
+        hosted = self._partitions.get(topic_partition)
+        if not self.is_enabled or hosted is None or hosted.partition.leader is None:
+            checked(ErrorCode.NONE, None)
+            return
+        producers = hosted.log.producer_state
+        if producers.has_open_transaction(batch.producer_id):
+            checked(ErrorCode.NONE, OPEN_TRANSACTION)
+            return
+        guard = producers.guards.begin(*batch, self._clock_ms())
+        part = TransactionPart(transactional_id, batch.producer_id, batch.producer_epoch, topic_partition)
+        waiting = self._waiting.get((guard, part))
+        if waiting is not None:
+            waiting.append(checked)
+            return
+        self._waiting[guard, part] = [checked]
+        self._ask_coordinator(part, partial(self._answered, (guard, part)))
+
+    def _answered(self, question: _Question, error: ErrorCode) -> None:
+        for checked in self._waiting.pop(question):
+            checked(error, question[0])
+
+
+def producer_of(records: memoryview) -> ProducerBatch | None:
+    """Of the record batch in ``records``; None when it is not transactional, or not of a producer with an id."""
+    try:
+        batch = read_header(records, 0, len(records))
+    except CorruptRecordError:  # which is told where it is to be appended
+        return None
+    if batch is None or batch.magic < 2 or not batch.is_transactional or batch.producer_id < 0:
+        return None
+    return ProducerBatch(batch.producer_id, batch.producer_epoch, batch.base_sequence)
+
+
+def _refusal(error: ErrorCode, version: int) -> AppendResult:
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_PRODUCE_FOR_ABORTABLE:
+        error = ErrorCode.INVALID_TXN_STATE
+    if error is ErrorCode.INVALID_TXN_STATE:
+        return AppendResult(error, message="Partition was not added to the transaction")
+    if error in _RETRIABLE:
+        message = f"That the partition is in the transaction could not be verified: {error.name}"
+        return AppendResult(ErrorCode.NOT_ENOUGH_REPLICAS, message=message)
+    return AppendResult(error)

@@ -1,0 +1,231 @@
+"""Coordinators of transactions are asked together, and their answers reach whoever wants to know."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import pytest
+from pybroker.broker.inter_broker.transaction_questions import TransactionQuestions
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message, decode, encode
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
+from pybroker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from pybroker.replication.transaction_checks import TransactionPart
+from pybroker.storage.topic_partition import TopicPartition
+
+LONG_MS = 3_600_000
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+class Link:
+    """To a coordinator that answers when the test says so; what it is asked and says goes through the codec."""
+
+    def __init__(self, newest_version: int = 5) -> None:
+        self.newest_version = newest_version
+        self.is_connected = False
+        self.versions: list[int] = []
+        self.asked: list[AddPartitionsToTxnRequest] = []
+        self.came = asyncio.Event()
+        self.is_closed = False
+        self._answer: asyncio.Future[AddPartitionsToTxnResponse] | None = None
+
+    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
+        if self.is_closed:
+            raise ConnectionError("the link is closed")
+        self.is_connected = True
+        if isinstance(request, ApiVersionsRequest):
+            served = ApiVersion(api_key=ApiKey.ADD_PARTITIONS_TO_TXN, max_version=self.newest_version)
+            return ApiVersionsResponse(api_keys=[served])
+        self.versions.append(version)
+        self.asked.append(decode(AddPartitionsToTxnRequest, encode(request, version), version))
+        self._answer = asyncio.get_running_loop().create_future()
+        self.came.set()
+        answer = await self._answer
+        return decode(AddPartitionsToTxnResponse, encode(answer, version), version)
+
+    async def answer(
+        self, codes: dict[tuple[str, TopicPartition], ErrorCode], error: ErrorCode = ErrorCode.NONE
+    ) -> None:
+        results = [
+            AddPartitionsToTxnResult(transactional_id=name, topic_results=[_result(partition, code)])
+            for (name, partition), code in codes.items()
+        ]
+        (await self._pending()).set_result(AddPartitionsToTxnResponse(error_code=error, results_by_transaction=results))
+
+    async def fail(self, error: Exception) -> None:
+        (await self._pending()).set_exception(error)
+
+    async def _pending(self) -> "asyncio.Future[AddPartitionsToTxnResponse]":
+        await self.came.wait()
+        self.came.clear()
+        assert self._answer is not None
+        return self._answer
+
+    def kill(self) -> None:
+        self.is_closed = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionError("the link was closed"))
+
+    async def close(self) -> None:
+        self.kill()
+
+
+def _result(partition: TopicPartition, code: ErrorCode) -> AddPartitionsToTxnTopicResult:
+    result = AddPartitionsToTxnPartitionResult(partition_index=partition.partition, partition_error_code=code)
+    return AddPartitionsToTxnTopicResult(name=partition.topic, results_by_partition=[result])
+
+
+class Leader:
+    """Asks broker 2 about transactional ids, and 3 about those that begin with a "3"."""
+
+    def __init__(self) -> None:
+        self.links = {2: Link(), 3: Link()}
+        self.bugs: list[Exception] = []
+        self.told: list[tuple[str, int, TopicPartition, ErrorCode]] = []
+        self._all_told = asyncio.Event()
+        self.knows_coordinator = True
+        self.questions = TransactionQuestions(
+            asyncio.get_running_loop(),
+            coordinator_of=lambda name: (3 if name.startswith("3") else 2) if self.knows_coordinator else None,
+            link_to=self.links.__getitem__,
+            timeout_ms=LONG_MS,
+            broken=self.bugs.append,
+        )
+
+    def ask(self, partition: TopicPartition, name: str = "t", *, epoch: int = 0) -> None:
+        part = TransactionPart(name, 7, epoch, partition)
+        self.questions.ask(part, partial(self._note, name, epoch, partition))
+
+    def _note(self, name: str, epoch: int, partition: TopicPartition, code: ErrorCode) -> None:
+        self.told.append((name, epoch, partition, code))
+        self._all_told.set()
+
+    async def hear(self, count: int) -> list[tuple[str, int, TopicPartition, ErrorCode]]:
+        while len(self.told) < count:
+            self._all_told.clear()
+            await self._all_told.wait()
+        return self.told
+
+
+@pytest.fixture
+async def leader() -> Leader:
+    return Leader()
+
+
+def asked(link: Link, number: int = -1) -> dict[str, dict[str, list[int]]]:
+    """Partitions by topic by transactional id."""
+    transactions = link.asked[number].transactions
+    assert all(each.verify_only for each in transactions)
+    return {each.transactional_id: {topic.name: topic.partitions for topic in each.topics} for each in transactions}
+
+
+async def test_what_is_asked_at_once_goes_in_one_request(leader: Leader) -> None:
+    link = leader.links[2]
+    for partition, name in ((A0, "t"), (A1, "t"), (B0, "t"), (A0, "u")):
+        leader.ask(partition, name)
+    await link.answer({("t", A0): ErrorCode.NONE, ("t", A1): ErrorCode.TRANSACTION_ABORTABLE,
+                       ("t", B0): ErrorCode.NONE, ("u", A0): ErrorCode.PRODUCER_FENCED})  # fmt: skip
+    assert await leader.hear(4) == [
+        ("t", 0, A0, ErrorCode.NONE),
+        ("t", 0, A1, ErrorCode.TRANSACTION_ABORTABLE),
+        ("t", 0, B0, ErrorCode.NONE),
+        ("u", 0, A0, ErrorCode.INVALID_PRODUCER_EPOCH),
+    ]
+    assert asked(link) == {"t": {"a": [0, 1], "b": [0]}, "u": {"a": [0]}}
+    assert link.versions == [5]
+
+
+async def test_one_request_is_under_way_to_a_broker(leader: Leader) -> None:
+    link = leader.links[2]
+    leader.ask(A0)
+    await link.came.wait()
+    leader.ask(A1)
+    leader.ask(B0, "u")
+    leader.ask(A0, "3rd")
+    await leader.links[3].answer({("3rd", A0): ErrorCode.NONE})
+    assert len(link.asked) == 1
+    await link.answer({("t", A0): ErrorCode.NONE})
+    await link.answer({("t", A1): ErrorCode.NONE, ("u", B0): ErrorCode.NONE})
+    await leader.hear(4)
+    assert asked(link) == {"t": {"a": [1]}, "u": {"b": [0]}}
+
+
+async def test_an_older_epoch_is_fenced_by_a_newer_one(leader: Leader) -> None:
+    leader.ask(A0, epoch=1)
+    leader.ask(A0, epoch=0)
+    leader.ask(A0, epoch=2)
+    await leader.links[2].answer({("t", A0): ErrorCode.NONE})
+    assert await leader.hear(3) == [
+        ("t", 0, A0, ErrorCode.INVALID_PRODUCER_EPOCH),
+        ("t", 1, A0, ErrorCode.INVALID_PRODUCER_EPOCH),
+        ("t", 2, A0, ErrorCode.NONE),
+    ]
+
+
+@pytest.mark.parametrize("error", [ConnectionError("gone"), TimeoutError("late")])
+async def test_a_coordinator_that_is_not_reached_is_told_of(leader: Leader, error: Exception) -> None:
+    leader.ask(A0)
+    await leader.links[2].fail(error)
+    assert await leader.hear(1) == [("t", 0, A0, ErrorCode.NETWORK_EXCEPTION)]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+async def test_an_error_of_the_whole_request_is_that_of_all(leader: Leader, said: ErrorCode, told: ErrorCode) -> None:
+    leader.ask(A0)
+    leader.ask(B0, "u")
+    await leader.links[2].answer({}, said)
+    assert [code for *_, code in await leader.hear(2)] == [told, told]
+
+
+async def test_without_a_coordinator_that_is_the_answer(leader: Leader) -> None:
+    leader.knows_coordinator = False
+    leader.ask(A0)
+    assert leader.told == [("t", 0, A0, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+
+
+async def test_a_broker_that_is_too_old_to_be_asked_is_not(leader: Leader) -> None:
+    """Kafka before 3.5; on another connection there may be a newer one."""
+    link = leader.links[2]
+    link.newest_version = 3
+    leader.ask(A0)
+    assert await leader.hear(1) == [("t", 0, A0, ErrorCode.NONE)]
+    assert link.asked == []
+    link.is_connected, link.newest_version = False, 4
+    leader.ask(A1)
+    await link.answer({("t", A1): ErrorCode.NONE})
+    await leader.hear(2)
+    assert link.versions == [4]
+
+
+async def test_a_partition_that_is_missing_from_the_answer_is_not_taken_for_verified(leader: Leader) -> None:
+    leader.ask(A0)
+    leader.ask(A1)
+    await leader.links[2].answer({("t", A0): ErrorCode.NONE})
+    assert (await leader.hear(2))[1] == ("t", 0, A1, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+async def test_who_waits_is_told_to_try_again_when_the_broker_stops(leader: Leader) -> None:
+    leader.ask(A0)
+    await leader.links[2].came.wait()
+    leader.ask(A1)
+    await leader.questions.close()
+    leader.ask(B0)
+    assert leader.told == [
+        ("t", 0, A0, ErrorCode.NETWORK_EXCEPTION),
+        ("t", 0, A1, ErrorCode.NETWORK_EXCEPTION),
+        ("t", 0, B0, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ]
+    assert leader.bugs == []

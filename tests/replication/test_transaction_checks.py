@@ -1,0 +1,229 @@
+"""Batches that begin a transaction wait until its coordinator has said that the partition is in it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.replication.append import AppendResult
+from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
+from pybroker.storage.producer_state import AppendOrigin
+from support.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
+from support.transaction_coordinator import TransactionCoordinator
+
+ABORTABLE_VERSION = 11
+DAY_MS = 86_400_000
+
+
+class Leader:
+    """A broker that leads `orders-0`, and the coordinator that it asks."""
+
+    def __init__(self, directory: Path) -> None:
+        self.replicas = Replicas(directory)
+        self.coordinator = TransactionCoordinator()
+        self.checks = TransactionChecks(self.replicas.partitions, self.coordinator.ask, lambda: NOW_MS, is_enabled=True)
+
+    def send(
+        self,
+        value: bytes,
+        sequence: int = 0,
+        *,
+        epoch: int = 0,
+        producer_id: int = 7,
+        version: int = ABORTABLE_VERSION,
+        is_transactional: bool = True,
+    ) -> list[AppendResult]:
+        """The list has the result once there is one."""
+        results: list[AppendResult] = []
+        batch = batch_of(
+            value,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            is_transactional=is_transactional,
+        )
+        records = memoryview(bytearray(batch))
+        self.checks.append("t", version, TP, records, 1, 1000, NOW_MS, results.append)
+        return results
+
+    def end(self, *, is_commit: bool = True, epoch: int = 0) -> None:
+        """The coordinator's marker."""
+        marker = build_marker_batch(
+            EndTransactionMarker(is_commit, 0), producer_id=7, producer_epoch=epoch, timestamp_ms=NOW_MS
+        )
+        results: list[AppendResult] = []
+        self.replicas.partitions.append(
+            TP, bytearray(marker), 1, 1000, NOW_MS, results.append, origin=AppendOrigin.COORDINATOR
+        )
+        assert codes(results) == [ErrorCode.NONE]
+
+    @property
+    def values(self) -> list[bytes | None]:
+        """What is in the log, but for markers."""
+        log = self.replicas.hosted().log
+        region = log.read(0, 1 << 20, log.log_end_offset, True).region
+        return [value for value in values_in(region) if value is not None and not value.startswith(b"\0")]
+
+
+def codes(results: list[AppendResult]) -> list[ErrorCode]:
+    return [result.error for result in results]
+
+
+@pytest.fixture
+async def leader(tmp_path: Path) -> AsyncIterator[Leader]:
+    leader = Leader(tmp_path)
+    await leader.replicas.order()
+    yield leader
+    leader.replicas.close()
+
+
+async def test_the_first_batch_of_a_transaction_waits_for_the_coordinator(leader: Leader) -> None:
+    results = leader.send(b"a")
+    assert leader.coordinator.asked == [TransactionPart("t", 7, 0, TP)]
+    assert (results, leader.values) == ([], [])
+    leader.coordinator.answer()
+    assert (codes(results), leader.values) == ([ErrorCode.NONE], [b"a"])
+
+
+async def test_what_follows_in_the_same_transaction_is_not_asked_for(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a")
+    assert codes(leader.send(b"b", 1)) == [ErrorCode.NONE]
+    assert len(leader.coordinator.asked) == 1
+
+
+async def test_the_next_transaction_is_asked_for_anew(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a")
+    leader.end()
+    assert codes(leader.send(b"b", 1)) == [ErrorCode.NONE]
+    assert len(leader.coordinator.asked) == 2
+
+
+async def test_batches_that_come_meanwhile_wait_for_the_same_answer_in_their_order(leader: Leader) -> None:
+    results = [leader.send(b"%d" % number, number) for number in range(3)]
+    assert len(leader.coordinator.asked) == 1
+    leader.coordinator.answer()
+    assert [codes(each) for each in results] == [[ErrorCode.NONE]] * 3
+    assert leader.values == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "code"),
+    [
+        (ErrorCode.TRANSACTION_ABORTABLE, ABORTABLE_VERSION, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, ABORTABLE_VERSION - 1, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.INVALID_TXN_STATE, ABORTABLE_VERSION, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, ABORTABLE_VERSION, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 3, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 3, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NETWORK_EXCEPTION, ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NOT_COORDINATOR, ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS),
+    ],
+)
+async def test_what_the_coordinator_says_is_told_so_that_producers_understand_it(
+    leader: Leader, said: ErrorCode, version: int, code: ErrorCode
+) -> None:
+    leader.coordinator.answer_at_once(said)
+    assert codes(leader.send(b"a", version=version)) == [code]
+    assert leader.values == []
+
+
+async def test_a_batch_that_comes_behind_the_marker_of_its_transaction_is_refused(leader: Leader) -> None:
+    """Else it would leave a transaction open that nobody ends."""
+    leader.coordinator.answer_at_once()
+    leader.send(b"a")
+    leader.end(is_commit=False)
+    leader.coordinator.answer_at_once(ErrorCode.TRANSACTION_ABORTABLE)
+    assert codes(leader.send(b"late", 1, version=9)) == [ErrorCode.INVALID_TXN_STATE]
+    assert leader.values == [b"a"]
+    assert leader.replicas.hosted().log.producer_state.unstable.first_undecided == -1
+
+
+async def test_an_answer_that_a_marker_has_overtaken_is_worth_nothing(leader: Leader) -> None:
+    late = leader.send(b"late")
+    leader.end(is_commit=False)
+    next_one = leader.send(b"next")
+    leader.coordinator.answer()
+    assert codes(late) == [ErrorCode.INVALID_TXN_STATE]
+    leader.coordinator.answer()
+    assert codes(next_one) == [ErrorCode.NONE]
+    assert leader.values == [b"next"]
+
+
+async def test_a_later_batch_does_not_overtake_one_that_is_to_be_sent_again(leader: Leader) -> None:
+    first = leader.send(b"0", 0)
+    leader.coordinator.answer(ErrorCode.NETWORK_EXCEPTION)
+    leader.coordinator.answer_at_once()
+    assert codes(leader.send(b"1", 1)) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert codes(first + leader.send(b"0", 0) + leader.send(b"1", 1)) == [
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+    ]
+    assert leader.values == [b"0", b"1"]
+
+
+async def test_a_repeated_batch_of_a_transaction_that_has_ended_is_a_repetition_if_it_may_be_asked_for(
+    leader: Leader,
+) -> None:
+    leader.coordinator.answer_at_once()
+    (first,) = leader.send(b"a")
+    leader.end()
+    (again,) = leader.send(b"a")
+    assert (again.error, again.base_offset) == (ErrorCode.NONE, first.base_offset)
+
+
+async def test_a_newer_epoch_begins_with_its_own_sequences(leader: Leader) -> None:
+    leader.send(b"old", 5)
+    newer = leader.send(b"new", 6, epoch=1)
+    assert [each.producer_epoch for each in leader.coordinator.asked] == [0, 1]
+    leader.coordinator.answer(ErrorCode.INVALID_PRODUCER_EPOCH)
+    leader.coordinator.answer()
+    assert codes(newer) == [ErrorCode.NONE]
+
+
+async def test_records_outside_of_transactions_are_not_asked_for(leader: Leader) -> None:
+    assert codes(leader.send(b"a", is_transactional=False)) == [ErrorCode.NONE]
+    assert leader.coordinator.asked == []
+
+
+async def test_nobody_is_asked_when_it_is_switched_off(leader: Leader) -> None:
+    leader.checks.is_enabled = False
+    assert codes(leader.send(b"a")) == [ErrorCode.NONE]
+    assert leader.coordinator.asked == []
+
+
+async def test_nobody_is_asked_about_a_partition_that_another_broker_leads(leader: Leader) -> None:
+    await leader.replicas.order(leader=2, leader_epoch=1, replicas=(BROKER, 2), isr=(2,))
+    assert codes(leader.send(b"a")) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert leader.coordinator.asked == []
+
+
+async def test_leadership_that_ends_meanwhile_is_told_as_such(leader: Leader) -> None:
+    results = leader.send(b"a")
+    await leader.replicas.order(leader=2, leader_epoch=1, replicas=(BROKER, 2), isr=(2,))
+    leader.coordinator.answer()
+    assert codes(results) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+async def test_what_comes_while_a_leadership_begins_is_asked_for_behind_that(leader: Leader) -> None:
+    with leader.replicas.hosted().hold_appends():
+        results = leader.send(b"a")
+        assert leader.coordinator.asked == []
+    assert len(leader.coordinator.asked) == 1
+    leader.coordinator.answer(ErrorCode.TRANSACTION_ABORTABLE)
+    assert codes(results) == [ErrorCode.TRANSACTION_ABORTABLE]
+
+
+async def test_questions_that_came_to_nothing_are_forgotten_in_time(leader: Leader) -> None:
+    leader.coordinator.answer_at_once(ErrorCode.TRANSACTION_ABORTABLE)
+    leader.send(b"a")
+    log = leader.replicas.hosted().log
+    log.remove_expired_producers(NOW_MS + DAY_MS - 1)
+    assert len(log.producer_state.guards) == 1
+    log.remove_expired_producers(NOW_MS + DAY_MS)
+    assert len(log.producer_state.guards) == 0
