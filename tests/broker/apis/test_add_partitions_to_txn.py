@@ -1,0 +1,40 @@
+"""AddPartitionsToTxn in a cluster, where a partition of ``__transaction_state`` may have come to a pybroker."""
+
+import pytest
+from pybroker.broker.apis.add_partitions_to_txn import add_partitions_to_txn_elsewhere
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from support.group_handlers import call
+
+TOPICS = [AddPartitionsToTxnTopic(name="orders", partitions=[0, 1])]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+async def test_brokers_are_told_to_look_elsewhere(version: int) -> None:
+    """So that their producers try again, and go on when a Kafka coordinates them anew."""
+    transactions = [
+        AddPartitionsToTxnTransaction(transactional_id=name, verify_only=True, topics=TOPICS) for name in ("a", "b")
+    ]
+    response = await call(
+        add_partitions_to_txn_elsewhere, version, AddPartitionsToTxnRequest(transactions=transactions)
+    )
+    codes = {
+        (result.transactional_id, topic.name, each.partition_index): each.partition_error_code
+        for result in response.results_by_transaction
+        for topic in result.topic_results
+        for each in topic.results_by_partition
+    }
+    places = [(name, "orders", index) for name in ("a", "b") for index in (0, 1)]
+    assert (response.error_code, codes) == (ErrorCode.NONE, dict.fromkeys(places, ErrorCode.NOT_COORDINATOR))
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_producers_are_told_to_stop(version: int) -> None:
+    request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="a", v3_and_below_topics=TOPICS)
+    (topic,) = (await call(add_partitions_to_txn_elsewhere, version, request)).results_by_topic_v3_and_below
+    codes = [each.partition_error_code for each in topic.results_by_partition]
+    assert codes == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
