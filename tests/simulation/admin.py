@@ -44,6 +44,13 @@ _TOPIC = 2
 _SET = 0
 _TIMEOUT_MS = 5_000
 _ATTEMPTS = 100
+_DECIDED = (
+    ErrorCode.NONE,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.TOPIC_ALREADY_EXISTS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+"""What an answer can be after which nothing more comes of a request."""
 
 
 class Admin:
@@ -80,8 +87,9 @@ class Admin:
         )
         for _ in range(attempts):
             answer = await self.ask(request, 5)
-            if answer is not None:
-                code = ErrorCode(answer.topics[0].error_code)
+            code = None if answer is None else ErrorCode(answer.topics[0].error_code)
+            self._note_topic(topic, code, is_there=True)
+            if code is not None:
                 self.client.note(f"create {topic}: {code.name}")
                 if code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                     return True
@@ -91,7 +99,17 @@ class Admin:
     async def delete(self, topic: str) -> None:
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=_TIMEOUT_MS)
         answer = await self.ask(request, 6)
-        self._tell(f"delete {topic}", None if answer is None else answer.responses[0].error_code)
+        code = None if answer is None else ErrorCode(answer.responses[0].error_code)
+        self._note_topic(topic, code, is_there=False)
+        self._tell(f"delete {topic}", code)
+
+    def _note_topic(self, topic: str, code: ErrorCode | None, *, is_there: bool) -> None:
+        """A request of which nobody knows what it did, or what it will do yet, leaves all open for ever."""
+        topics = self.client.history.topics
+        if code not in _DECIDED:
+            topics[topic] = None
+        elif code is ErrorCode.NONE and topics.get(topic, is_there) is not None:
+            topics[topic] = is_there
 
     async def grow(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
         """`assignment` of the partitions that come in addition to the one there is."""

@@ -31,7 +31,8 @@ class ClientLink:
     ) -> None:
         self._loop = loop
         self._on_unanswered = on_unanswered
-        self._address = (host, port)
+        self.address = (host, port)
+        """Where it connects to the next time."""
         self._client_id = client_id
         self._protocol: _Answers | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -42,7 +43,7 @@ class ClientLink:
         try:
             frame = await self._answer(request, version, timeout_s)
         except UnansweredError:
-            self._on_unanswered(self._address[0])
+            self._on_unanswered(self.address[0])
             raise
         return answer_in(frame, request, version)
 
@@ -81,7 +82,7 @@ class ClientLink:
     async def _connect(self) -> None:
         self._protocol = None
         try:
-            _, self._protocol = await self._loop.create_connection(_Answers, *self._address)
+            _, self._protocol = await self._loop.create_connection(_Answers, *self.address)
         except OSError:
             pass
         finally:

@@ -1,7 +1,7 @@
 """What every client needs: which broker leads what, a link to each, and asking again when it was the wrong one."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -33,7 +33,9 @@ class ClusterClient:
         random: Random,
         history: History,
         effects: Effects,
+        known_epoch: Callable[[int, Place], int] = lambda broker_id, place: -1,
     ) -> None:
+        """`known_epoch`: the last leader epoch of a partition that a broker is known to have heard of."""
         self.name = name
         self.loop = loop
         self.random = random
@@ -41,11 +43,13 @@ class ClusterClient:
         self.leaders: dict[Place, Leader] = {}
         self.partitions: dict[str, int] = {}
         self.controller_id = -1
+        self.known_epoch = known_epoch
         self._effects = effects
         self._numbers: dict[Place, int] = {}
         self._servers = list(servers)
         self._brokers: dict[int, tuple[str, int]] = {}
         self._links: dict[tuple[str, int], ClientLink] = {}
+        self._node_links: dict[int, ClientLink] = {}
         self._refresh: asyncio.Task[None] | None = None
 
     def note(self, what: str) -> None:
@@ -75,22 +79,27 @@ class ClusterClient:
 
     async def ask(self, node_id: int, request: Message, version: int, timeout_s: float = _ASK_TIMEOUT_S) -> Any:
         """Raises UnansweredError."""
-        return await self.link(self._address_of(node_id)).ask(request, version, timeout_s)
+        return await self._link_to(node_id).ask(request, version, timeout_s)
 
     async def tell(self, node_id: int, request: Message, version: int) -> None:
         """Raises UnansweredError."""
-        await self.link(self._address_of(node_id)).tell(request, version, _ASK_TIMEOUT_S)
+        await self._link_to(node_id).tell(request, version, _ASK_TIMEOUT_S)
 
     async def ask_any(self, request: Message, version: int) -> Any:
         """Some broker's answer. Raises UnansweredError."""
         addresses = [address for _, address in sorted(self._brokers.items())] or self._servers
         return await self.link(self.random.choice(addresses)).ask(request, version, _ASK_TIMEOUT_S)
 
-    def _address_of(self, node_id: int) -> tuple[str, int]:
+    def _link_to(self, node_id: int) -> ClientLink:
+        """One connection to a broker, by whatever name it is told of: that is the order of what is sent to it."""
         address = self._brokers.get(node_id)
         if address is None:
             raise UnansweredError(f"broker {node_id} is not known")
-        return address
+        link = self._node_links.get(node_id)
+        if link is None:
+            link = self._node_links[node_id] = ClientLink(self.loop, *address, self.name, self._unanswered)
+        link.address = address
+        return link
 
     async def refresh(self, *topics: str) -> None:
         """Learn who leads; what cannot be learnt now stays as it was."""
@@ -116,5 +125,5 @@ class ClusterClient:
                     self.leaders[place] = known
 
     def close(self) -> None:
-        for link in self._links.values():
+        for link in (*self._links.values(), *self._node_links.values()):
             link.close()

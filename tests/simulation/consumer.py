@@ -7,7 +7,7 @@ say was aborted.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
@@ -22,7 +22,7 @@ from pybroker.protocol.records.control import decode_marker
 from pybroker.protocol.records.record import read_records
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Place
+from simulation.history import Place, Read
 
 __all__ = ["Consumer", "Reading"]
 
@@ -56,6 +56,7 @@ class Consumer:
         """Of the last batch that was read."""
         self._checked_epochs: dict[Place, int] = {}
         """Of the leader that was last asked whether the position is in its log."""
+        self._last_read: dict[Place, Read] = {}
         self._nearest: dict[Place, int] = {}
         """Which follower a partition is read from instead of its leader."""
         self._is_over = False
@@ -111,7 +112,10 @@ class Consumer:
         return True
 
     def _suspect(self, place: Place, what: str) -> None:
-        self._client.history.suspicions.append((place, f"{self._client.name} {what}"))
+        """Unless what was read last may have been lost since."""
+        read = self._last_read.get(place, Read(b"", -1, -1.0))
+        told = f"{self._client.name} {what}"
+        self._client.history.suspect(place, told, read.known_epoch, self.positions[place] - 1, read.read_s)
 
     # --- reading
 
@@ -134,6 +138,10 @@ class Consumer:
             rack_id=self.reading.rack,
             topics=[FetchTopic(topic=topic, partitions=partitions) for topic, partitions in topics.items()],
         )
+        asked_s, known_epochs = (
+            self._client.loop.time(),
+            {each: self._client.known_epoch(broker, each) for each in places},
+        )
         try:
             answer = await self._client.ask(broker, request, _FETCH_VERSION)
         except UnansweredError:
@@ -143,10 +151,12 @@ class Consumer:
         is_right = True
         for topic_answer in answer.responses:
             for data in topic_answer.partitions:
-                is_right = await self._take((topic_answer.topic, data.partition_index), data, broker) and is_right
+                place = (topic_answer.topic, data.partition_index)
+                asked = Read(b"", known_epochs[place], asked_s)
+                is_right = await self._take(place, data, broker, asked) and is_right
         return is_right
 
-    async def _take(self, place: Place, data: PartitionData, broker: int) -> bool:
+    async def _take(self, place: Place, data: PartitionData, broker: int, asked: Read) -> bool:
         code = ErrorCode(data.error_code)
         is_near = self._nearest.get(place) == broker
         if code is not ErrorCode.NONE:
@@ -168,10 +178,13 @@ class Consumer:
                     f"{place}: {self._client.name} reads up to {batch.next_offset} at broker {broker}, where it may "
                     f"see what is before {end}; what is before {committed_end} is committed"
                 )
+            # A follower may have heard of a new leader, and not yet have cut its log.
+            epoch = min(asked.known_epoch, batch.partition_leader_epoch) if is_near else asked.known_epoch
+            self._last_read[place] = replace(asked, known_epoch=epoch)
             if not batch.is_control and not (self.reading.read_committed and aborted.has(batch)):
                 for record in read_records(batch):
                     if record.offset >= self.positions[place]:
-                        self._saw(place, record.offset, record.value or b"")
+                        self._saw(place, record.offset, replace(self._last_read[place], value=record.value or b""))
             aborted.passed(batch)
             self.positions[place] = max(self.positions[place], batch.next_offset)
             self._fetched_epochs[place] = batch.partition_leader_epoch
@@ -179,15 +192,19 @@ class Consumer:
         self._client.history.counts["fetch: from a near follower"] += is_near
         return True
 
-    def _saw(self, place: Place, offset: int, value: bytes) -> None:
-        history = self._client.history
-        history.saw(place, offset, value)
+    def _saw(self, place: Place, offset: int, read: Read) -> None:
+        history, value = self._client.history, read.value
+        history.saw(place, offset, read)
         transaction = history.transactions.get(value)
         if not self.reading.read_committed or transaction is None:
             return
         transaction.read.setdefault(self._client.name, {})[value] = None
-        if not transaction.is_committed:
-            self._suspect(place, f"read {value.decode()} at offset {offset}, of a transaction that is not committed")
+        if not transaction.is_committed:  # or its end was lost, and that of the producer's next one stands for it, too
+            told = (
+                f"{self._client.name} read {value.decode()} at offset {offset}, of a transaction that is not committed"
+            )
+            sent = transaction.first_of(place)
+            history.suspect(place, told, sent.known_epoch, known_s=sent.asked_s)
 
     async def _begin_anew(self, place: Place, leader: int) -> None:
         """What was to be read next is not there: because it was deleted, or the log does not reach so far."""

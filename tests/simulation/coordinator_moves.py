@@ -18,15 +18,14 @@ from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFe
 from simulation.admin import Admin
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Place
+from simulation.group_member import offsets_place
+from simulation.history import Commit, Place
 from simulation.simulated_cluster import SimulatedCluster
 
 __all__ = ["Moves", "OffsetKeeper", "moved_coordinators"]
 
 OFFSETS = "__consumer_offsets"
-_LOST: Place = (OFFSETS, -1)
 _ANSWER_S = 3.0
-_NOTHING_COMMITTED = -1
 _ASK_AGAIN = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -88,7 +87,9 @@ class OffsetKeeper:
         self._client = client
         self._group = group
         self._coordinator: tuple[str, int] | None = None
-        self.acknowledged = _NOTHING_COMMITTED
+        self._coordinator_id = -1
+        self._kept_in: Place = offsets_place(group)
+        self.acknowledged = Commit()
 
     async def run(self) -> None:
         while True:
@@ -104,7 +105,7 @@ class OffsetKeeper:
             if answer.error_code:
                 self._count(ErrorCode(answer.error_code))
                 raise UnansweredError("no coordinator")
-            self._coordinator = (answer.host, answer.port)
+            self._coordinator, self._coordinator_id = (answer.host, answer.port), answer.node_id
         return self._coordinator
 
     async def _commit_next(self, coordinator: tuple[str, int]) -> None:
@@ -113,19 +114,26 @@ class OffsetKeeper:
         before = await self._committed(coordinator)
         if before is None:
             return
-        expected = self.acknowledged
-        offset = max(before, expected) + 1
-        code = await self._commit(coordinator, offset)
+        expected, client = self.acknowledged, self._client
+        commit = Commit(
+            max(before, expected.offset) + 1,
+            client.known_epoch(self._coordinator_id, self._kept_in),
+            client.loop.time(),
+        )
+        code = await self._commit(coordinator, commit.offset)
         self._count(code)
         if code is ErrorCode.NONE:
-            self.acknowledged = offset
-            if before < expected:
-                lost = f"group {self._group}: offset {expected} was committed, {before} is known"
-                self._client.history.suspicions.append((_LOST, lost))
+            self.acknowledged = commit
+            if before < expected.offset:
+                self._suspect(f"offset {expected.offset} was committed, {before} is known", expected)
         elif code in _ASK_AGAIN:
             self._coordinator = None
         else:
-            self._client.history.suspicions.append((_LOST, f"group {self._group}: a commit is {code.name}"))
+            self._suspect(f"a commit is {code.name}", expected)
+
+    def _suspect(self, what: str, before: Commit) -> None:
+        told = f"group {self._group}: {what}"
+        self._client.history.suspect(self._kept_in, told, before.known_epoch, known_s=before.asked_s)
 
     async def _committed(self, coordinator: tuple[str, int]) -> int | None:
         """None when the coordinator does not say."""

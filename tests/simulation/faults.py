@@ -278,13 +278,10 @@ class _Fault:
 
     def clock_jumps(self) -> Brought:
         broker = self._any_broker()
-        broker.clock_ahead_ms += self.random.choice((-60_000, -1_000, 1_000, 60_000))
+        broker.set_clock(broker.clock_ahead_ms + self.random.choice((-60_000, -1_000, 1_000, 60_000)))
         before = broker.clock_reads
 
-        def undo() -> None:
-            broker.clock_ahead_ms = 0
-
-        return Brought(undo, lambda: broker.clock_reads - before, [broker.name])
+        return Brought(partial(broker.set_clock, 0), lambda: broker.clock_reads - before, [broker.name])
 
 
 def _always() -> int:

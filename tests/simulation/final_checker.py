@@ -1,21 +1,20 @@
 """Checks at the end of a run, class by class: what was promised to each producer and consumer must have been kept.
 
-What was excused (see `tree_checker`) is counted, and not looked at any further.
+What may be lost, by what happened to its partition since (see `tree_checker.Excuse`), is counted.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
 from pybroker.storage.log import Log
-from simulation.history import Guarantee, History, Outcome, Place, Sent
+from simulation.history import IN_SEQUENCE, Guarantee, History, Outcome, Place, Read, Sent
 from simulation.tree_checker import TreeChecker
 
 __all__ = ["FinalChecker", "Replica", "replica_of"]
-
-_AT_MOST_ONCE = (Guarantee.ONCE, Guarantee.TRANSACTION)
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,21 @@ class Replica:
 
 
 class FinalChecker:
-    """`logs` are all replicas of each partition, by broker, when everything is at rest."""
+    """`logs` are all replicas of each partition, by broker, when everything is at rest; `holders` who has a log of each
+    topic, whatever the tree says."""
 
-    def __init__(self, history: History, tree: TreeChecker, logs: Mapping[Place, Mapping[int, Replica]]) -> None:
+    def __init__(
+        self,
+        history: History,
+        tree: TreeChecker,
+        logs: Mapping[Place, Mapping[int, Replica]],
+        holders: Mapping[str, Sequence[int]],
+        stable_ends: Mapping[Place, int],
+    ) -> None:
+        """`stable_ends`: up to where transactions can be read."""
         self._history = history
+        self._holders = holders
+        self._stable_ends = stable_ends
         self._tree = tree
         self._logs = logs
         self._starts = {
@@ -44,7 +54,10 @@ class FinalChecker:
             yield from self._compare_replicas(place, replicas)
             yield from self._check_start(place)
             self.counts["partitions"] += 1
-            self.counts["excused partitions"] += bool(self._tree.excuses(place))
+            excuses = self._tree.excuses(place)
+            self.counts["excused partitions"] += bool(excuses)
+            self.counts["excused partitions that lost something"] += any(each.has_lost for each in excuses)
+        yield from self._check_topics()
         sent: dict[Place, list[Sent]] = {}
         for each in self._history.sent:
             sent.setdefault(each.place, []).append(each)
@@ -53,14 +66,25 @@ class FinalChecker:
                 yield from self._check_sent(place, batches)
         yield from self._check_transactions()
         for place, read in self._history.read.items():
-            if place in self._logs and not self._tree.excuses(place):
+            if place in self._logs:
                 yield from self._check_read(place, read)
-        for place, suspicion in self._history.suspicions:
-            if place[0].startswith("__"):
-                if not any(record.excuses for other, record in self._tree.partitions.items() if other[0] == place[0]):
-                    yield f"{place[0]}: {suspicion}"
-            elif place in self._logs and not self._tree.excuses(place):
-                yield f"{_named(place)}: {suspicion}"
+        for suspicion in self._history.suspicions:
+            if not self._tree.may_be_lost(suspicion.place, suspicion.offset, suspicion.known_epoch, suspicion.known_s):
+                yield f"{_named(suspicion.place)}: {suspicion.what}"
+
+    def _check_topics(self) -> Iterator[str]:
+        """Those that were made are there, and those that were deleted are not."""
+        there = dict.fromkeys(topic for topic, _ in self._tree.partitions)
+        for topic, is_wanted in self._history.topics.items():
+            self.counts[f"topics: {'deleted' if is_wanted is False else 'kept' if is_wanted else 'not known'}"] += 1
+            if is_wanted and topic not in there:
+                yield f"{topic} is gone, and nobody has deleted it"
+            if is_wanted is False and (topic in there or topic in self._holders):
+                yield f"{topic} was deleted, and brokers {self._holders.get(topic, [])} have it"
+        used = dict.fromkeys(sent.place for sent in self._history.sent) | dict.fromkeys(self._history.read)
+        for place in used:
+            if place not in self._logs and self._history.topics.get(place[0]) is not False:
+                yield f"{_named(place)} is gone, and nobody has deleted it"
 
     def _compare_replicas(self, place: Place, replicas: Mapping[int, Replica]) -> Iterator[str]:
         """After every election, however unclean, replicas agree in the end."""
@@ -82,7 +106,7 @@ class FinalChecker:
         """Nothing is deleted but what somebody wanted to have deleted."""
         start = self._starts[place]
         self.counts["partitions that begin later"] += start > 0
-        if start > 0 and not self._history.may_be_trimmed(place, start) and not self._tree.excuses(place):
+        if start > 0 and not self._history.may_be_trimmed(place, start):
             yield f"{_named(place)} begins at offset {start}, asked for was {self._history.deletions.get(place, 0)}"
 
     def _check_sent(self, place: Place, batches: list[Sent]) -> Iterator[str]:
@@ -90,11 +114,10 @@ class FinalChecker:
         copies: dict[bytes, list[int]] = {}
         for offset, value in records.items():
             copies.setdefault(value, []).append(offset)
-        excused = bool(self._tree.excuses(place))
         last_first: dict[str, tuple[int, Sent]] = {}
         for sent in batches:
             found = [copies.get(value, []) for value in sent.values]
-            if sent.guarantee in _AT_MOST_ONCE and not excused and any(len(each) > 1 for each in found):
+            if sent.guarantee in IN_SEQUENCE and any(len(each) > 1 for each in found):
                 yield f"{_told(sent)} is there more than once, at {found}"
             if sent.outcome is not Outcome.ACKNOWLEDGED or sent.guarantee is Guarantee.NONE:
                 continue
@@ -103,19 +126,22 @@ class FinalChecker:
                 or sent.base_offset < start
             )
             self.counts[f"{sent.guarantee.value}: {'kept' if is_there else 'lost'}"] += 1
-            if excused:
-                continue
-            if sent.guarantee is Guarantee.LEADER:
-                if not is_there and not self._leader_changed_after(place, sent):
-                    yield f"{_told(sent)} is lost, and its leader was never another"
-            elif not is_there:
-                yield f"{_told(sent)} is lost"
-            elif sent.base_offset >= start:
+            if not is_there:
+                yield from self._check_lost(place, sent)
+            elif sent.base_offset >= start and sent.guarantee is not Guarantee.LEADER:
                 first = min(found[0])
                 before = last_first.get(sent.producer)
                 if before is not None and before[0] >= first:
                     yield f"{_told(sent)} comes before {_told(before[1])}"
                 last_first[sent.producer] = (first, sent)
+
+    def _check_lost(self, place: Place, sent: Sent) -> Iterator[str]:
+        if self._tree.may_be_lost(place, sent.last_offset, sent.known_epoch, sent.asked_s):
+            return
+        if sent.guarantee is not Guarantee.LEADER:
+            yield f"{_told(sent)} is lost"
+        elif not self._tree.partitions[place].may_have_gone_with(sent.leader_id, sent.asked_s):
+            yield f"{_told(sent)} is lost, and its leader was never another"
 
     def _check_transactions(self) -> Iterator[str]:
         """All of what is committed has been read by whoever reads only that. (What is not, is noticed when it is.)"""
@@ -125,8 +151,16 @@ class FinalChecker:
                 for sent in transaction.sent:
                     is_whole = sent.base_offset >= self._starts.get(sent.place, 0) and not self._is_trimmed(sent.place)
                     missing = [value for value in sent.values if value not in read]
-                    if missing and is_whole and not self._tree.excuses(sent.place):
+                    if missing and is_whole and not self._may_be_unread(sent):
                         yield f"{_told(sent)} is committed, and {consumer} has not read {missing[0]!r}"
+
+    def _may_be_unread(self, sent: Sent) -> bool:
+        """It is lost, or its transaction's end is, or that of one before it; or a consumer was not told of a loss."""
+        return (
+            sent.last_offset >= self._stable_ends.get(sent.place, sys.maxsize)
+            or self._tree.may_be_lost(sent.place, sys.maxsize, sent.known_epoch, sent.asked_s)
+            or any(each.may_be_passed_over(sent.base_offset) for each in self._tree.excuses(sent.place))
+        )
 
     def _is_trimmed(self, place: Place) -> bool:
         return place in self._history.deletions or place[0] in self._history.kept_to_size
@@ -134,17 +168,13 @@ class FinalChecker:
     def _records_of(self, place: Place) -> Mapping[int, bytes]:
         return next(iter(self._logs[place].values())).records
 
-    def _leader_changed_after(self, place: Place, sent: Sent) -> bool:
-        """Or before, and the one that acknowledged it had not heard of that: cut off from ZooKeeper alone, it goes on
-        answering who has not heard of it either."""
-        partition = self._tree.partitions[place]
-        return partition.leader != sent.leader_id or any(time_s >= sent.sent_s for time_s, _ in partition.changes)
-
-    def _check_read(self, place: Place, read: Mapping[int, bytes]) -> Iterator[str]:
+    def _check_read(self, place: Place, read: Mapping[int, Read]) -> Iterator[str]:
         records, start = self._records_of(place), self._starts[place]
-        for offset, value in read.items():
-            if offset >= start and records.get(offset) != value:
-                yield f"{_named(place)}: {value!r} was read at offset {offset}, where {records.get(offset)!r} is"
+        for offset, each in read.items():
+            if offset < start or records.get(offset) == each.value:
+                continue
+            if not self._tree.may_be_lost(place, offset, each.known_epoch, each.read_s):
+                yield f"{_named(place)}: {each.value!r} was read at offset {offset}, where {records.get(offset)!r} is"
 
 
 def replica_of(log: Log) -> Replica:

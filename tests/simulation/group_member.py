@@ -8,6 +8,7 @@ import asyncio
 import json
 from typing import Any
 
+from pybroker.broker.coordinator.group.partitioning import partition_for_key
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -22,9 +23,10 @@ from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFe
 from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Place
+from simulation.history import Commit, Place
+from simulation.simulated_cluster import SETTINGS
 
-__all__ = ["GROUP", "GroupMember", "committed_offset"]
+__all__ = ["GROUP", "GroupMember", "committed_offset", "offsets_place"]
 
 GROUP = "group"
 _SESSION_TIMEOUT_MS = 6_000
@@ -40,6 +42,7 @@ class GroupMember:
         self._member_id = ""
         self._generation = -1
         self._coordinator: tuple[str, int] | None = None
+        self._coordinator_id = -1
         self._is_over = False
         self.commits = 0
 
@@ -61,7 +64,7 @@ class GroupMember:
             answer = await self._client.ask_any(FindCoordinatorRequest(key=GROUP, key_type=0), 3)
             if answer.error_code:
                 raise UnansweredError("no coordinator")
-            self._coordinator = (answer.host, answer.port)
+            self._coordinator, self._coordinator_id = (answer.host, answer.port), answer.node_id
         return self._coordinator
 
     async def _ask(self, request: Message, version: int, timeout_s: float = 3.0) -> Any:
@@ -139,9 +142,11 @@ class GroupMember:
         before = await committed_offset(self._client, await self._address(), place)
         if before is None:
             return False
-        acknowledged = history.committed.get((GROUP, place), -1)
-        if before < acknowledged:
-            history.suspicions.append((_OFFSETS, f"{place}: offset {acknowledged} was committed, {before} is known"))
+        acknowledged = history.committed.get((GROUP, place), Commit())
+        kept_in = offsets_place(GROUP)
+        if before < acknowledged.offset:
+            told = f"{place}: offset {acknowledged.offset} was committed, {before} is known"
+            history.suspect(kept_in, told, acknowledged.known_epoch, known_s=acknowledged.asked_s)
         request = OffsetCommitRequest(
             group_id=GROUP,
             generation_id_or_member_epoch=self._generation,
@@ -153,6 +158,7 @@ class GroupMember:
                 )
             ],
         )
+        known_epoch, asked_s = self._client.known_epoch(self._coordinator_id, kept_in), self._client.loop.time()
         answer = await self._ask(request, 7)
         code = ErrorCode(answer.topics[0].partitions[0].error_code)
         if code is not ErrorCode.NONE:
@@ -160,11 +166,14 @@ class GroupMember:
             return False
         self.commits += 1
         history.counts["group: commits"] += 1
-        history.committed[GROUP, place] = max(before + 1, history.committed.get((GROUP, place), -1))
+        commit = Commit(before + 1, known_epoch, asked_s)
+        history.committed[GROUP, place] = max(commit, history.committed.get((GROUP, place), Commit()))
         return True
 
 
-_OFFSETS: Place = ("__consumer_offsets", -1)
+def offsets_place(group: str) -> Place:
+    """The partition that keeps what a group commits."""
+    return "__consumer_offsets", partition_for_key(group, int(SETTINGS["offsets.topic.num.partitions"]))
 
 
 async def committed_offset(client: ClusterClient, coordinator: tuple[str, int], place: Place) -> int | None:

@@ -1,11 +1,27 @@
 """What clients did and saw, and what went wrong: all that the checkers at the end have to go by."""
 
+import math
+import sys
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 from zlib import crc32
 
-__all__ = ["Guarantee", "History", "Outcome", "Place", "Sent", "Transaction", "ViolationError"]
+__all__ = [
+    "IN_SEQUENCE",
+    "Commit",
+    "Guarantee",
+    "History",
+    "Outcome",
+    "Place",
+    "Read",
+    "Sent",
+    "Suspicion",
+    "Transaction",
+    "ViolationError",
+]
 
 _LINES = 4000
 
@@ -40,6 +56,10 @@ class Guarantee(Enum):
         return {Guarantee.NONE: 0, Guarantee.LEADER: 1}.get(self, -1)
 
 
+IN_SEQUENCE = (Guarantee.ONCE, Guarantee.TRANSACTION)
+"""Those whose batches are numbered: they are to be there once."""
+
+
 @dataclass(slots=True)
 class Sent:
     """A batch that a producer sent. `number` counts those of a producer to a partition."""
@@ -56,6 +76,42 @@ class Sent:
     done_s: float = -1.0
     leader_id: int = -1
     """Who acknowledged it."""
+    sequence: int = -1
+    known_epoch: int = -1
+    """The leader epoch that who acknowledged it knew of when it was asked, at `asked_s`."""
+    asked_s: float = -1.0
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + len(self.values) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a consumer read at an offset, under which leader epoch, and when."""
+
+    value: bytes
+    known_epoch: int
+    read_s: float
+
+
+class Commit(NamedTuple):
+    """An offset, and under which leader epoch of the offsets topic a group's coordinator has acknowledged it, when."""
+
+    offset: int = -1
+    known_epoch: int = -1
+    asked_s: float = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What must not be, unless what was there at that offset, under that leader epoch, may have been lost since."""
+
+    place: Place
+    what: str
+    known_epoch: int
+    offset: int
+    known_s: float
 
 
 @dataclass(slots=True, eq=False)
@@ -68,19 +124,22 @@ class Transaction:
     read: dict[str, dict[bytes, None]] = field(default_factory=dict)
     """What of it each consumer has read that wants committed records only."""
 
+    def first_of(self, place: Place) -> Sent:
+        """What was sent first of it to that partition."""
+        return next(sent for sent in self.sent if sent.place == place)
+
 
 @dataclass
 class History:
     """`lines` are the last things that happened, in words; `digest` stands for all of them, for comparing runs."""
 
     sent: list[Sent] = field(default_factory=list)
-    read: dict[Place, dict[int, bytes]] = field(default_factory=dict)
-    committed: dict[tuple[str, Place], int] = field(default_factory=dict)
+    read: dict[Place, dict[int, Read]] = field(default_factory=dict)
+    committed: dict[tuple[str, Place], Commit] = field(default_factory=dict)
     """The last offset whose commit was acknowledged, by group and partition."""
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
     counts: Counter[str] = field(default_factory=Counter)
-    suspicions: list[tuple[Place, str]] = field(default_factory=list)
-    """What must not be, unless something excuses it that happened to that partition."""
+    suspicions: list[Suspicion] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     """What must not be, whatever happened."""
     transactions: dict[bytes, Transaction] = field(default_factory=dict)
@@ -91,8 +150,10 @@ class History:
     """Consumers that want committed records only."""
     deletions: dict[Place, int] = field(default_factory=dict)
     """Up to which offset somebody asked for records to be deleted."""
-    kept_to_size: dict[str, None] = field(default_factory=dict)
-    """Topics of which old records go by themselves."""
+    kept_to_size: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Topics of which old records go by themselves, and their settings."""
+    topics: dict[str, bool | None] = field(default_factory=dict)
+    """Whether a topic is to be there; None: nobody knows, for some request about it was not answered."""
     digest: int = 0
 
     def may_be_trimmed(self, place: Place, log_start_offset: int) -> bool:
@@ -104,9 +165,20 @@ class History:
         self.lines.append(line)
         self.digest = crc32(line.encode(), self.digest)
 
-    def saw(self, place: Place, offset: int, value: bytes) -> None:
+    def suspect(
+        self, place: Place, what: str, known_epoch: int, offset: int | None = None, known_s: float = math.inf
+    ) -> None:
+        """Without an offset: whatever was lost there may be the reason."""
+        self.suspicions.append(Suspicion(place, what, known_epoch, sys.maxsize if offset is None else offset, known_s))
+
+    def saw(self, place: Place, offset: int, read: Read) -> None:
         """A consumer read a record."""
         records = self.read.setdefault(place, {})
-        before = records.setdefault(offset, value)
-        if before != value:
-            self.suspicions.append((place, f"offset {offset} was read as {before!r} and as {value!r}"))
+        before = records.setdefault(offset, read)
+        if before is read:
+            return
+        older, newer = sorted((before, read), key=lambda each: each.known_epoch)
+        if older.value != newer.value:
+            told = f"offset {offset} was read as {older.value!r} and as {newer.value!r}"
+            self.suspect(place, told, older.known_epoch, offset, older.read_s)
+        records[offset] = newer

@@ -1,7 +1,7 @@
 """The classic mistakes of replication, as switches: a simulation whose checkers do not see them proves nothing."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,9 +18,11 @@ from pybroker.replication.isolation import Isolation
 from pybroker.replication.partition import Leader, Partition
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.reader import read_partition
+from pybroker.storage import retention
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
-from pybroker.storage.producer_state import ProducerState
+from pybroker.storage.producer_state import BatchMetadata, DataBatch, ProducerState
+from pybroker.storage.retention import SegmentFacts
 from pybroker.storage.strand import AppendCallback, Strand
 from simulation.simulated_pool import SimulatedPool
 
@@ -127,6 +129,24 @@ def _forgotten_sequences() -> Iterator[None]:
         yield
 
 
+def _last_batch_only(state: ProducerState, batch: DataBatch) -> BatchMetadata | None:
+    """As if a producer had one batch at a time on its way."""
+    entry = state.producers.get(batch.producer_id)
+    return _find_duplicate(state, batch) if entry is None else _known_of(entry.batches[-1:], batch)
+
+
+_find_duplicate = ProducerState.find_duplicate
+
+
+def _known_of(known: list[BatchMetadata], batch: DataBatch) -> BatchMetadata | None:
+    return next((each for each in known if each.last_sequence == batch.last_sequence), None)
+
+
+def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *limits: int) -> int:
+    """Whatever size or age the topic wants to have kept."""
+    return sum(not segment.is_last and segment.end_offset <= high_watermark for segment in segments)
+
+
 MISTAKES: dict[str, Callable[[], Any]] = {
     "a follower truncates to its high watermark": partial(
         _patched, Partition, "become_follower", _cut_to_the_high_watermark
@@ -147,5 +167,9 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         _patched, Log, "last_stable_offset", lambda log, high_watermark: high_watermark
     ),
     "a log forgets the sequences of producers": _forgotten_sequences,
+    "a log remembers the last batch of each producer only": partial(
+        _patched, ProducerState, "find_duplicate", _last_batch_only
+    ),
+    "retention deletes what is to be kept": partial(_patched, retention, "beyond_size", _all_but_the_last),
 }
 """By what is wrong: a context in which it is."""

@@ -9,9 +9,9 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Guarantee, Outcome, Place, Sent, Transaction
+from simulation.history import IN_SEQUENCE, Guarantee, Outcome, Place, Sent, Transaction
 
-__all__ = ["Lane", "Producer", "ProducerIds"]
+__all__ = ["Lane", "PipelinedLane", "Producer", "ProducerIds"]
 
 _PRODUCE_VERSION = 9
 _REQUEST_TIMEOUT_MS = 2_000
@@ -20,7 +20,7 @@ _WALL_CLOCK_START_MS = 1_700_000_000_000
 
 
 class Producer:
-    """One batch at a time to each partition."""
+    """To each partition one batch at a time, or, if it is idempotent, several."""
 
     def __init__(self, client: ClusterClient, guarantee: Guarantee, places: list[Place], pause_s: float) -> None:
         self._client = client
@@ -34,16 +34,31 @@ class Producer:
         self._is_over = True
 
     async def run(self) -> None:
-        await asyncio.gather(*(self._run_one(place) for place in self._places))
+        run_one = self._run_idempotent if self._guarantee is Guarantee.ONCE else self._run_one
+        await asyncio.gather(*(run_one(place) for place in self._places))
 
     async def _run_one(self, place: Place) -> None:
-        ids = ProducerIds(self._client)
-        lane = Lane(self._client, self._guarantee, place, ids)
+        lane = Lane(self._client, self._guarantee, place, ProducerIds(self._client))
         random = self._client.random
         while not self._is_over:
             await asyncio.sleep(random.uniform(0, 2 * self._pause_s))
-            if self._guarantee is not Guarantee.ONCE or await ids.learn(place[0]):
-                await lane.send(random.choice((1, 1, 2, 5)))
+            await lane.send(random.choice(_SIZES))
+
+    async def _run_idempotent(self, place: Place) -> None:
+        ids = ProducerIds(self._client)
+        random = self._client.random
+        async with asyncio.TaskGroup() as deliveries:
+            lane = PipelinedLane(self._client, place, ids, deliveries)
+            while not self._is_over:
+                await asyncio.sleep(random.uniform(0, 2 * _BURST_MEAN * self._pause_s))
+                if await ids.learn(place[0]):
+                    await self._burst(lane, random.choice(_BURSTS))
+
+    async def _burst(self, lane: "PipelinedLane", count: int) -> None:
+        """One batch right after the other, as far as the lane takes them."""
+        for _ in range(count):
+            if self._is_over or not await lane.put(self._client.random.choice(_SIZES)):
+                return
 
 
 class ProducerIds:
@@ -74,9 +89,13 @@ class ProducerIds:
         """What became of its sequence numbers is not known."""
         self.producer_id = -1
 
+    def bump(self) -> None:
+        """Begin anew with another epoch, which fences what is still on its way (KIP-360)."""
+        self.producer_epoch += 1
+
 
 class Lane:
-    """A producer's way to one partition."""
+    """A producer's way to one partition: one batch at a time."""
 
     def __init__(self, client: ClusterClient, guarantee: Guarantee, place: Place, ids: ProducerIds) -> None:
         self._client = client
@@ -84,29 +103,51 @@ class Lane:
         self._place = place
         self._ids = ids
         self._count = 0
-        self._sequence_of = -1  # the producer id that `_sequence` belongs to
         self._sequence = 0
+        self._last_acknowledged: Sent | None = None
+        """Of this sequence."""
 
     async def send(self, size: int, transaction: Transaction | None = None) -> Sent:
         """A batch of ``size`` records, delivered or given up."""
-        client, place = self._client, self._place
-        values = self._values(size)
-        sent = Sent(client.name, self._count, place, values, self._guarantee, client.loop.time())
+        sent = self._begin(size)
         if transaction is not None:
             transaction.sent.append(sent)
-            client.history.transactions.update(dict.fromkeys(values, transaction))
-        if self._sequence_of != self._ids.producer_id:
-            self._sequence_of, self._sequence = self._ids.producer_id, 0
-        client.history.sent.append(sent)
+            self._client.history.transactions.update(dict.fromkeys(sent.values, transaction))
         await self._deliver(sent)
-        sent.done_s = client.loop.time()
-        client.history.counts[f"{sent.guarantee.value}: {sent.outcome.value}"] += 1
-        client.note(f"{sent.values[0].decode()}+{size} {sent.outcome.value} at {sent.base_offset}")
-        if sent.outcome is Outcome.ACKNOWLEDGED:
-            self._sequence += size
-        elif self._guarantee is Guarantee.ONCE:
-            self._ids.forget()
         return sent
+
+    def _begin(self, size: int) -> Sent:
+        client = self._client
+        values = self._values(size)
+        sent = Sent(client.name, self._count, self._place, values, self._guarantee, client.loop.time())
+        if self._guarantee in IN_SEQUENCE:
+            sent.sequence = self._sequence
+            self._sequence += size
+        client.history.sent.append(sent)
+        return sent
+
+    async def _deliver(self, sent: Sent) -> None:
+        client = self._client
+        await self._try_until_done(sent)
+        sent.done_s = client.loop.time()
+        if sent.outcome is Outcome.ACKNOWLEDGED:
+            self._last_acknowledged = sent
+        client.history.counts[f"{sent.guarantee.value}: {sent.outcome.value}"] += 1
+        client.note(f"{sent.values[0].decode()}+{len(sent.values)} {sent.outcome.value} at {sent.base_offset}")
+
+    def _is_to_be_sent_again(self, sent: Sent) -> None:
+        """After a while."""
+
+    async def _turn(self, sent: Sent) -> None:
+        """Wait until it may be sent again."""
+
+    def _is_next(self, sent: Sent) -> bool:
+        """All before it in its sequence are acknowledged."""
+        return True
+
+    def _is_behind_a_gap(self, sent: Sent) -> bool:
+        """Somebody before it was given up: it will hardly ever be the next."""
+        return False
 
     def _values(self, size: int) -> tuple[bytes, ...]:
         """Each like no other of this cluster."""
@@ -114,16 +155,19 @@ class Lane:
         self._count = client.next_number(self._place)
         return tuple(f"{client.name}/{topic}-{partition}/{self._count}/{index}".encode() for index in range(size))
 
-    async def _deliver(self, sent: Sent) -> None:
+    async def _try_until_done(self, sent: Sent) -> None:
         client = self._client
         deadline_s = sent.sent_s + _DELIVERY_TIMEOUT_S
         was_unanswered = False
         while True:
             leader, epoch = client.leaders.get(sent.place, (-1, -1))
+            is_next = self._is_next(sent)
             try:
                 if leader < 0:
                     raise UnansweredError("no leader")
                 sent.attempts += 1
+                sent.asked_s = client.loop.time()
+                sent.known_epoch = client.known_epoch(leader, sent.place)
                 code = await self._try(sent, leader)
             except UnansweredError:
                 was_unanswered = was_unanswered or leader >= 0
@@ -136,34 +180,45 @@ class Lane:
                 client.note(f"{sent.values[0].decode()}: {code.name} of {leader}, epoch {epoch}")
                 client.failed(f"produce: {code.name}", leader)
                 was_unanswered = was_unanswered or code in _MAY_BE_THERE
-                if not error_for(code).retriable and code not in _RETRIED:
-                    self._refused(sent, code)
+                if self._is_final(sent, code, is_next=is_next):
                     return
             if client.loop.time() > deadline_s or self._guarantee is Guarantee.NONE:
                 sent.outcome = Outcome.UNKNOWN if was_unanswered else Outcome.REFUSED
                 if leader < 0 or code is None:
                     await client.refresh(sent.place[0])
                 return
+            self._is_to_be_sent_again(sent)
             await client.back_off()
             await client.refresh(sent.place[0])
+            await self._turn(sent)
 
-    def _refused(self, sent: Sent, code: ErrorCode) -> None:
-        """For good. The first attempt may have come through, all the same."""
+    def _is_final(self, sent: Sent, code: ErrorCode, *, is_next: bool) -> bool:
+        """Whether it was refused for good. (The first attempt may have come through, all the same.)"""
+        if error_for(code).retriable or code in _RETRIED:
+            return False
+        is_early = code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not is_next
+        if is_early and not self._is_behind_a_gap(sent):
+            return False
         sent.outcome = Outcome.UNKNOWN if sent.attempts > 1 else Outcome.REFUSED
-        if self._guarantee in (Guarantee.ONCE, Guarantee.TRANSACTION) and code is not ErrorCode.INVALID_TIMESTAMP:
-            self._client.history.suspicions.append(
-                (sent.place, f"{sent.values[0].decode()}, the next in its sequence, was refused: {code.name}")
-            )
+        if self._guarantee in IN_SEQUENCE and not is_early and code is not ErrorCode.INVALID_TIMESTAMP:
+            told = f"{sent.values[0].decode()}, the next in its sequence, was refused: {code.name}"
+            before = self._last_acknowledged
+            if before is None:
+                self._client.history.violations.append(f"{sent.place}: {told}")
+            else:
+                known = (before.known_epoch, before.last_offset, before.asked_s)
+                self._client.history.suspect(sent.place, told, *known)
+        return True
 
     async def _try(self, sent: Sent, leader: int) -> ErrorCode:
         topic, partition = sent.place
         now_ms = int(self._client.loop.time() * 1000) + _WALL_CLOCK_START_MS
-        has_sequence = self._guarantee in (Guarantee.ONCE, Guarantee.TRANSACTION)
+        has_sequence = self._guarantee in IN_SEQUENCE
         records = build_batch(
             [Record(offset, now_ms, b"key", value) for offset, value in enumerate(sent.values)],
             producer_id=self._ids.producer_id if has_sequence else -1,
             producer_epoch=self._ids.producer_epoch if has_sequence else -1,
-            base_sequence=self._sequence if has_sequence else -1,
+            base_sequence=sent.sequence,
             is_transactional=self._guarantee is Guarantee.TRANSACTION,
         )
         request = ProduceRequest(
@@ -183,5 +238,95 @@ class Lane:
         return ErrorCode(result.error_code)
 
 
+class PipelinedLane(Lane):
+    """An idempotent producer's way to one partition: up to five batches are on their way at a time.
+
+    What was refused or not answered is sent again in the order of sequences, one at a time, and nothing new before it:
+    a batch that comes before the one ahead of it is refused (OUT_OF_ORDER_SEQUENCE_NUMBER), and waits for its turn.
+    When one is given up, there is a gap in the sequence: once nothing is on its way any more, another begins. This is
+    how Java's does it (RecordAccumulator, TransactionManager), but that batches that are behind a gap get no other
+    sequences.
+    """
+
+    def __init__(self, client: ClusterClient, place: Place, ids: ProducerIds, deliveries: asyncio.TaskGroup) -> None:
+        super().__init__(client, Guarantee.ONCE, place, ids)
+        self._deliveries = deliveries
+        self._under_way: list[Sent] = []
+        """In the order of sequences."""
+        self._once_more: list[Sent] = []
+        """Those that wait for being sent again."""
+        self._has_gap = False
+        self._changed = asyncio.Event()
+
+    async def put(self, size: int) -> bool:
+        """Have a batch of ``size`` records delivered, as soon as there is room. False: the sequence is over."""
+        while not self._has_gap and (self._once_more or self._span() >= self._window()):
+            await self._changed.wait()
+        if self._has_gap:
+            await self._begin_anew()
+            return False
+        sent = self._begin(size)
+        self._client.history.counts["idempotent: sent behind others that were on their way"] += bool(self._under_way)
+        self._under_way.append(sent)
+        self._deliveries.create_task(self._carry(sent))
+        return True
+
+    def _span(self) -> int:
+        """How many there are from the first one on its way to the last that was sent. A broker knows the last five, so
+        what was acknowledged meanwhile counts, too: by another leader than the one who does not answer."""
+        return self._count - self._under_way[0].number + 1 if self._under_way else 0
+
+    def _window(self) -> int:
+        """How many may be on their way. A leader that knows nothing of a producer takes any sequence for its first: it
+        must have taken a batch before it is sent several. So must any new leader where it may know the log's end only.
+        """
+        before, place = self._last_acknowledged, self._place
+        if before is None:
+            return 1
+        has_moved = before.leader_id != self._client.leaders.get(place, (-1, -1))[0]
+        return 1 if has_moved and self._client.history.may_be_trimmed(place, 1) else _IN_FLIGHT
+
+    async def _begin_anew(self) -> None:
+        while self._under_way:
+            await self._changed.wait()
+        if self._client.random.random() < 0.5:
+            self._ids.forget()
+        else:
+            self._ids.bump()
+        self._has_gap, self._sequence, self._last_acknowledged = False, 0, None
+
+    async def _carry(self, sent: Sent) -> None:
+        await self._deliver(sent)
+        self._has_gap = self._has_gap or sent.outcome is not Outcome.ACKNOWLEDGED
+        self._under_way.remove(sent)
+        self._wake()
+
+    def _is_to_be_sent_again(self, sent: Sent) -> None:
+        self._once_more.append(sent)
+
+    async def _turn(self, sent: Sent) -> None:
+        while self._under_way[0] is not sent:
+            await self._changed.wait()
+        self._once_more.remove(sent)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Whoever waits looks again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _is_next(self, sent: Sent) -> bool:
+        return self._under_way[0] is sent and not self._has_gap
+
+    def _is_behind_a_gap(self, sent: Sent) -> bool:
+        return self._under_way[0] is sent and self._has_gap
+
+
+_SIZES = (1, 1, 2, 5)
+"""Records a batch."""
+_BURSTS = (1, 1, 2, 4, 7)
+_BURST_MEAN = 3.0
+_IN_FLIGHT = 5
+"""max.in.flight.requests.per.connection."""
 _RETRIED = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,)
 _MAY_BE_THERE = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.REQUEST_TIMED_OUT)

@@ -4,75 +4,88 @@ What has been below some replica's high watermark is committed: from then on eve
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pybroker.protocol.records.batch import iter_batches
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.replication.isr import IsrState
 from pybroker.replication.partition import Leader, Partition
-from pybroker.storage.log import Log
-from simulation.history import Place, ViolationError
-from simulation.tree_checker import TreeChecker
+from simulation.committed_batches import CommittedBatches, batches_of
+from simulation.history import History, Place, ViolationError
+from simulation.tree_checker import Excuse, TreeChecker
+from simulation.trimming_checker import TrimmingChecker
 
 if TYPE_CHECKING:
     from simulation.simulated_broker import SimulatedBroker
 
-__all__ = ["ReplicaChecker", "batches_of"]
+__all__ = ["ReplicaChecker"]
 
 _LONGEST_CUT_S = 10.0
 """A disk may be slow."""
 
-Fingerprint = tuple[int, int, int]
-"""Of a batch: next offset, leader epoch, checksum."""
-
-
-@dataclass
-class _Committed:
-    """What is known to be committed of a partition."""
-
-    topic_id: object
-    batches: dict[int, Fingerprint] = field(default_factory=dict)
-    end_offset: int = 0
+_LogKey = tuple[int, int, object, Place]
+"""A broker, which of its lives, the topic's id, the partition."""
 
 
 class ReplicaChecker:
     """`check` is quick and wants to be called often, `check_logs` reads what is new in the logs."""
 
-    def __init__(self, tree: TreeChecker, minimum_isr: Callable[[str], int]) -> None:
+    def __init__(self, tree: TreeChecker, minimum_isr: Callable[[str], int], history: History | None = None) -> None:
         self._tree = tree
         self._minimum_isr = minimum_isr
+        self._brokers: list[SimulatedBroker] = []
+        """Those that were looked at last."""
+        self._epochs: dict[tuple[int, Place], int] = {}
+        """The leader epoch that a broker knew of last."""
         self._too_small: dict[tuple[int, Place], tuple[object, int]] = {}
         """Of leaders whose ISR is below the minimum: the state in which they are, and their high watermark then."""
         self._leaders: dict[tuple[object, Place, int], int] = {}
         self._high_watermarks: dict[tuple[int, int, object, Place, int], int] = {}
         self._isrs: dict[tuple[int, int, object, Place, int], IsrState] = {}
-        self._committed: dict[Place, _Committed] = {}
-        self._checked: dict[tuple[int, int, object, Place], int] = {}
+        self._committed: dict[Place, CommittedBatches] = {}
+        self._trimming = TrimmingChecker(history or History(), self._committed)
+        self._checked: dict[_LogKey, int] = {}
         self._seen: dict[tuple[int, Place], tuple[object, ...]] = {}
         """As what a replica was last looked at: what has not changed since is as right as it was."""
         self._outside_since_s: dict[tuple[int, Place], float] = {}
         """Since when a follower's high watermark has not been inside of its log."""
         self.committed_ends: dict[Place, int] = {}
         """The highest high watermark that any replica had so far."""
+        self._not_lost_ends: dict[Place, int] = {}
+        """The same, since the last time that something may have been lost."""
         self.checks = 0
 
     def check(self, brokers: Iterable["SimulatedBroker"]) -> None:
         """Raises ViolationError."""
         self.checks += 1
-        for broker in brokers:
+        self._brokers = list(brokers)
+        for broker in self._brokers:
             for hosted in broker.partitions():
                 self._check_one(broker, hosted)
+        self._trimming.judge()
+
+    def known_epoch(self, broker_id: int, place: Place) -> int:
+        """The last leader epoch that it is known to have heard of."""
+        return self._epochs.get((broker_id, place), -1)
 
     def note_high_watermarks(self, broker: "SimulatedBroker", place: Place | None = None) -> None:
         """Of one partition, or of all."""
         for hosted in broker.partitions():
             if place is None or hosted.topic_partition == place:
-                self._note_high_watermark(hosted.topic_partition, hosted.partition.high_watermark)
+                self._note_high_watermark(hosted)
 
-    def _note_high_watermark(self, place: Place, high_watermark: int) -> None:
+    def _note_high_watermark(self, hosted: HostedPartition) -> None:
+        place, high_watermark = hosted.topic_partition, hosted.partition.high_watermark
         if high_watermark > self.committed_ends.get(place, 0):
             self.committed_ends[place] = high_watermark
+        if high_watermark > self._not_lost_ends.get(place, 0) and not self._is_overtaken(hosted):
+            self._not_lost_ends[place] = high_watermark
+
+    def note_logs(self, broker: "SimulatedBroker") -> None:
+        """What is committed in the logs of a broker that is about to be no more."""
+        try:
+            self.check_logs([broker])
+        except ViolationError as violation:
+            self._tree.violations.append(str(violation))
 
     def _check_one(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
         partition, view = hosted.partition, hosted.log.view
@@ -91,14 +104,19 @@ class ReplicaChecker:
         if self._seen.get(who) == state:
             return
         self._seen[who] = state
-        self._note_high_watermark(partition.topic_partition, high_watermark)
+        self._epochs[who] = partition.leader_epoch
+        self._note_high_watermark(hosted)
+        self._trimming.saw(broker, hosted)
         topic, number = partition.topic_partition
         if not view.log_start_offset <= high_watermark <= view.log_end_offset:
             self._check_outside(broker, hosted)
-        if leader_role is None:
-            return
         place = (topic, number)
+        if leader_role is None:
+            if partition.leader_id >= 0:
+                self._tree.follows(broker.broker_id, place)
+            return
         self._tree.leads(broker.broker_id, place, partition.leader_epoch)
+        self._settle(hosted, place)
         claim = (partition.topic_id, place, partition.leader_epoch)
         leader = self._leaders.setdefault(claim, broker.broker_id)
         if leader != broker.broker_id:
@@ -143,7 +161,7 @@ class ReplicaChecker:
         """The high watermark stands still for as long as the ISR is below min.insync.replicas."""
         leader = partition.leader
         assert leader is not None
-        size, who = len(leader.isr.maximal), (broker.broker_id, place)
+        size, who = len(leader.isr.members), (broker.broker_id, place)
         if size >= len(partition.replicas):
             self._too_small.pop(who, None)
             return
@@ -161,19 +179,22 @@ class ReplicaChecker:
                 f"{partition.high_watermark} with {leader.isr}; the minimum is {minimum}"
             )
 
+    # --- what is in the logs
+
     def check_logs(self, brokers: Iterable["SimulatedBroker"]) -> None:
         """Raises ViolationError."""
         for broker in brokers:
             for hosted in broker.partitions():
-                if hosted.strand.is_idle and not hosted.log.is_offline and not hosted.log.config.compact:
-                    place: Place = (hosted.topic_partition.topic, hosted.topic_partition.partition)
-                    if place in self._tree.partitions and not self._tree.partitions[place].excuses:
-                        self._check_log(broker, hosted, place)
+                place: Place = (hosted.topic_partition.topic, hosted.topic_partition.partition)
+                if place in self._tree.partitions and _can_be_read(hosted):
+                    self._check_log(broker, hosted, place)
 
     def _check_log(self, broker: "SimulatedBroker", hosted: HostedPartition, place: Place) -> None:
-        partition, log = hosted.partition, hosted.log
+        partition, log, record = hosted.partition, hosted.log, self._tree.partitions[place]
+        if self._is_overtaken(hosted) or _unsettled(record.excuses, partition.leader_epoch):
+            return
         committed = self._committed_of(place, partition.topic_id)
-        leads = partition.leader is not None and self._tree.partitions[place].leader_epoch == partition.leader_epoch
+        leads = partition.leader is not None and record.leader_epoch == partition.leader_epoch
         if leads and log.view.log_end_offset < committed.end_offset:
             raise ViolationError(
                 f"{place}: broker {broker.broker_id} leads under epoch {partition.leader_epoch} with a log up to "
@@ -182,42 +203,86 @@ class ReplicaChecker:
         key = (broker.broker_id, broker.starts, partition.topic_id, place)
         start = max(self._checked.get(key, 0), log.view.log_start_offset)
         end = partition.high_watermark
+        may_be_uncut = partition.leader is None and bool(record.excuses)
+        if may_be_uncut:
+            end = self._end_of_what_is_cut(hosted, place, start)
         for base_offset, fingerprint in batches_of(log, start, end):
             known = committed.batches.setdefault(base_offset, fingerprint)
             if known != fingerprint:
                 raise ViolationError(
                     f"{place}: at offset {base_offset} broker {broker.broker_id} has {fingerprint} (next offset, "
-                    f"leader epoch, checksum); committed was {known}"
+                    f"leader epoch, checksum, time); committed was {known}"
                 )
         self._checked[key] = end
-        committed.end_offset = max(committed.end_offset, end)
-        leader = self._tree.partitions[place].leader
+        if not may_be_uncut:
+            committed.end_offset = max(committed.end_offset, end)
         # Logs are looked at now and then only: what was committed since is not among `committed` yet.
-        committed_end = max(committed.end_offset, self.committed_ends.get(place, 0))
-        if broker.broker_id != leader and log.view.log_end_offset >= committed_end:
+        committed_end = max(committed.end_offset, self._not_lost_ends.get(place, 0))
+        is_compared = broker.broker_id != record.leader and end == partition.high_watermark
+        if is_compared and log.view.log_end_offset >= committed_end:
             self._tree.has_caught_up(broker.broker_id, place)
 
-    def _committed_of(self, place: Place, topic_id: object) -> _Committed:
+    def _committed_of(self, place: Place, topic_id: object) -> CommittedBatches:
         """Anew when the topic is another one of the same name."""
         committed = self._committed.get(place)
         if committed is None or committed.topic_id != topic_id:
-            committed = self._committed[place] = _Committed(topic_id)
+            committed = self._committed[place] = CommittedBatches(topic_id)
         return committed
 
+    # --- what may have been lost
 
-def batches_of(log: Log, start_offset: int, end_offset: int) -> list[tuple[int, Fingerprint]]:
-    """(base offset, fingerprint) of the batches that lie in this range as a whole."""
-    found: list[tuple[int, Fingerprint]] = []
-    while start_offset < end_offset:
-        region = log.view.read(start_offset, 1 << 30, end_offset, True, False).region
-        data = region.read() if region is not None else b""
-        batches = [batch for batch in iter_batches(data) if batch.next_offset <= end_offset]
-        if not batches:
-            break
-        found += [
-            (batch.base_offset, (batch.next_offset, batch.partition_leader_epoch, batch.crc))
-            for batch in batches
-            if batch.base_offset >= start_offset
-        ]
-        start_offset = batches[-1].next_offset
-    return found
+    def _is_overtaken(self, hosted: HostedPartition) -> bool:
+        """It has not heard of a leader that may have lost something, and has begun to lead meanwhile."""
+        record = self._tree.partitions.get(hosted.topic_partition)
+        excuses = record.excuses if record is not None else ()
+        return any(each.from_offset is not None and hosted.partition.leader_epoch < each.epoch for each in excuses)
+
+    def _end_of_what_is_cut(self, hosted: HostedPartition, place: Place, start_offset: int) -> int:
+        """Up to where a follower's log is to be compared. What it has of what was lost, it has until it hears from the
+        leader; and nothing is known to be committed because it stands there."""
+        end, excuses = hosted.partition.high_watermark, self._tree.partitions[place].excuses
+        epoch, lost_from = max(each.epoch for each in excuses), min(each.from_offset or 0 for each in excuses)
+        committed = self._committed_of(place, hosted.partition.topic_id).batches
+        for base_offset, fingerprint in batches_of(hosted.log, max(start_offset, lost_from), end):
+            known = committed.get(base_offset)
+            if known is None or (known != fingerprint and fingerprint[1] < epoch):
+                return base_offset
+        return end
+
+    def _settle(self, hosted: HostedPartition, place: Place) -> None:
+        """Somebody begins to lead after something happened by which records may be lost: see which ones can be."""
+        record, partition = self._tree.partitions.get(place), hosted.partition
+        unsettled = _unsettled(record.excuses, partition.leader_epoch) if record is not None else []
+        if not unsettled:
+            return
+        committed = self._committed_of(place, partition.topic_id)
+        first_epoch = min(each.epoch for each in unsettled)
+        for broker in self._brokers:  # those that have not heard of it yet went on
+            for other in broker.partitions():
+                is_before = other.topic_partition == place and other.partition.leader_epoch < first_epoch
+                if is_before and _can_be_read(other):
+                    self._check_log(broker, other, place)
+        log = hosted.log
+        lost_from = 0
+        if not log.config.compact and not log.is_offline:
+            start, end = log.view.log_start_offset, log.view.log_end_offset
+            lost_from = committed.first_difference(dict(batches_of(log, start, end)), start, end)
+        for each in unsettled:
+            each.from_offset = lost_from
+            each.lost_end = self._not_lost_ends.get(place, 0)
+            each.has_lost = lost_from < each.lost_end
+            self._tree.counts["excuses by which something was lost"] += each.has_lost
+        committed.forget_from(lost_from)
+        self._not_lost_ends[place] = min(lost_from, self._not_lost_ends.get(place, 0))
+        for key in [key for key in self._checked if key[3] == place]:
+            self._checked[key] = min(lost_from, self._checked[key])
+
+
+def _can_be_read(hosted: HostedPartition) -> bool:
+    """To be compared with others."""
+    return hosted.strand.is_idle and not hosted.log.is_offline and not hosted.log.config.compact
+
+
+def _unsettled(excuses: Iterable[Excuse], leader_epoch: int) -> list[Excuse]:
+    """By which nobody knows yet what is lost, to who has heard of that epoch."""
+    return [each for each in excuses if each.from_offset is None and each.epoch <= leader_epoch]

@@ -33,6 +33,8 @@ __all__ = ["SimulatedBroker"]
 
 WALL_CLOCK_START_MS = 1_700_000_000_000
 _PLAIN = ClusterShape()
+_JUMP_IS_FELT_S = 30.0
+"""So long after it was decided by the clock, a slow disk may have deleted a segment."""
 
 
 class SimulatedBroker:
@@ -53,6 +55,8 @@ class SimulatedBroker:
         self.network = network
         self.disk = Disk(Random(random.random()))
         self.clock_ahead_ms = 0
+        self._jumps: list[tuple[float, int]] = []
+        """When its clock jumped, and how far it was ahead before."""
         self.clock_reads = 0
         self.compactions = 0
         self.server: BrokerServer | None = None
@@ -69,6 +73,8 @@ class SimulatedBroker:
         self.on_end: Callable[[], None] = lambda: None
         """Called when it is about to be no more; and before that, when it gives up by itself:"""
         self.on_failure: Callable[[], None] = lambda: None
+        self.on_crash: Callable[[], None] = lambda: None
+        """Called when it is about to be ended in the middle of its work."""
         self.config = Config.load(
             "",
             {**shape.settings_of(broker_id, self.name), "zookeeper.connect": "model:2181", **settings},
@@ -106,6 +112,18 @@ class SimulatedBroker:
     def clock_ms(self) -> int:
         self.clock_reads += 1
         return WALL_CLOCK_START_MS + int(self._loop.time() * 1000) + self.clock_ahead_ms
+
+    def latest_clock_ms(self) -> int:
+        """The latest that its clock may have shown within the last `_JUMP_IS_FELT_S`."""
+        now_s = self._loop.time()
+        self._jumps = [each for each in self._jumps if now_s - each[0] <= _JUMP_IS_FELT_S]
+        ahead_ms = max((self.clock_ahead_ms, *(before_ms for _, before_ms in self._jumps)))
+        return WALL_CLOCK_START_MS + int(now_s * 1000) + ahead_ms
+
+    def set_clock(self, ahead_ms: int) -> None:
+        """Have its wall clock show so much more than the time it is."""
+        self._jumps.append((self._loop.time(), self.clock_ahead_ms))
+        self.clock_ahead_ms = ahead_ms
 
     def environment(self, files: SimulatedFiles) -> Environment:
         """What one run of it is given."""
@@ -184,6 +202,7 @@ class SimulatedBroker:
         server, files = self.server, self.files
         assert server is not None
         assert files is not None
+        self.on_crash()
         self.on_end()
         self.server = None
         if without_power:

@@ -55,6 +55,7 @@ SETTINGS = {
 ResultT = TypeVar("ResultT")
 
 _TOPICS = "/brokers/topics"
+_DELETIONS = "/admin/delete_topics"
 _CHECK_EVERY_TURNS = 4
 _END_S = 0.01
 _LOG_CHECK_INTERVAL_S = 0.5
@@ -89,7 +90,7 @@ class SimulatedCluster:
         tree = ObservedTree()
         tree.checker = self.tree
         self.zookeeper.tree = tree
-        self.replicas = ReplicaChecker(self.tree, self._minimum_isr)
+        self.replicas = ReplicaChecker(self.tree, self._minimum_isr, self.history)
         counts = {"offsets.topic.replication.factor": str(min(3, broker_count))}
         self.brokers = {
             broker_id: SimulatedBroker(
@@ -104,6 +105,7 @@ class SimulatedCluster:
         }
         for broker in self.brokers.values():
             broker.on_end = partial(self.replicas.note_high_watermarks, broker)
+            broker.on_crash = partial(self.replicas.note_logs, broker)
             broker.on_failure = partial(self.effects.add, "brokers that gave up", broker.name)
         self.violation: ViolationError | None = None
         self._turns_checked = 0
@@ -116,7 +118,15 @@ class SimulatedCluster:
     def client(self, name: str) -> ClusterClient:
         self.network.add_host(name)
         servers = [(broker.name, PORT) for broker in self.brokers.values()]
-        return ClusterClient(name, self.loop, servers, Random(self.random.random()), self.history, self.effects)
+        return ClusterClient(
+            name,
+            self.loop,
+            servers,
+            Random(self.random.random()),
+            self.history,
+            self.effects,
+            self.replicas.known_epoch,
+        )
 
     def spawn(self, host: str, work: "asyncio._CoroutineLike[ResultT]") -> "asyncio.Task[ResultT]":
         """Run it on a machine."""
@@ -186,6 +196,11 @@ class SimulatedCluster:
         tree = self.zookeeper.tree
         topics = {topic: json.loads(tree.get(f"{_TOPICS}/{topic}")[0]) for topic in tree.children(_TOPICS)}
         return [topic for topic, node in topics.items() if node.get("adding_replicas") or node.get("removing_replicas")]
+
+    def deletions(self) -> list[str]:
+        """The topics that are being deleted."""
+        tree = self.zookeeper.tree
+        return list(tree.children(_DELETIONS)) if tree.contains(_DELETIONS) else []
 
     def end(self) -> None:
         """Let go of everything; nothing runs any more."""

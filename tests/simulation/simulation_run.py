@@ -182,7 +182,7 @@ class _Run:
                 configs |= _TIMES_ARE_CHECKED
             if random.random() < 0.2:
                 configs |= random.choice(_SHORT_OF_ROOM)
-                self._cluster.history.kept_to_size[topic] = None
+                self._cluster.history.kept_to_size[topic] = configs
             assignment = [random.sample(brokers, factor) for _ in range(partitions)]
             if await self._admin.create(topic, assignment, configs):
                 self._topics[topic] = partitions
@@ -284,19 +284,36 @@ class _Run:
             return "producers are not done"
         if self._commits() == self._commits_before:
             return "the group commits nothing"
+        if self._cluster.deletions():
+            return f"topics are being deleted: {self._cluster.deletions()}"
         if self._cluster.reassignments():
             return f"reassignments are under way: {self._cluster.reassignments()}"
         return self._unread()
 
     def _unread(self) -> str | None:
-        ends = {place: next(iter(self._logs_of(place, replicas).values())) for place, replicas in self._assignments()}
+        ends, stable_ends = self._ends(), self._stable_ends()
         for consumer in self._consumers:
             for place, position in consumer.positions.items():
-                if consumer.reading.read_committed and self._cluster.tree.excuses(place):
-                    continue  # the end of a transaction may be lost with what it ends
-                if place in ends and position < ends[place].view.log_end_offset:
-                    return f"{place}: read up to {position} of {ends[place].view.log_end_offset}"
+                begin = (stable_ends if consumer.reading.read_committed else ends).get(place, position)
+                if not begin <= position <= ends.get(place, position):
+                    return f"{place}: read up to {position} of {begin} to {ends[place]}"
         return None
+
+    def _ends(self) -> dict[Place, int]:
+        """Up to where partitions can be read."""
+        return {place: log.view.log_end_offset for place, log in self._some_logs().items()}
+
+    def _stable_ends(self) -> dict[Place, int]:
+        """The same, for who reads committed records: all transactions are over, but their ends may be lost."""
+        ends = self._ends()
+        for place, log in self._some_logs().items():
+            if any(each.has_lost for each in self._cluster.tree.excuses(place)):
+                ends[place] = log.last_stable_offset(ends[place])
+        return ends
+
+    def _some_logs(self) -> dict[Place, Log]:
+        """Of each partition that of a replica."""
+        return {place: next(iter(self._logs_of(place, replicas).values())) for place, replicas in self._assignments()}
 
     def _assignments(self) -> list[tuple[Place, list[int]]]:
         found = []
@@ -322,7 +339,11 @@ class _Run:
             for place, replicas in self._assignments()
             if not place[0].startswith("__")
         }
-        checker = FinalChecker(cluster.history, cluster.tree, logs)
+        holders: dict[str, list[int]] = {}
+        for broker in cluster.running():
+            for log in broker.logs():
+                holders.setdefault(log.topic_partition.topic, []).append(broker.broker_id)
+        checker = FinalChecker(cluster.history, cluster.tree, logs, holders, self._stable_ends())
         violations = list(checker.violations())
         self.counts += checker.counts
         self.counts["runs with something excused"] += checker.counts["excused partitions"] > 0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from pybroker.controller.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
 from simulation.final_checker import FinalChecker, Replica
-from simulation.history import Guarantee, History, Outcome, Sent, Transaction
-from simulation.tree_checker import ObservedTree, TreeChecker
+from simulation.history import Guarantee, History, Outcome, Read, Sent, Transaction
+from simulation.tree_checker import Excuse, ObservedTree, PartitionRecord, TreeChecker
 
 PLACE = ("t", 0)
 STATE = "/brokers/topics/t/partitions/0/state"
@@ -50,6 +50,9 @@ class WatchedTree:
     @property
     def violations(self) -> list[str]:
         return self.checker.violations
+
+    def excuses(self) -> list[str]:
+        return [each.reason for each in self.checker.excuses(PLACE)]
 
     def _write(self, *operations: Operation) -> None:
         self._tree.apply(operations, 0, 0)
@@ -135,7 +138,7 @@ def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
     tree = WatchedTree()
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     elect_outside_of_the_isr(tree)
-    assert (tree.violations, tree.checker.excuses(PLACE)) == ([], ["unclean election of 3"])
+    assert (tree.violations, tree.excuses()) == ([], ["unclean election of 3"])
 
 
 def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off() -> None:
@@ -153,17 +156,17 @@ def test_a_forgetful_leader_is_excused_only_when_nobody_else_remembers() -> None
         tree.up_since_s = others_up_since_s
         tree.checker.lost_bytes(2, PLACE)
         tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
-        assert tree.checker.excuses(PLACE) == excused
+        assert tree.excuses() == excused
 
 
 def test_a_forgetful_leader_is_excused_when_it_is_elected_again_and_the_others_were_down() -> None:
     tree = WatchedTree()
     tree.checker.lost_bytes(2, PLACE)
     tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
-    assert tree.checker.excuses(PLACE) == []
+    assert tree.excuses() == []
     tree.up_since_s = 20.0
     tree.as_controller(SetData(STATE, state(2, 7, [2, 3])))
-    assert tree.checker.excuses(PLACE) == ["2, one of the ISR, had lost unsynced bytes"]
+    assert tree.excuses() == ["2, one of the ISR, had lost unsynced bytes"]
 
 
 def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> None:
@@ -173,7 +176,7 @@ def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> 
     tree.as_controller(SetData(STATE, state(1, 5, [1, 2, 3])))
     tree.up_since_s = 20.0
     tree.as_controller(SetData(STATE, state(3, 6, [3, 2])))
-    assert tree.checker.excuses(PLACE) == ["3, one of the ISR, had lost unsynced bytes"]
+    assert tree.excuses() == ["3, one of the ISR, had lost unsynced bytes"]
 
 
 # --- what clients were promised
@@ -186,9 +189,11 @@ class Told:
         self.history = History()
         self.tree = WatchedTree()
         self.replicas = {1: Replica(0, {}), 2: Replica(0, {})}
+        self.stable_ends = {PLACE: 99}
 
     def sent(self, guarantee: Guarantee, number: int, offset: int, outcome: Outcome = Outcome.ACKNOWLEDGED) -> Sent:
-        sent = Sent("p", number, PLACE, (b"p/%d" % number,), guarantee, 1.0, 1, outcome, offset, 2.0, 1)
+        sent = Sent("p", number, PLACE, (b"p/%d" % number,), guarantee, 11.0, 1, outcome, offset, 12.0, 1)
+        sent.known_epoch, sent.asked_s = 5, 11.0
         self.history.sent.append(sent)
         return sent
 
@@ -197,7 +202,17 @@ class Told:
         self.replicas = {1: Replica(start, records), 2: Replica(start, dict(records))}
 
     def violations(self) -> list[str]:
-        return list(FinalChecker(self.history, self.tree.checker, {PLACE: self.replicas}).violations())
+        return list(self.checker().violations())
+
+    def checker(self) -> FinalChecker:
+        return FinalChecker(self.history, self.tree.checker, {PLACE: self.replicas}, {"t": [1, 2]}, self.stable_ends)
+
+    def excuse(self, epoch: int, from_offset: int) -> None:
+        """Under that epoch somebody leads who lacks what had been there from that offset on."""
+        self.tree.checker.partitions[PLACE].excuses.append(Excuse("an unclean election", epoch, 20.0, from_offset))
+
+    def read(self, offset: int, value: bytes, known_epoch: int = 5, read_s: float = 30.0) -> None:
+        self.history.saw(PLACE, offset, Read(value, known_epoch, read_s))
 
 
 @pytest.fixture
@@ -228,8 +243,37 @@ def test_what_was_acknowledged_and_is_not_at_its_offset_is_lost(
 
 def test_what_the_leader_alone_had_may_go_with_it(told: Told) -> None:
     told.sent(Guarantee.LEADER, 1, 0)
+    told.tree.now_s = 12.0
     told.tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
     assert told.violations() == []
+
+
+@pytest.mark.parametrize("meanwhile", [1, -1])
+def test_what_the_leader_alone_had_stays_when_nobody_else_leads(told: Told, meanwhile: int) -> None:
+    told.sent(Guarantee.LEADER, 1, 0)
+    told.tree.now_s = 12.0
+    told.tree.as_controller(SetData(STATE, state(meanwhile, 6, [1])))
+    told.tree.as_controller(SetData(STATE, state(1, 7, [1])))
+    assert ["its leader was never another" in violation for violation in told.violations()] == [True]
+
+
+def test_what_the_leader_alone_had_may_go_when_it_follows_somebody_or_forgets(told: Told) -> None:
+    told.sent(Guarantee.LEADER, 1, 0)
+    for happens in (told.tree.checker.lost_bytes, told.tree.checker.follows):
+        told.tree.checker.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3), led=[(0.0, 1)])
+        told.tree.now_s = 10.0
+        happens(1, PLACE)
+        assert len(told.violations()) == 1  # that was before
+        told.tree.now_s = 12.0
+        happens(1, PLACE)
+        assert told.violations() == []
+
+
+def test_what_the_leader_alone_had_does_not_go_with_another_who_led_before(told: Told) -> None:
+    told.tree.now_s = 10.5
+    told.tree.as_controller(SetData(STATE, state(2, 6, [1, 2])), SetData(STATE, state(1, 7, [1, 2])))
+    told.sent(Guarantee.LEADER, 1, 0)
+    assert ["its leader was never another" in violation for violation in told.violations()] == [True]
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.REFUSED])
@@ -269,16 +313,17 @@ def test_records_go_only_as_far_as_somebody_wanted(told: Told) -> None:
 
 def test_what_was_read_is_there(told: Told) -> None:
     told.there(b"a")
-    told.history.saw(PLACE, 0, b"a")
+    told.read(0, b"a")
     assert told.violations() == []
-    told.history.saw(PLACE, 1, b"b")
+    told.read(1, b"b")
     assert ["was read at offset 1" in violation for violation in told.violations()] == [True]
 
 
 def test_what_was_read_as_two_things_is_seen(told: Told) -> None:
     told.there(b"a")
-    told.history.saw(PLACE, 0, b"a")
-    told.history.saw(PLACE, 0, b"b")
+    told.read(0, b"a")
+    told.read(0, b"b", 6)
+    told.there(b"b")
     assert ["was read as" in violation for violation in told.violations()] == [True]
 
 
@@ -289,20 +334,106 @@ def test_a_committed_transaction_is_read(told: Told) -> None:
     told.history.committed_readers = ["c"]
     told.history.ended_transactions.append(transaction)
     assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
+    told.stable_ends[PLACE] = 0  # behind a transaction whose end is lost
+    assert told.violations() == []
+    told.stable_ends[PLACE] = 1
+    assert len(told.violations()) == 1
     transaction.read["c"] = {b"p/1": None}
     assert told.violations() == []
 
 
 def test_forgotten_offsets_are_excused_by_the_offsets_topic_only(told: Told) -> None:
-    told.history.suspicions.append((("__consumer_offsets", -1), "offset 4 was committed, 3 is known"))
-    assert told.violations() == ["__consumer_offsets: offset 4 was committed, 3 is known"]
+    place = ("__consumer_offsets", 1)
+    told.history.suspect(place, "offset 4 was committed, 3 is known", 8)
+    told.excuse(9, 0)
+    assert told.violations() == ["__consumer_offsets-1: offset 4 was committed, 3 is known"]
+    record = told.tree.checker.partitions[place] = PartitionRecord(1, 9, (1,))
+    record.excuses.append(Excuse("1 had lost unsynced bytes", 8, 20.0, 0))
+    assert len(told.violations()) == 1  # that was before
+    record.excuses.append(Excuse("1 had lost unsynced bytes", 9, 30.0, 0))
+    assert told.violations() == []
 
 
 def test_what_is_excused_is_counted_and_its_replicas_agree_all_the_same(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
-    told.tree.checker.partitions[PLACE].excuses.append("an unclean election")
-    checker = FinalChecker(told.history, told.tree.checker, {PLACE: told.replicas})
+    told.excuse(6, 0)
+    checker = told.checker()
     assert list(checker.violations()) == []
     assert (checker.counts["excused partitions"], checker.counts["acks=all: lost"]) == (1, 1)
     told.replicas = {1: Replica(0, {0: b"a"}), 2: Replica(0, {})}
+    assert len(told.violations()) == 1
+
+
+@pytest.mark.parametrize(("offset", "known_epoch"), [(2, 5), (3, 6), (2, 6), (4, 7)])
+def test_an_excuse_is_none_for_what_lies_before_it_or_comes_after_it(told: Told, offset: int, known_epoch: int) -> None:
+    sent = told.sent(Guarantee.ALL, 1, offset)
+    sent.known_epoch, sent.asked_s = known_epoch, 30.0
+    told.excuse(6, 3)
+    assert ["is lost" in violation for violation in told.violations()] == [True]
+
+
+@pytest.mark.parametrize(("offset", "known_epoch", "asked_s"), [(3, 5, 30.0), (9, 4, 30.0), (3, 6, 19.0)])
+def test_an_excuse_is_one_for_what_was_there_before(told: Told, offset: int, known_epoch: int, asked_s: float) -> None:
+    """In the order of epochs; or of time, when a leader goes on under the same epoch."""
+    sent = told.sent(Guarantee.ALL, 1, offset)
+    sent.known_epoch, sent.asked_s = known_epoch, asked_s
+    told.excuse(6, 3)
+    assert told.violations() == []
+
+
+def test_a_leader_who_was_never_seen_may_lack_everything(told: Told) -> None:
+    told.sent(Guarantee.ALL, 1, 0)
+    told.tree.checker.partitions[PLACE].excuses.append(Excuse("an unclean election", 6, 20.0))
+    assert told.violations() == []
+
+
+def test_an_excuse_for_a_loss_is_none_for_what_is_there_twice(told: Told) -> None:
+    told.sent(Guarantee.ONCE, 1, 0)
+    told.there(b"p/1", b"p/1")
+    told.excuse(6, 0)
+    assert ["more than once" in violation for violation in told.violations()] == [True]
+
+
+def test_what_was_read_may_be_another_only_where_it_may_be_lost(told: Told) -> None:
+    told.read(3, b"a", known_epoch=5)
+    told.read(3, b"b", known_epoch=6)
+    told.there(b"b", start=3)
+    told.history.deletions[PLACE] = 3
+    assert ["was read as" in violation for violation in told.violations()] == [True]
+    told.excuse(6, 3)
+    assert told.violations() == []
+
+
+def test_a_topic_that_is_gone_is_seen_unless_somebody_deleted_it(told: Told) -> None:
+    told.history.topics = {"t": True, "gone": True}
+    assert told.violations() == ["gone is gone, and nobody has deleted it"]
+    told.history.topics["gone"] = False
+    assert told.violations() == []
+    told.history.topics["gone"] = None
+    assert told.violations() == []
+
+
+def test_records_of_a_topic_that_is_gone_are_not_passed_over(told: Told) -> None:
+    told.sent(Guarantee.ALL, 1, 0).place = ("gone", 1)
+    assert told.violations() == ["gone-1 is gone, and nobody has deleted it"]
+
+
+def test_a_topic_that_was_deleted_and_is_there_is_seen(told: Told) -> None:
+    told.history.topics = {"t": False}
+    assert told.violations() == ["t was deleted, and brokers [1, 2] have it"]
+
+
+def test_a_consumer_may_pass_over_what_comes_in_the_place_of_what_it_had_read(told: Told) -> None:
+    """Where the leader that has lost it goes on under the same epoch, and only there."""
+    sent = told.sent(Guarantee.TRANSACTION, 1, 3)
+    sent.asked_s = 30.0
+    told.there(b"x", b"x", b"x", b"p/1")
+    told.history.committed_readers = ["c"]
+    told.history.ended_transactions.append(Transaction(9, [sent], is_committed=True))
+    excuse = Excuse("1 led on after it had lost unsynced bytes", 5, 20.0, 2, lost_end=4)
+    told.tree.checker.partitions[PLACE].excuses.append(excuse)
+    assert ["c has not read" in violation for violation in told.violations()] == [True]
+    excuse.is_same_epoch = True
+    assert told.violations() == []
+    excuse.lost_end = 3
     assert len(told.violations()) == 1

@@ -16,6 +16,8 @@ CAUGHT_BY = {
     "consumers see what is not committed": (1, "where it may see what is before"),
     "who reads committed records sees open transactions": (1, "of a transaction that is not committed"),
     "a log forgets the sequences of producers": (5, "is there more than once"),
+    "a log remembers the last batch of each producer only": (1, "the next in its sequence, was refused"),
+    "retention deletes what is to be kept": (1, "settings are {'"),
 }
 """The seed to begin with, the first that was found (another one of the 200 does, too), and a part of what is told."""
 

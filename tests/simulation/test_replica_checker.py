@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pybroker.replication.isr import CommittedIsr
+from pybroker.replication.isr import CommittedIsr, PendingExpand
 from pybroker.replication.partition import Partition
 from pybroker.storage.log import Log
 from simulation.history import ViolationError
 from simulation.replica_checker import ReplicaChecker
-from simulation.tree_checker import PartitionRecord, TreeChecker
+from simulation.tree_checker import Excuse, PartitionRecord, TreeChecker
 from support.partitions import LAG_MS, TP, partition_state
 from support.storage_logs import NOW_MS, batch_of, open_log
 
@@ -142,6 +142,18 @@ def test_a_high_watermark_that_moves_below_the_minimum(checked: Checked) -> None
         checked.see()
 
 
+def test_a_high_watermark_that_moves_while_the_isr_is_only_about_to_reach_the_minimum(checked: Checked) -> None:
+    assert checked.one.partition.leader is not None
+    checked.one.partition.leader.isr = PendingExpand(CommittedIsr(frozenset({1})), 2)
+    checked.minimum_isr = 2
+    checked.see()
+    checked.one.append("a")
+    checked.others_have(1)
+    checked.one.commit(1)
+    with pytest.raises(ViolationError, match="the minimum is 2"):
+        checked.see()
+
+
 def test_replicas_that_differ_below_the_high_watermark(checked: Checked) -> None:
     checked.one.append("a")
     checked.two.append("b")
@@ -177,3 +189,117 @@ def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
     checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (1, 2, 3))
     with pytest.raises(ViolationError, match="leads under epoch 6 with a log up to 0; committed was 1"):
         checked.see()
+
+
+# --- what may be lost
+
+
+def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
+    """1 has both, 2 the first one; 2 is elected all the same."""
+    for replica, values in ((checked.one, "ab"), (checked.two, "a")):
+        for value in values:
+            replica.append(value)
+    checked.others_have(2)
+    checked.one.commit(2)
+    checked.see()
+    record = checked.tree.partitions[PLACE]
+    record.leader, record.leader_epoch, record.isr = 2, 6, (2,)
+    excuse = Excuse("an unclean election", 6, 0.0)
+    record.excuses.append(excuse)
+    checked.see()
+    assert excuse.from_offset is None
+    checked.two.lead(6)
+    leader = checked.two.partition.leader
+    assert leader is not None
+    for other in leader.replicas.values():
+        other.log_end_offset = 9
+    checked.see()
+    return excuse
+
+
+def test_what_may_be_lost_begins_where_the_next_leaders_log_is_another(checked: Checked) -> None:
+    excuse = the_second_of_two_records_is_lost(checked)
+    assert (excuse.from_offset, excuse.has_lost) == (1, True)
+
+
+def test_nothing_is_lost_when_the_next_leader_has_it_all(checked: Checked) -> None:
+    for replica in (checked.one, checked.two):
+        replica.append("a")
+    checked.others_have(1)
+    checked.one.commit(1)
+    checked.see()
+    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
+    checked.two.lead(6)
+    checked.see()
+    assert (excuse.from_offset, excuse.has_lost) == (1, False)
+
+
+def test_what_the_next_leader_commits_counts_from_then_on(checked: Checked) -> None:
+    the_second_of_two_records_is_lost(checked)
+    checked.two.append("c", leader_epoch=6)
+    checked.two.commit(2)
+    checked.see()  # 1 has not heard of it yet
+    checked.one.follow(2, leader_epoch=6)
+    checked.see()  # nor has it cut its log
+    checked.one.log.truncate_to(1, NOW_MS)
+    checked.one.append("d", leader_epoch=6)
+    with pytest.raises(ViolationError, match="at offset 1 broker 1 has"):
+        checked.see()
+
+
+def test_what_was_not_lost_is_compared_as_ever(checked: Checked) -> None:
+    the_second_of_two_records_is_lost(checked)
+    checked.one.starts = 2  # what it has had in this life is not known yet
+    checked.one.follow(2, leader_epoch=6)
+    checked.one.log.truncate_to(0, NOW_MS)
+    checked.one.append("x", leader_epoch=6)
+    with pytest.raises(ViolationError, match="at offset 0 broker 1 has"):
+        checked.see()
+
+
+def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked: Checked) -> None:
+    the_second_of_two_records_is_lost(checked)
+    checked.two.append("c", leader_epoch=6)
+    checked.two.commit(2)
+    checked.see()
+    checked.one.log.truncate_to(1, NOW_MS)
+    record = checked.tree.partitions[PLACE]
+    record.leader, record.leader_epoch = 1, 7
+    checked.one.commit(1)
+    checked.two.follow(1, leader_epoch=7)
+    checked.one.lead(7)
+    with pytest.raises(ViolationError, match="with a log up to 1; committed was 2"):
+        checked.see()
+
+
+def test_all_that_lies_behind_the_end_of_the_next_leaders_log_may_be_lost(checked: Checked) -> None:
+    """Also what nobody has looked at: the end of a batch of which records were deleted."""
+    checked.one.append("a", "b", "c")
+    checked.one.log.increment_log_start_offset(1)
+    checked.one.append("d")
+    checked.others_have(4)
+    checked.one.commit(4)
+    checked.see()
+    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
+    checked.two.lead(6)
+    checked.see()
+    assert excuse.from_offset == 0
+
+
+def test_what_a_follower_has_not_cut_yet_is_not_committed_by_that(checked: Checked) -> None:
+    """Nor what lies before the first of its batches that can be compared."""
+    checked.one.append("a", "b", "c")
+    checked.one.log.increment_log_start_offset(1)
+    checked.one.append("d")
+    checked.others_have(4)
+    checked.one.commit(4)
+    checked.see()
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[Excuse("a loss", 6, 0.0)])
+    checked.two.lead(6)
+    checked.see()
+    checked.one.follow(2, leader_epoch=6)
+    checked.see()
+    checked.two.append("x", leader_epoch=6)
+    checked.see()

@@ -14,7 +14,7 @@ from pybroker.controller.metadata_store import Check, Operation
 from pybroker.controller.znode_tree import Applied, RowChange, ZnodeTree
 from simulation.history import Place, ViolationError
 
-__all__ = ["ObservedTree", "PartitionRecord", "TreeChecker"]
+__all__ = ["Excuse", "ObservedTree", "PartitionRecord", "TreeChecker"]
 
 _CONTROLLER_EPOCH = "/controller_epoch"
 _TOPICS = "/brokers/topics/"
@@ -24,20 +24,60 @@ _ON_ITS_WAY_S = 15.0
 
 
 @dataclass
+class Excuse:
+    """Why records of a partition may be gone: from `epoch` on somebody leads who need not have all that was committed.
+
+    `from_offset`: where the log of the first one who was seen to lead since ends, or is another than what was committed
+    (None: nobody was seen yet). What was known to be there under an earlier epoch, or before `time_s`, may be lost from
+    that offset on; nothing else may. `has_lost`: something was, and `lost_end` is where it ended.
+    `is_same_epoch`: the leader goes on under the same one. A consumer who has read what is lost is not told of it, and
+    may go on behind it.
+    """
+
+    reason: str
+    epoch: int
+    time_s: float
+    from_offset: int | None = None
+    has_lost: bool = True
+    lost_end: int = 0
+    is_same_epoch: bool = False
+
+    def may_be_passed_over(self, offset: int) -> bool:
+        return self.is_same_epoch and offset < self.lost_end
+
+    def covers(self, offset: int, known_epoch: int, known_s: float) -> bool:
+        is_earlier = known_epoch < self.epoch or known_s <= self.time_s
+        return is_earlier and (self.from_offset is None or offset >= self.from_offset)
+
+
+@dataclass
 class PartitionRecord:
-    """What the tree said about a partition so far. `excuses`: why its records may be lost, or be others."""
+    """What the tree said about a partition so far. `excuses`: why some of its records may be lost, or be others."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     leaders: dict[int, int] = field(default_factory=dict)
     """By leader epoch."""
-    changes: list[tuple[float, int]] = field(default_factory=list)
-    """When the leader epoch changed, and to what."""
+    led: list[tuple[float, int]] = field(default_factory=list)
+    """From when on who led; −1: nobody."""
+    lost_s: dict[int, float] = field(default_factory=dict)
+    """When a broker last lost unsynced bytes of it."""
+    followed_s: dict[int, float] = field(default_factory=dict)
+    """When a broker last took another one for the leader."""
+
+    def may_have_gone_with(self, leader: int, since_s: float) -> bool:
+        """What `leader` alone had, since then: another led, it followed another, or it lost unsynced bytes."""
+        if max(self.lost_s.get(leader, -1.0), self.followed_s.get(leader, -1.0)) >= since_s:
+            return True
+        led_then = [each for each in self.led if each[0] <= since_s][-1:]
+        led_since = [each for each in self.led if each[0] > since_s]
+        return any(each not in (leader, -1) for _, each in led_then + led_since)
+
     forgetful: dict[int, float] = field(default_factory=dict)
     """Members of the ISR that have lost unsynced bytes since they were last known to have them all, and when. Who is
     none yet may be made one by the next state, which is on its way."""
-    excuses: list[str] = field(default_factory=list)
+    excuses: list[Excuse] = field(default_factory=list)
 
 
 class ObservedTree(ZnodeTree):
@@ -87,7 +127,13 @@ class TreeChecker:
         """A broker lost some of what it had not synced, of its log of that partition."""
         record = self.partitions.get(place)
         if record is not None:
-            record.forgetful[broker_id] = self.now_s()
+            record.forgetful[broker_id] = record.lost_s[broker_id] = self.now_s()
+
+    def follows(self, broker_id: int, place: Place) -> None:
+        """A broker takes another one for the leader: it may cut its log."""
+        record = self.partitions.get(place)
+        if record is not None:
+            record.followed_s[broker_id] = self.now_s()
 
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
         """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
@@ -96,15 +142,16 @@ class TreeChecker:
             return
         lost_s = record.forgetful.pop(broker_id)
         if not self._remembering(record, lost_s):
-            self._excuse(record, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+            self._excuse(record, leader_epoch, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+            record.excuses[-1].is_same_epoch = True
 
     def _remembering(self, record: PartitionRecord, since_s: float) -> list[int]:
         """Members of the ISR that have been up all the time since then: while there is one, nothing is forgotten."""
         up_since_s = {member: self._up_since_s(member) for member in record.isr}
         return [member for member, start_s in up_since_s.items() if start_s is not None and start_s < since_s]
 
-    def _excuse(self, record: PartitionRecord, reason: str, kind: str) -> None:
-        record.excuses.append(reason)
+    def _excuse(self, record: PartitionRecord, epoch: int, reason: str, kind: str) -> None:
+        record.excuses.append(Excuse(reason, epoch, self.now_s()))
         self.counts[f"excuse: {kind}"] += 1
 
     def has_caught_up(self, broker_id: int, place: Place) -> None:
@@ -112,9 +159,13 @@ class TreeChecker:
         if record is not None and record.leader != broker_id:
             record.forgetful.pop(broker_id, None)
 
-    def excuses(self, place: Place) -> list[str]:
+    def excuses(self, place: Place) -> list[Excuse]:
         record = self.partitions.get(place)
-        return record.excuses if record is not None else ["deleted"]
+        return [] if record is None else record.excuses
+
+    def may_be_lost(self, place: Place, offset: int, known_epoch: int, known_s: float = math.inf) -> bool:
+        """What was known to be at that offset, by who knew of that leader epoch, at that time."""
+        return any(each.covers(offset, known_epoch, known_s) for each in self.excuses(place))
 
     def _check(self, operations: Sequence[Operation], row: RowChange) -> None:
         path = row.path
@@ -168,7 +219,7 @@ class TreeChecker:
         if not set(joining) <= set(assigned):
             raise ViolationError(f"{place}: {joining} join the ISR, assigned are {assigned}")
         if record is None:
-            record = self.partitions[place] = PartitionRecord(leader, epoch, isr)
+            record = self.partitions[place] = PartitionRecord(leader, epoch, isr, led=[(self.now_s(), leader)])
         else:
             self._check_step(place, record, leader, epoch, isr)
         record.leaders[epoch] = leader
@@ -182,17 +233,20 @@ class TreeChecker:
         if epoch == record.leader_epoch and leader != record.leader:
             raise ViolationError(f"{place}: {leader} leads under epoch {epoch}, as {record.leader} did")
         self._tell_of_lost_places(record, leader, epoch, isr)
+        if leader != record.leader:
+            record.led.append((self.now_s(), leader))
         if epoch > record.leader_epoch:
-            record.changes.append((self.now_s(), epoch))
             self.counts["elections" if leader != record.leader else "epochs"] += 1
         if leader >= 0 and leader != record.leader and leader not in record.isr:
             if self.now_s() > max(self._unclean_until_s.get(each, -1.0) for each in (place, place[0])):
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
-            self._excuse(record, f"unclean election of {leader}", "unclean")
+            self._excuse(record, epoch, f"unclean election of {leader}", "unclean")
         elif leader >= 0 and epoch > record.leader_epoch and self._is_forgotten_with(leader, record):
             del record.forgetful[leader]
             of_all = "the last" if len(record.isr) == 1 else "one"
-            self._excuse(record, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR")
+            self._excuse(
+                record, epoch, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR"
+            )
 
     def _is_forgotten_with(self, leader: int, record: PartitionRecord) -> bool:
         """Whether it lost bytes that nobody else in sync is sure to have.

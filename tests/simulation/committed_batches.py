@@ -1,0 +1,53 @@
+"""What is known to be committed of a partition, by its batches; and which batches a log has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pybroker.protocol.records.batch import iter_batches
+from pybroker.storage.log import Log
+
+__all__ = ["CommittedBatches", "Fingerprint", "batches_of"]
+
+Fingerprint = tuple[int, int, int, int]
+"""Of a batch: next offset, leader epoch, checksum, greatest timestamp."""
+
+
+@dataclass
+class CommittedBatches:
+    """`end_offset`: up to where all of it is known. `topic_id`: of which topic of that name."""
+
+    topic_id: object
+    batches: dict[int, Fingerprint] = field(default_factory=dict)
+    end_offset: int = 0
+
+    def first_difference(self, batches: Mapping[int, Fingerprint], start_offset: int, end_offset: int) -> int:
+        """From where on a log from `start_offset` to `end_offset`, with these batches, has not what is committed; the
+        end of that, if it has it all."""
+        for base_offset, fingerprint in sorted(self.batches.items()):
+            if fingerprint[0] > start_offset and batches.get(base_offset) != fingerprint:
+                return min(base_offset, end_offset)
+        return min(self.end_offset, end_offset)
+
+    def forget_from(self, offset: int) -> None:
+        """What is there is not committed any more."""
+        self.batches = {base: fingerprint for base, fingerprint in self.batches.items() if base < offset}
+        self.end_offset = min(self.end_offset, offset)
+
+
+def batches_of(log: Log, start_offset: int, end_offset: int) -> list[tuple[int, Fingerprint]]:
+    """(base offset, fingerprint) of the batches that lie in this range as a whole."""
+    found: list[tuple[int, Fingerprint]] = []
+    end_offset = min(end_offset, log.view.log_end_offset)
+    while start_offset < end_offset:
+        region = log.view.read(start_offset, 1 << 30, end_offset, True, False).region
+        data = region.read() if region is not None else b""
+        batches = [batch for batch in iter_batches(data) if batch.next_offset <= end_offset]
+        if not batches:
+            break
+        found += [
+            (batch.base_offset, (batch.next_offset, batch.partition_leader_epoch, batch.crc, batch.max_timestamp))
+            for batch in batches
+            if batch.base_offset >= start_offset
+        ]
+        start_offset = batches[-1].next_offset
+    return found

@@ -1,0 +1,87 @@
+"""Old records go as the settings of their topic say, and no others."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pybroker.storage.log import Log
+from simulation.committed_batches import CommittedBatches, batches_of
+from simulation.history import History, Place, ViolationError
+from simulation.trimming_checker import TrimmingChecker
+from support.storage_logs import NOW_MS, batch_of, open_log
+
+PLACE = ("t", 0)
+
+
+class Trimmed:
+    """A log of ten batches, of which `trim` takes the first ones away."""
+
+    def __init__(self, directory: Path) -> None:
+        self.now_ms = NOW_MS
+        self.history = History()
+        self.log: Log = open_log(directory)
+        for number in range(10):
+            self.log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+        batches = dict(batches_of(self.log, 0, 10))
+        committed: dict[Place, CommittedBatches] = {PLACE: CommittedBatches(None, batches, 10)}
+        self.checker = TrimmingChecker(self.history, committed)
+
+    def see(self, broker_id: int = 1, starts: int = 1) -> None:
+        broker = SimpleNamespace(broker_id=broker_id, starts=starts, latest_clock_ms=lambda: self.now_ms)
+        hosted = SimpleNamespace(topic_partition=PLACE, partition=SimpleNamespace(topic_id=None), log=self.log)
+        self.checker.saw(cast("Any", broker), cast("Any", hosted))
+
+    def trim(self, start: int) -> None:
+        self.see()
+        self.log.increment_log_start_offset(start)
+        self.see()
+        self.checker.judge()
+
+
+@pytest.fixture
+def trimmed(tmp_path: Path) -> Iterator[Trimmed]:
+    trimmed = Trimmed(tmp_path)
+    yield trimmed
+    trimmed.log.close()
+
+
+def test_records_that_nobody_wanted_to_go(trimmed: Trimmed) -> None:
+    with pytest.raises(ViolationError, match="begins at offset 4"):
+        trimmed.trim(4)
+
+
+def test_records_go_as_far_as_somebody_wants(trimmed: Trimmed) -> None:
+    trimmed.history.deletions[PLACE] = 4
+    trimmed.trim(4)
+    with pytest.raises(ViolationError, match="begins at offset 5"):
+        trimmed.trim(5)
+
+
+def test_records_go_by_size_as_long_as_enough_is_left(trimmed: Trimmed) -> None:
+    left = trimmed.log.view.size_bytes
+    trimmed.history.kept_to_size["t"] = {"retention.bytes": str(left)}
+    trimmed.trim(4)  # inside of the first segment, of which no byte goes
+    trimmed.history.kept_to_size["t"] = {"retention.bytes": str(left + 1)}
+    with pytest.raises(ViolationError, match="begins at offset 5"):
+        trimmed.trim(5)
+
+
+def test_records_go_by_time_when_all_are_old(trimmed: Trimmed) -> None:
+    trimmed.history.kept_to_size["t"] = {"retention.ms": "8000"}
+    time_ms = max(fingerprint[3] for _, fingerprint in batches_of(trimmed.log, 0, 10))
+    trimmed.now_ms = time_ms + 8001
+    trimmed.trim(4)
+    trimmed.now_ms = time_ms + 8000
+    with pytest.raises(ViolationError, match="begins at offset 5"):
+        trimmed.trim(5)
+
+
+def test_a_replica_may_begin_where_another_does_by_right(trimmed: Trimmed) -> None:
+    trimmed.see()
+    trimmed.see(broker_id=2)
+    trimmed.log.increment_log_start_offset(4)
+    trimmed.see(broker_id=2, starts=2)  # it was so when this one was started
+    trimmed.see()
+    trimmed.checker.judge()

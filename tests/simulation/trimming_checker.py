@@ -1,0 +1,74 @@
+"""Checks which old records go: a log begins where somebody had records deleted, or as its topic's settings have it.
+
+By size, whole segments go as long as `retention.bytes` are left; by time, those of which all records are older than
+`retention.ms` by that broker's clock. A replica may begin where another one does by right.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pybroker.replication.hosted_partition import HostedPartition
+from simulation.committed_batches import CommittedBatches
+from simulation.history import History, Place, ViolationError
+
+if TYPE_CHECKING:
+    from simulation.simulated_broker import SimulatedBroker
+
+__all__ = ["TrimmingChecker"]
+
+
+class TrimmingChecker:
+    """`saw` is told of logs as they are; then `judge` looks at those that begin later than they did."""
+
+    def __init__(self, history: History, committed: Mapping[Place, CommittedBatches]) -> None:
+        self._history = history
+        self._committed = committed
+        self._starts: dict[tuple[int, int, object, Place], int] = {}
+        """By broker, which of its lives, the topic's id, and partition."""
+        self._by_right: dict[Place, int] = {}
+        self._rises: list[tuple[SimulatedBroker, HostedPartition, int]] = []
+        """With where the log began before."""
+
+    def saw(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
+        place: Place = hosted.topic_partition
+        key = (broker.broker_id, broker.starts, hosted.partition.topic_id, place)
+        start = hosted.log.view.log_start_offset
+        before = self._starts.get(key)
+        if before == start:
+            return
+        self._starts[key] = start
+        if before is None:  # begun by a broker that was not seen, or in its life before
+            self._by_right[place] = max(start, self._by_right.get(place, 0))
+        elif start > before:
+            self._rises.append((broker, hosted, before))
+
+    def judge(self) -> None:
+        """Raises ViolationError."""
+        rises, self._rises = self._rises, []
+        for broker, hosted, before in rises:
+            self._judge_own(broker, hosted, before)
+        for broker, hosted, _ in rises:
+            place, start = hosted.topic_partition, hosted.log.view.log_start_offset
+            if start > max(self._by_right.get(place, 0), self._history.deletions.get(place, 0)):
+                raise ViolationError(
+                    f"{place}: broker {broker.broker_id} begins at offset {start} with {hosted.log.view.size_bytes} "
+                    f"bytes left; asked for was {self._history.deletions.get(place, 0)}, settings are "
+                    f"{self._history.kept_to_size.get(place[0])}"
+                )
+
+    def _judge_own(self, broker: "SimulatedBroker", hosted: HostedPartition, before: int) -> None:
+        """Whether it may have deleted what it has."""
+        place, view = hosted.topic_partition, hosted.log.view
+        settings = self._history.kept_to_size.get(place[0], {})
+        size, age_ms = settings.get("retention.bytes"), settings.get("retention.ms")
+        is_right = size is not None and view.size_bytes >= int(size)
+        if age_ms is not None and place in self._committed:
+            latest_ms = broker.latest_clock_ms() - int(age_ms)
+            times_ms = [
+                fingerprint[3]
+                for base_offset, fingerprint in self._committed[place].batches.items()
+                if before <= base_offset < view.log_start_offset
+            ]
+            is_right = all(time_ms < latest_ms for time_ms in times_ms)
+        if is_right:
+            self._by_right[place] = max(view.log_start_offset, self._by_right.get(place, 0))
