@@ -8,22 +8,29 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from pybroker.broker.coordinator.group.append_bridge import AppendBridge
+from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
+from pybroker.controller.leader_and_isr import LeaderAndIsr
 from pybroker.controller.leader_election import elect_when_offline
-from pybroker.replication import fetch_reads
+from pybroker.controller.metadata_store import Check, Operation
+from pybroker.replication import fetch_reads, reader, record_deletion
+from pybroker.replication.append import AppendResult
 from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.partition import Leader, Partition
+from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.reader import read_partition
-from pybroker.storage import retention
+from pybroker.replication.state_changes import StateChanges
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import FollowerAppend, LeaderAppend
-from pybroker.storage.producer_state import BatchMetadata, DataBatch, ProducerState
-from pybroker.storage.retention import SegmentFacts
 from pybroker.storage.strand import AppendCallback, Strand
+from pybroker.storage.topic_partition import TopicPartition
+from simulation.log_mistakes import LOG_MISTAKES
+from simulation.model_store import ModelStore
 from simulation.simulated_pool import SimulatedPool
 
 __all__ = ["MISTAKES", "slow_queues"]
@@ -119,32 +126,59 @@ def _read_to_the_end(
     return read_partition(hosted, fetch, replace(params, isolation=Isolation.LOG_END), max_bytes, **named)
 
 
-@contextmanager
-def _forgotten_sequences() -> Iterator[None]:
-    """A log that takes what a producer sends again for something new."""
-    with (
-        patch.object(ProducerState, "find_duplicate", lambda self, batch: None),
-        patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
-    ):
-        yield
+def _under_the_same_epoch(state: LeaderAndIsr, leader: int, isr: tuple[int, ...]) -> LeaderAndIsr:
+    return replace(state, leader=leader, isr=isr)
 
 
-def _last_batch_only(state: ProducerState, batch: DataBatch) -> BatchMetadata | None:
-    """As if a producer had one batch at a time on its way."""
-    entry = state.producers.get(batch.producer_id)
-    return _find_duplicate(state, batch) if entry is None else _known_of(entry.batches[-1:], batch)
+def _write_by_whomever(store: ModelStore, operations: Sequence[Operation]) -> Any:
+    """Whatever the controller's epoch is by now."""
+    return _multi(store, [replace(each, version=-1) if isinstance(each, Check) else each for each in operations])
 
 
-_find_duplicate = ProducerState.find_duplicate
+_multi = ModelStore.multi
 
 
-def _known_of(known: list[BatchMetadata], batch: DataBatch) -> BatchMetadata | None:
-    return next((each for each in known if each.last_sequence == batch.last_sequence), None)
+def _append_unseen(
+    partitions: PartitionSet,
+    topic_partition: TopicPartition,
+    records: Any,
+    required_acks: int,
+    timeout_ms: int,
+    now_ms: int,
+    done: Callable[[AppendResult], None],
+    **named: Any,
+) -> None:
+    """Who wants to hear from the leader alone hears at once, whatever becomes of it."""
+    hosted = partitions.get(topic_partition)
+    if required_acks == 1 and hosted is not None and hosted.partition.is_leader:
+        end = hosted.log.log_end_offset
+        done(AppendResult(base_offset=end, last_offset=end))
+        done = _nobody
+    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
 
 
-def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *limits: int) -> int:
-    """Whatever size or age the topic wants to have kept."""
-    return sum(not segment.is_last and segment.end_offset <= high_watermark for segment in segments)
+_append_to_set = PartitionSet.append
+
+
+def _nobody(result: AppendResult) -> None:
+    """Hears of it."""
+
+
+def _append_alone(
+    bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True
+) -> None:
+    _append_by_bridge(bridge, partition, records, done, awaits_replicas=False)
+
+
+_append_by_bridge = AppendBridge.append
+
+
+async def _keep_log(changes: StateChanges, topic_partition: TopicPartition) -> None:
+    """Of a topic that is deleted."""
+
+
+def _all_committed(hosted: HostedPartition, offset: int) -> int:
+    return hosted.partition.high_watermark
 
 
 MISTAKES: dict[str, Callable[[], Any]] = {
@@ -166,10 +200,20 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "who reads committed records sees open transactions": partial(
         _patched, Log, "last_stable_offset", lambda log, high_watermark: high_watermark
     ),
-    "a log forgets the sequences of producers": _forgotten_sequences,
-    "a log remembers the last batch of each producer only": partial(
-        _patched, ProducerState, "find_duplicate", _last_batch_only
+    "a leader does not tell followers where their logs part": partial(
+        _patched, reader, "diverging_epoch", lambda hosted, fetch: None
     ),
-    "retention deletes what is to be kept": partial(_patched, retention, "beyond_size", _all_but_the_last),
+    "a leader begins under the epoch of the one before": partial(
+        _patched, LeaderAndIsr, "with_leader_and_isr", _under_the_same_epoch
+    ),
+    "a follower that has caught up stays outside of the ISR": partial(
+        _patched, Partition, "maybe_expand_isr", lambda self, replica: None
+    ),
+    "a record is acknowledged before it is written": partial(_patched, PartitionSet, "append", _append_unseen),
+    "a controller writes without asking who is controller": partial(_patched, ModelStore, "multi", _write_by_whomever),
+    "a commit of offsets does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
+    "logs of deleted topics stay": partial(_patched, StateChanges, "_delete_log", _keep_log),
+    "more records are deleted than somebody asked for": partial(_patched, record_deletion, "_target", _all_committed),
+    **LOG_MISTAKES,
 }
 """By what is wrong: a context in which it is."""

@@ -38,6 +38,7 @@ SETTINGS = {
     "log.flush.scheduler.interval.ms": "500",
     "log.flush.start.offset.checkpoint.interval.ms": "3000",
     "log.index.size.max.bytes": "4096",
+    "log.initial.task.delay.ms": "1000",
     "log.retention.check.interval.ms": "1000",
     "log.segment.bytes": "16384",
     "num.recovery.threads.per.data.dir": "1",

@@ -1,23 +1,42 @@
 """The checkers see the classic mistakes: each makes one of 200 seeds fail, and that seed passes without it."""
 
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
 
 import pytest
+from simulation.known_seeds import FIXED
 from simulation.mistakes import MISTAKES, slow_queues
-from simulation.simulation_run import run_seed
+from simulation.simulation_run import Plan, run_seed
 
 CAUGHT_BY = {
     "a follower truncates to its high watermark": (26, "leads under epoch"),
     "the high watermark does not wait for the maximal ISR": (11, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (49, "is elected, the ISR was"),
-    "the controller forgets broker epochs": (30, "at offset"),
+    "the controller forgets broker epochs": (33, "at offset"),
     "an append that was queued as leader runs as follower": (16, "replicated batches from offset"),
     "consumers see what is not committed": (1, "where it may see what is before"),
     "who reads committed records sees open transactions": (1, "of a transaction that is not committed"),
     "a log forgets the sequences of producers": (5, "is there more than once"),
     "a log remembers the last batch of each producer only": (1, "the next in its sequence, was refused"),
-    "retention deletes what is to be kept": (1, "settings are {'"),
+    "a log that is cut forgets its producers": (35, "is there more than once"),
+    "a log forgets what a snapshot does not hold of producers": (41, "the next in its sequence, was refused"),
+    "a leader does not look at sequences": (4, "comes before"),
+    "a repetition is answered with another offset": (1, "is lost"),
+    "committed transactions are listed as aborted": (1, "consumer1 has not read"),
+    "aborted transactions are not listed": (1, "of a transaction that is not committed"),
+    "a start drops what may not be flushed": (4, "committed was"),
+    "retention by size deletes what is to be kept": (2, "bytes left; asked for was"),
+    "retention by time deletes what is to be kept": (2, "bytes left; asked for was"),
+    "a leader does not tell followers where their logs part": (4, "at offset"),
+    "a leader begins under the epoch of the one before": (3, "leads under epoch"),
+    "a follower that has caught up stays outside of the ISR": (1, "not healed"),
+    "a record is acknowledged before it is written": (1, "its leader was never another"),
+    "a controller writes without asking who is controller": (1, "who may not be controller any more"),
+    "a commit of offsets does not wait for replicas": (13, "was committed,"),
+    "logs of deleted topics stay": (5, "was deleted, and brokers"),
+    "more records are deleted than somebody asked for": (5, "asked for was"),
 }
 """The seed to begin with, the first that was found (another one of the 200 does, too), and a part of what is told."""
 
@@ -25,16 +44,38 @@ RIGHT = {"an append that was queued as leader runs as follower": slow_queues}
 """What is done beside a mistake, and is none; with it alone, the seed must pass."""
 
 
+MORE: dict[str, dict[str, Any]] = {
+    "a log that is cut forgets its producers": {
+        "faults": ("process dies", "zookeeper is cut off", "connections break", "power fails"),
+        "fault_count": 10,
+        "change_count": 8,
+        "duration_s": 12.0,
+    },
+    "a leader does not look at sequences": {
+        "faults": ("connections are refused", "connections break", "disk is full"),
+        "broker_count": 3,
+        "fault_count": 10,
+        "change_count": 8,
+        "duration_s": 12.0,
+    },
+}
+"""What these runs are made of, whatever their seeds say. For the first, a batch that was stored has to be on its way
+yet when leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not."""
+
+
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
 def test_a_mistake_is_caught_within_200_seeds(mistake: str) -> None:
     first, told = CAUGHT_BY[mistake]
     for seed in (first, *range(1, 201)):
+        plan = replace(Plan.of_seed(seed), **MORE.get(mistake, {}))
         with MISTAKES[mistake]():
-            violation = run_seed(seed).violation
+            violation = run_seed(seed, plan).violation
         if violation is None or told not in violation:
             continue
+        if seed in FIXED and mistake not in RIGHT and mistake not in MORE:
+            return  # `test_seeds.py` has it pass
         with RIGHT.get(mistake, nullcontext)():
-            if run_seed(seed).violation is None:
+            if run_seed(seed, plan).violation is None:
                 return
     pytest.fail(f"not caught: {mistake}")
 
