@@ -164,10 +164,8 @@ def _nobody(result: AppendResult) -> None:
     """Hears of it."""
 
 
-def _append_alone(
-    bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, *, awaits_replicas: bool = True
-) -> None:
-    _append_by_bridge(bridge, partition, records, done, awaits_replicas=False)
+def _append_alone(bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, **named: Any) -> None:
+    _append_by_bridge(bridge, partition, records, done, **{**named, "awaits_replicas": False})
 
 
 _append_by_bridge = AppendBridge.append
