@@ -42,7 +42,7 @@ REPLACED = {
     "new_sender": "transport",
     "open_store": "store",
 }
-PARTS_OF_MISTAKES = {"mistakes.py"}
+PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py"}
 
 HELD = {
     "simulation.model_store.ModelStore": "store",
