@@ -1,14 +1,17 @@
 """`pybroker-pipeline archive` while its driver, executors and the broker are killed: each record is there once."""
 
+import os
 import random
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+import signal
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 from support.broker_process import BrokerProcess
+from support.pipeline_commands import run_command
 from support.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
 from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
 from support.spark_rows import found_in, patiently
@@ -24,16 +27,12 @@ RECORDS_A_ROUND = 600
 RECORDS_A_COMMIT = 60
 ON_A_CLUSTER = 3
 """One of so many rounds, the first one too, has executors: their processes take most of the test's time to start."""
-MOST_CHANGES = 20
-"""Of the table's files, from one kill to the next: a commit makes about ten."""
+MOST_CHANGES = 10
+"""Of the table's files, from one kill to the next: about those of a commit."""
 
 
-def archive_job(
-    servers: str, root: Path, *further: str, topic: str = "t", master: str = ONE_PROCESS
-) -> "AbstractContextManager[PipelineJob]":
-    """Into a table; what it says goes beside it."""
-    arguments = ["--bootstrap-servers", servers, "--topics", topic, "--to", str(root)]
-    return pipeline_job(root.with_name("said"), "archive", *arguments, *further, master=master)
+def archive_arguments(servers: str, root: Path, topic: str) -> list[str]:
+    return ["archive", "--bootstrap-servers", servers, "--topics", topic, "--to", str(root)]
 
 
 def kill_an_executor(job: PipelineJob, chance: random.Random) -> None:
@@ -64,8 +63,9 @@ def archive_through_kills(
         for number in range(rounds):
             master = CLUSTER if number % on_a_cluster == 0 else ONE_PROCESS
             expected += produce(servers, numbered("t", [0, 1], RECORDS_A_ROUND, first=len(expected)))
-            limit = ("--available-now", "--max-records", str(RECORDS_A_COMMIT))
-            with archive_job(servers, root, *limit, master=master) as job:
+            arguments = archive_arguments(servers, root, "t")
+            arguments += ["--available-now", "--max-records", str(RECORDS_A_COMMIT)]
+            with pipeline_job(directory / "said", *arguments, master=master) as job:
                 for victim in chance.sample(["executor", "broker"], 2):
                     await_changes(root, chance.randint(1, MOST_CHANGES), job)
                     if victim == "executor":
@@ -74,8 +74,7 @@ def archive_through_kills(
                         broker.kill()
                         broker.start()
                 await_changes(root, chance.randint(1, MOST_CHANGES), job)
-        with archive_job(servers, root, "--available-now") as job:
-            assert job.wait() == 0, job.said
+        assert run_command(spark, *archive_arguments(servers, root, "t"), "--available-now") == 0
     assert rows_in(spark, root) == sorted(expected, key=lambda record: (record.partition, record.offset))
     assert list(archive_faults(spark, str(root))) == []
 
@@ -89,16 +88,42 @@ def test_each_record_is_in_the_table_once_through_many_kills(spark: "SparkSessio
     archive_through_kills(spark, tmp_path, ROUNDS_WHEN_LONG, seed=2, on_a_cluster=1)
 
 
-@pytest.mark.parametrize("ask", [PipelineJob.terminate, PipelineJob.press_ctrl_c])
-def test_a_job_that_is_told_to_stop_ends_after_whole_commits(
-    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, ask: Callable[[PipelineJob], None]
+def test_ctrl_c_ends_the_job_after_whole_commits(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path
 ) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 50))
     root = tmp_path / "table"
-    with archive_job(servers, root, "--every", "0 seconds", topic=topic) as job:
+    with pipeline_job(tmp_path / "said", *archive_arguments(servers, root, topic), "--every", "0 seconds") as job:
         job.await_that(lambda: list((root / "manifest").glob("*.json")), "a commit")
-        ask(job)
+        job.press_ctrl_c()
         assert job.wait() == 0, job.said
     assert "stopped: " in job.said
+    assert rows_in(spark, root) == expected
+
+
+def test_sigterm_ends_the_job_after_whole_commits(
+    spark: "SparkSession", servers: str, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, which takes the signal for the job once there is a commit."""
+    create_topic(servers, topic, 1)
+    expected = produce(servers, numbered(topic, [0], 50))
+    root = tmp_path / "table"
+    before = signal.getsignal(signal.SIGTERM)
+    has_ended = Event()
+
+    def terminate() -> None:
+        while not has_ended.wait(0.05):
+            if list((root / "manifest").glob("*.json")) and signal.getsignal(signal.SIGTERM) is not before:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    terminating = Thread(target=terminate)
+    terminating.start()
+    try:
+        assert run_command(spark, *archive_arguments(servers, root, topic), "--every", "0 seconds") == 0
+    finally:
+        has_ended.set()
+        terminating.join()
+    assert "stopped: " in capsys.readouterr().err
     assert rows_in(spark, root) == expected

@@ -50,10 +50,6 @@ class PipelineJob:
         """Its exit code."""
         return self._process.wait()
 
-    def terminate(self) -> None:
-        """SIGTERM, for the driver."""
-        self._process.terminate()
-
     def press_ctrl_c(self) -> None:
         """SIGINT, as a terminal sends it: for all of the foreground's process group."""
         os.killpg(self._process.pid, signal.SIGINT)
