@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.mixed_cluster import MixedCluster
+from support.patience import await_that
 from support.replica_verification import await_equal_replicas
 from support.traffic import ConfluentTraffic
 from support.transactional_traffic import TransactionalTraffic, await_offset, read_committed
@@ -28,7 +29,8 @@ SETTINGS = {
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
-    cluster = MixedCluster(tmp_path, {FIRST: "kafka", SECOND: "kafka", OURS: "pybroker"}, SETTINGS)
+    own = {SECOND: {"zookeeper.session.timeout.ms": "10000"}}  # it is killed, and is to be missed
+    cluster = MixedCluster(tmp_path, {FIRST: "kafka", SECOND: "kafka", OURS: "pybroker"}, SETTINGS, own)
     yield cluster
     cluster.close()
 
@@ -62,12 +64,17 @@ def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -
             transactions.wait_for_more(4)
 
         everybody_works()
-        assert cluster.controller == controller
-        for broker_id in (OURS, SECOND):
+        others_first = sorted((OURS, SECOND), key=lambda broker_id: broker_id == controller)
+        for broker_id in others_first:
+            assert cluster.controller == controller
             cluster.restart(broker_id)
             everybody_works()
         cluster.kill(OURS)
         cluster.brokers[OURS].start()
+        everybody_works()
+        cluster.kill(SECOND)
+        await_that(lambda: not cluster.is_registered(SECOND), "it is missed")  # before, a Kafka does not start
+        cluster.brokers[SECOND].start()
         everybody_works()
         await_equal_replicas(cluster.servers, "orders|sales", 2 * PARTITIONS)
     assert not traffic.refused
