@@ -103,7 +103,15 @@ class Cluster:
                 self._ask_offsets(connection, asked, found, replica_id)
             return found
 
-        return self._retried(ask)
+        def ask_leaders() -> dict[TopicPartition, int]:
+            try:
+                return ask()
+            except ConnectionError:
+                for topic_partition in questions:
+                    self.forget_leader(topic_partition)  # others lead while a broker is away
+                raise
+
+        return self._retried(ask_leaders)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Stores offsets in a consumer group that has no members."""

@@ -12,6 +12,7 @@ from pybroker.pipeline.offset_limits import EARLIEST, LATEST
 from pybroker.protocol.errors import UnknownTopicOrPartitionError
 from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
+from support.ports import free_port
 from support.produced import START_MS, numbered, produce
 from support.topics import create_topic
 
@@ -73,6 +74,15 @@ def test_a_broker_that_was_killed_is_found_again(tmp_path: Path) -> None:
             broker.start()
             assert cluster.offsets({at: LATEST}) == {at: 0}
             assert cluster.partitions(["t"]) == [at]
+
+
+def test_a_partition_whose_leader_is_gone_is_asked_of_the_next_one(cluster: Cluster, servers: str, topic: str) -> None:
+    create_topic(servers, topic, 2)
+    places = [TopicPartition(topic, number) for number in range(2)]
+    assert cluster.partitions([topic]) == places
+    cluster._leaders[places[1]] = 99
+    cluster._addresses[99] = ("127.0.0.1", free_port())
+    assert cluster.offsets(dict.fromkeys(places, LATEST)) == dict.fromkeys(places, 0)
 
 
 def test_nobody_at_the_address(topic: str) -> None:
