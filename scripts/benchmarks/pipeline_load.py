@@ -10,6 +10,7 @@ from pybroker.storage.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from pybroker.storage.log_loader import load_log
+from pybroker.storage.meta_properties import MetaProperties, write_meta_properties
 from pybroker.storage.topic_partition import TopicPartition
 from support.topics import create_topic
 
@@ -44,7 +45,7 @@ def fill_topic(servers: str, topic: str, partitions: int, records: int) -> None:
 
 
 def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
-    """Log directories of a broker, by the broker's own storage; returns how many bytes their segments have.
+    """A log directory of a broker, by the broker's own storage; returns how many bytes its segments have.
 
     Records of 100 bytes in batches of 16 KiB.
     """
@@ -63,4 +64,5 @@ def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
             written += len(made)
         log.flush(now_ms)
         log.close()
+    write_meta_properties(Files(), str(directory), MetaProperties(0, "audited"))
     return written
