@@ -17,6 +17,7 @@ from pybroker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -199,6 +200,24 @@ def test_a_leader_waits_for_a_coordinator_that_is_away(cluster: ClusterProcesses
         "an answer of the coordinator",
     ) is ErrorCode.NONE  # fmt: skip
     cluster.await_brokers()
+
+
+def test_leaders_wait_while_no_kafka_coordinates(cluster: ClusterProcesses) -> None:
+    """A Kafka asks the pybroker then, and is told that it does not coordinate."""
+    producer = RawProducer(cluster, "moved")
+    producer.add(0, 1)
+    cluster.reassign(TRANSACTIONS, 0, [OURS])
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=TRANSACTIONS)])
+    for broker_id in LEADERS:
+        await_answer(
+            lambda at=broker_id: cluster.ask(at, request, 9).topics[0].partitions[0].leader_id,  # type: ignore[misc]
+            lambda leader: leader == OURS,
+            f"broker {broker_id} knows who leads",
+        )
+    told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
+    assert told == both(ErrorCode.NOT_ENOUGH_REPLICAS)
+    cluster.reassign(TRANSACTIONS, 0, [KAFKA])
+    assert producer.send(0) == both(ErrorCode.NONE)
 
 
 def test_nobody_is_asked_where_that_is_switched_off(cluster: ClusterProcesses) -> None:
