@@ -105,7 +105,9 @@ class Lane:
         self._count = 0
         self._sequence = 0
         self._last_acknowledged: Sent | None = None
-        """Of this sequence."""
+        """The furthest of this sequence: a repetition is acknowledged after what came behind it."""
+        self._last_leader_id = -1
+        """Who acknowledged something last."""
 
     async def send(self, size: int, transaction: Transaction | None = None) -> Sent:
         """A batch of ``size`` records, delivered or given up."""
@@ -131,7 +133,10 @@ class Lane:
         await self._try_until_done(sent)
         sent.done_s = client.loop.time()
         if sent.outcome is Outcome.ACKNOWLEDGED:
-            self._last_acknowledged = sent
+            self._last_leader_id = sent.leader_id
+            before = self._last_acknowledged
+            if before is None or before.number < sent.number:
+                self._last_acknowledged = sent
         client.history.counts[f"{sent.guarantee.value}: {sent.outcome.value}"] += 1
         client.note(f"{sent.values[0].decode()}+{len(sent.values)} {sent.outcome.value} at {sent.base_offset}")
 
@@ -280,10 +285,10 @@ class PipelinedLane(Lane):
         """How many may be on their way. A leader that knows nothing of a producer takes any sequence for its first: it
         must have taken a batch before it is sent several. So must any new leader where it may know the log's end only.
         """
-        before, place = self._last_acknowledged, self._place
-        if before is None:
+        place = self._place
+        if self._last_acknowledged is None:
             return 1
-        has_moved = before.leader_id != self._client.leaders.get(place, (-1, -1))[0]
+        has_moved = self._last_leader_id != self._client.leaders.get(place, (-1, -1))[0]
         return 1 if has_moved and self._client.history.may_be_trimmed(place, 1) else _IN_FLIGHT
 
     async def _begin_anew(self) -> None:
