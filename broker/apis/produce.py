@@ -213,12 +213,14 @@ def check_records(
     transactional records, where nobody coordinates transactions and so none can have been begun, InvalidTxnStateError.
     """
     view = records if isinstance(records, memoryview) else _view(records)
-    if version < 3:
-        return view
     size = len(view)
     length, magic, attributes = 0, -1, 0
     if size >= _MIN_BATCH_BYTES:
         _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
+    if version < 3:
+        if magic == 2 and attributes & _TRANSACTIONAL:  # a log takes no second one behind it
+            raise TransactionalIdAuthorizationError()
+        return view
     if magic != 2 or length + _LOG_OVERHEAD != size:
         _check_is_one_batch(view, version)
     if attributes & _CODEC_MASK == _ZSTD and version < 7:

@@ -173,6 +173,15 @@ async def test_other_acks_are_refused(producer: Producer, acks: int) -> None:
     assert producer.stored() == []
 
 
+@pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
+async def test_a_transactional_batch_without_a_transactional_id_is_refused(producer: Producer, version: int) -> None:
+    """Also in versions that have no place for one: nobody could be asked, and nobody would end its transaction."""
+    batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    slot = producer.produce(batch, version=version)
+    assert slot.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert producer.stored() == []
+
+
 @pytest.mark.parametrize("records", [None, b""])
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
 async def test_a_set_without_records_is_an_error_from_v3_on_only(
