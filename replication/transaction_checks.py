@@ -80,6 +80,8 @@ class TransactionChecks:
         self._ask_coordinator = ask_coordinator
         self._clock_ms = clock_ms
         self._waiting: dict[_Question, list[Checked]] = {}
+        self._asked: dict[TransactionPart, TransactionGuard] = {}
+        """The guard of the last question about each part, while that waits for its answer."""
 
     def append(
         self,
@@ -141,25 +143,31 @@ class TransactionChecks:
         """May ``batch`` be appended? ``checked`` is called once, maybe before this returns; for what comes while the
         same is asked already, in the order in which it came. Who leads the partition is looked at by the append."""
         hosted = self._partitions.get(topic_partition)
-        if not self.is_enabled or hosted is None or hosted.partition.leader is None:
+        if hosted is None or hosted.partition.leader is None:
             checked(ErrorCode.NONE, None)
             return
-        producers = hosted.log.producer_state
-        if producers.has_open_transaction(batch.producer_id):
-            checked(ErrorCode.NONE, OPEN_TRANSACTION)
+        part = TransactionPart(transactional_id, batch.producer_id, batch.producer_epoch, topic_partition)
+        producers, asked = hosted.log.producer_state, self._asked.get(part)
+        if not self.is_enabled or producers.has_open_transaction(batch.producer_id):
+            if asked is None:
+                checked(ErrorCode.NONE, OPEN_TRANSACTION if self.is_enabled else None)
+            else:  # a batch before it came when the first one was verified, but not yet in the log
+                self._waiting[asked, part].append(checked)
             return
         guard = producers.guards.begin(*batch, self._clock_ms())
-        part = TransactionPart(transactional_id, batch.producer_id, batch.producer_epoch, topic_partition)
-        waiting = self._waiting.get((guard, part))
-        if waiting is not None:
-            waiting.append(checked)
+        if guard is asked:
+            self._waiting[guard, part].append(checked)
             return
+        self._asked[part] = guard
         self._waiting[guard, part] = [checked]
         self._ask_coordinator(part, partial(self._answered, (guard, part)))
 
     def _answered(self, question: _Question, error: ErrorCode) -> None:
+        guard, part = question
+        if self._asked.get(part) is guard:
+            del self._asked[part]
         for checked in self._waiting.pop(question):
-            checked(error, question[0])
+            checked(error, guard)
 
 
 def producer_of(records: memoryview) -> ProducerBatch | None:

@@ -10,6 +10,7 @@ from pybroker.replication.append import AppendResult
 from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
 from pybroker.storage.producer_state import AppendOrigin
 from support.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
+from support.storage_pools import HeldPool
 from support.transaction_coordinator import TransactionCoordinator
 
 ABORTABLE_VERSION = 11
@@ -109,6 +110,35 @@ async def test_batches_that_come_meanwhile_wait_for_the_same_answer_in_their_ord
     assert leader.values == [b"0", b"1", b"2"]
 
 
+@pytest.mark.parametrize("is_enabled", [True, False])
+async def test_no_batch_overtakes_one_that_came_when_the_first_was_verified_and_not_yet_written(
+    leader: Leader, is_enabled: bool
+) -> None:
+    strand = leader.replicas.hosted().strand
+    strand._pool = pool = HeldPool()
+    first = leader.send(b"0")
+    strand.submit(lambda log: None)  # the strand is busy
+    leader.coordinator.answer()
+    second = leader.send(b"1", 1)
+    pool.run()  # the transaction is open
+    leader.checks.is_enabled = is_enabled
+    third = leader.send(b"2", 2)
+    leader.coordinator.answer()
+    pool.run()
+    assert [codes(each) for each in (first, second, third)] == [[ErrorCode.NONE]] * 3
+    assert leader.values == [b"0", b"1", b"2"]
+
+
+async def test_an_answer_that_came_after_those_of_the_next_transaction_harms_nothing(leader: Leader) -> None:
+    late = leader.send(b"late", 5)
+    leader.end(is_commit=False)
+    begun = leader.send(b"begun")
+    leader.coordinator.answer_last()
+    leader.coordinator.answer()
+    assert (codes(begun), codes(late)) == ([ErrorCode.NONE], [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER])
+    assert leader.values == [b"begun"]
+
+
 @pytest.mark.parametrize(
     ("said", "version", "code"),
     [
@@ -144,7 +174,7 @@ async def test_a_batch_that_comes_behind_the_marker_of_its_transaction_is_refuse
 
 
 async def test_an_answer_that_a_marker_has_overtaken_is_worth_nothing(leader: Leader) -> None:
-    late = leader.send(b"late")
+    late = leader.send(b"late", 5)
     leader.end(is_commit=False)
     next_one = leader.send(b"next")
     leader.coordinator.answer()

@@ -27,6 +27,10 @@ class TransactionCoordinator:
         """The oldest question."""
         self._waiting.pop(0)(code)
 
+    def answer_last(self, code: ErrorCode = ErrorCode.NONE) -> None:
+        """The latest question."""
+        self._waiting.pop()(code)
+
     def answer_at_once(self, code: ErrorCode = ErrorCode.NONE) -> None:
         """All that is asked from now on."""
         self._answer = code
