@@ -43,7 +43,7 @@ class Excuse:
     is_same_epoch: bool = False
 
     def may_be_passed_over(self, offset: int) -> bool:
-        return self.is_same_epoch and offset < self.lost_end
+        return self.is_same_epoch and self.has_lost and (self.from_offset or 0) <= offset < self.lost_end
 
     def covers(self, offset: int, known_epoch: int, known_s: float) -> bool:
         is_earlier = known_epoch < self.epoch or known_s <= self.time_s
