@@ -78,11 +78,15 @@ asyncio.run(main())
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def go_on(self) -> None:
-        """A line of input for ``then``; returns when that is done."""
+    def let_go_on(self) -> None:
+        """A line of input for ``then``."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
+
+    def go_on(self) -> None:
+        """`let_go_on`; returns when that is done."""
+        self.let_go_on()
         assert self.said() == "done"
 
     def kill(self) -> None:
@@ -97,12 +101,14 @@ asyncio.run(main())
 
 def guards() -> list[psutil.Process]:
     """Those of this process."""
-    children = psutil.Process().children()
-    return [
-        child
-        for child in children
-        if child.status() != psutil.STATUS_ZOMBIE and any("session_guard" in word for word in child.cmdline())
-    ]
+    return [child for child in psutil.Process().children() if _is_guard(child)]
+
+
+def _is_guard(child: psutil.Process) -> bool:
+    try:
+        return any("session_guard" in word for word in child.cmdline())
+    except psutil.NoSuchProcess:  # it has just ended, or is a zombie
+        return False
 
 
 def guard_of(store: ZooKeeperStore) -> SessionGuard:
@@ -135,10 +141,12 @@ async def test_session_of_a_process_that_is_killed_ends_with_it(
 
 async def test_guard_that_dies_is_relieved_by_another(zookeeper: ZooKeeperProcess, root: str) -> None:
     relieved = """first = store._guard.guard
+    await asyncio.to_thread(sys.stdin.readline)
     os.kill(first.pid, signal.SIGKILL)
     while store._guard.guard in (first, None): await asyncio.sleep(0.01)
     print(store._guard.guard.pid, flush=True)"""
     owner = Owner(zookeeper.connect, root, relieved)
+    owner.let_go_on()
     assert int(owner.said()) != owner.guard.pid
     await is_gone_when(owner.kill, zookeeper, root)
 
