@@ -31,6 +31,7 @@ FAILED_ONCE = {
     5477: "a connection of the simulation that broke before it was made, and nobody was told",
     5619: "a checker that took the batch acknowledged last for the last of its sequence",
     5628: "the same as 924",
+    5738: "the same as 337, where a later leader still had what one before it had lost",
     6088: "a step that came to a log at the very end of a stop, when no worker was left",
     6513: "the same as 1336",
     6641: "the same as 6088",

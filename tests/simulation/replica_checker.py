@@ -241,7 +241,8 @@ class ReplicaChecker:
         """Up to where a follower's log is to be compared. What it has of what was lost, it has until it hears from the
         leader; and nothing is known to be committed because it stands there."""
         end, excuses = hosted.partition.high_watermark, self._tree.partitions[place].excuses
-        epoch, lost_from = max(each.epoch for each in excuses), min(each.from_offset or 0 for each in excuses)
+        lost_from = min(each.from_offset or 0 for each in excuses)
+        epoch = max(hosted.partition.leader_epoch, *(each.epoch for each in excuses))
         committed = self._committed_of(place, hosted.partition.topic_id).batches
         for base_offset, fingerprint in batches_of(hosted.log, max(start_offset, lost_from), end):
             known = committed.get(base_offset)

@@ -288,6 +288,26 @@ def test_all_that_lies_behind_the_end_of_the_next_leaders_log_may_be_lost(checke
     assert excuse.from_offset == 0
 
 
+def test_what_a_later_leader_still_has_of_what_was_lost_is_committed_by_it(checked: Checked) -> None:
+    """And the one that led between them has not yet cut what it wrote in its place."""
+    the_second_of_two_records_is_lost(checked)
+    checked.two.append("c", leader_epoch=6)
+    checked.see()
+    record = checked.tree.partitions[PLACE]
+    record.leader, record.leader_epoch = 1, 7
+    checked.two.follow(1, leader_epoch=7)
+    checked.two.commit(2)
+    checked.one.lead(7)
+    checked.see()
+    checked.see()
+    checked.one.append("d", leader_epoch=7)
+    checked.two.log.truncate_to(1, NOW_MS)
+    checked.two.append("c", leader_epoch=7)
+    checked.two.commit(2)
+    with pytest.raises(ViolationError, match="at offset 1 broker 2 has"):
+        checked.see()
+
+
 def test_what_a_follower_has_not_cut_yet_is_not_committed_by_that(checked: Checked) -> None:
     """Nor what lies before the first of its batches that can be compared."""
     checked.one.append("a", "b", "c")
