@@ -14,6 +14,7 @@ from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, read_archive
 from .manifest import (
     Commit,
     DataFile,
+    ManifestError,
     PartitionRows,
     batch_name,
     compaction_name,
@@ -33,10 +34,12 @@ _MOST_REPEATED = 10
 def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
     """What is wrong with a table, in words; nothing when all is well. Reads the columns of offsets of all rows.
 
-    Raises ManifestError for a manifest that can't be read.
+    Raises ManifestError for a manifest that can't be read, or where there is no table.
     """
     files = HadoopFiles(spark, root)
     commits = TableCommits(files).all()
+    if not commits and not any(files.exists(table) for table in (DATA, DEAD_LETTERS)):
+        raise ManifestError(f"there is no archive at {root}")
     yield from range_faults(commits)
     yield from compaction_faults(commits)
     replaced = replaced_files(commits)

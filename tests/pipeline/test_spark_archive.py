@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pybroker.pipeline.jobs.command import FAILED
 from support.archiving import Archiving
+from support.pipeline_commands import run_command
 from support.produced import START_MS, Produced, numbered, produce
 from support.spark_rows import found_in, patiently
 from support.topics import create_topic, grow_topic
@@ -164,3 +166,11 @@ def test_what_does_not_agree_with_the_manifest_is_found(
     wrong = manifests[1].read_bytes().replace(b'"start": 10', b'"start": 11')
     assert faults_while(manifests[1], wrong)[0].startswith(f"{manifests[1].stem} has {topic}-0 from 11 on")
     assert archiving.faults() == []
+
+
+def test_that_there_is_no_archive_is_no_agreement(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(spark, "check-archive", str(tmp_path / "elsewhere")) == FAILED
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"pybroker-pipeline: there is no archive at {tmp_path / 'elsewhere'}\n")

@@ -437,5 +437,5 @@ def test_a_consumer_may_pass_over_what_comes_in_the_place_of_what_it_had_read(to
     excuse.is_same_epoch = True
     assert told.violations() == []
     for narrower in ({"lost_end": 3}, {"from_offset": 4}, {"has_lost": False}):
-        told.tree.checker.partitions[PLACE].excuses[0] = replace(excuse, **narrower)  # type: ignore[arg-type]
+        told.tree.checker.partitions[PLACE].excuses[0] = replace(excuse, **narrower)
         assert len(told.violations()) == 1, narrower
