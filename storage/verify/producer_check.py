@@ -45,8 +45,11 @@ class ProducerCheck:
         """Of the segment under way, offset to producer. Compaction takes the records, and leaves the marker a while."""
 
     def see_gap(self) -> None:
-        """Offsets are missing: the log was compacted."""
+        """Offsets are missing, the ends of transactions maybe with them: the log was compacted, or a running broker
+        has just deleted them."""
         self._has_gaps = True
+        for seen in self._producers.values():
+            seen.open_since = NO_OFFSET
 
     def see(self, batch: RecordBatch) -> None:
         """The next batch, its checksum found right."""
