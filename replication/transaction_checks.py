@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
-from ..storage.producer_state import AppendOrigin
 from ..storage.topic_partition import TopicPartition
 from ..storage.transaction_guards import OPEN_TRANSACTION, TransactionGuard
 from .append import AppendResult
@@ -97,22 +96,6 @@ class TransactionChecks:
         allow_internal: bool = False,
     ) -> None:
         """`PartitionSet.append` of a request with a transactional id, in ``version`` of Produce."""
-        hosted = self._partitions.get(topic_partition)
-        if hosted is not None and hosted.held_appends is not None:
-            hosted.held_appends.append(
-                lambda: self.append(
-                    transactional_id,
-                    version,
-                    topic_partition,
-                    records,
-                    required_acks,
-                    timeout_ms,
-                    now_ms,
-                    done,
-                    allow_internal=allow_internal,
-                )
-            )
-            return
         append = partial(
             self._partitions.append,
             topic_partition,
@@ -122,7 +105,6 @@ class TransactionChecks:
             now_ms,
             done,
             allow_internal=allow_internal,
-            origin=AppendOrigin.CLIENT,
         )
 
         def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
@@ -134,8 +116,13 @@ class TransactionChecks:
         batch = producer_of(records)
         if batch is None:
             append()
+            return
+        check = partial(self.check, topic_partition, transactional_id, batch, checked)
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None and hosted.held_appends is not None:
+            hosted.held_appends.append(check)
         else:
-            self.check(topic_partition, transactional_id, batch, checked)
+            check()
 
     def check(
         self, topic_partition: TopicPartition, transactional_id: str, batch: ProducerBatch, checked: Checked
