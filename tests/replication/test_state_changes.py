@@ -5,7 +5,9 @@ import errno
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
@@ -144,71 +146,68 @@ async def test_coordinators_hear_of_leaderships(replicas: Replicas) -> None:
     assert heard.resigned[2:] == []  # it did not lead
 
 
-async def test_an_append_accepted_under_the_old_epoch_fails_behind_the_election(tmp_path: Path) -> None:
+@asynccontextmanager
+async def waiting_election(tmp_path: Path, *, led_before: bool) -> AsyncIterator["WaitingElection"]:
+    """Broker 1 is to lead under epoch 1, which stands in the queue of its log."""
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     replicas = Replicas(tmp_path, pool=pool)
-    await replicas.order()
-    hosted = replicas.hosted()
+    await replicas.order(leader=1 if led_before else 2, replicas=(1, 2))
     go_on = threading.Event()
-    hosted.strand.submit(lambda log: go_on.wait())
-    election = asyncio.ensure_future(replicas.order(leader_epoch=1))
-    await asyncio.sleep(0)  # the election stands in the strand's queue
+    replicas.hosted().strand.submit(lambda log: go_on.wait())
+    outcome = asyncio.ensure_future(replicas.order(leader_epoch=1, replicas=(1, 2)))
     await asyncio.sleep(0)
-    late = replicas.partitions.append_internal(TP, batch_of(b"late"), NOW_MS)
-    go_on.set()
-    assert await election is ErrorCode.NONE
-    with pytest.raises(NotLeaderOrFollowerError):
-        await late
-    assert hosted.log.log_end_offset == 0
-    replicas.partitions.close()
-    pool.close()
-    replicas.logs.close()
+    await asyncio.sleep(0)
+    try:
+        yield WaitingElection(replicas, go_on, outcome)
+    finally:
+        go_on.set()
+        replicas.partitions.close()
+        pool.close()
+        replicas.logs.close()
+
+
+class WaitingElection(NamedTuple):
+    """``outcome`` comes when it may ``go_on``."""
+
+    replicas: Replicas
+    go_on: threading.Event
+    outcome: asyncio.Future[ErrorCode]
+
+
+async def test_an_append_accepted_under_the_old_epoch_fails_behind_the_election(tmp_path: Path) -> None:
+    async with waiting_election(tmp_path, led_before=True) as election:
+        late = election.replicas.partitions.append_internal(TP, batch_of(b"late"), NOW_MS)
+        election.go_on.set()
+        assert await election.outcome is ErrorCode.NONE
+        with pytest.raises(NotLeaderOrFollowerError):
+            await late
+        assert election.replicas.hosted().log.log_end_offset == 0
 
 
 @pytest.mark.parametrize("led_before", [True, False])
 async def test_what_clients_append_while_a_leadership_begins_comes_behind_its_begin(
     tmp_path: Path, led_before: bool
 ) -> None:
-    pool = WorkerPool(asyncio.get_running_loop(), 1)
-    replicas = Replicas(tmp_path, pool=pool)
-    await replicas.order(leader=1 if led_before else 2, replicas=(1, 2))
-    hosted = replicas.hosted()
-    go_on = threading.Event()
-    hosted.strand.submit(lambda log: go_on.wait())
-    election = asyncio.ensure_future(replicas.order(leader_epoch=1, replicas=(1, 2)))
-    await asyncio.sleep(0)  # the election stands in the strand's queue
-    await asyncio.sleep(0)
-    answers = [replicas.append(batch_of(value)) for value in (b"one", b"two")]
-    assert answers == [[], []]
-    go_on.set()
-    assert await election is ErrorCode.NONE
-    await hosted.run(lambda log: None)
-    assert [(each.error, each.base_offset) for (each,) in answers] == [(ErrorCode.NONE, 0), (ErrorCode.NONE, 1)]
-    assert [tuple(entry) for entry in hosted.log.leader_epochs.entries][-1] == (1, 0)
-    assert hosted.held_appends is None
-    replicas.partitions.close()
-    pool.close()
-    replicas.logs.close()
+    async with waiting_election(tmp_path, led_before=led_before) as election:
+        hosted = election.replicas.hosted()
+        answers = [election.replicas.append(batch_of(value)) for value in (b"one", b"two")]
+        assert answers == [[], []]
+        election.go_on.set()
+        assert await election.outcome is ErrorCode.NONE
+        await hosted.run(lambda log: None)
+        assert [(each.error, each.base_offset) for (each,) in answers] == [(ErrorCode.NONE, 0), (ErrorCode.NONE, 1)]
+        assert [tuple(entry) for entry in hosted.log.leader_epochs.entries][-1] == (1, 0)
+        assert hosted.held_appends is None
 
 
 async def test_what_clients_append_is_refused_when_the_leadership_does_not_begin(tmp_path: Path) -> None:
-    pool = WorkerPool(asyncio.get_running_loop(), 1)
-    replicas = Replicas(tmp_path, pool=pool)
-    await replicas.order(leader=2, replicas=(1, 2))
-    hosted = replicas.hosted()
-    go_on = threading.Event()
-    hosted.strand.submit(lambda log: go_on.wait())
-    election = asyncio.ensure_future(replicas.order(leader_epoch=1, replicas=(1, 2)))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    answers = replicas.append()
-    replicas.logs.directories.failed(replicas.logs.directories.all[0], "pulled", OSError("gone"))
-    go_on.set()
-    assert await election is ErrorCode.KAFKA_STORAGE_ERROR
-    assert [each.error for each in answers] == [ErrorCode.KAFKA_STORAGE_ERROR]
-    replicas.partitions.close()
-    pool.close()
-    replicas.logs.close()
+    async with waiting_election(tmp_path, led_before=False) as election:
+        answers = election.replicas.append()
+        directories = election.replicas.logs.directories
+        directories.failed(directories.all[0], "pulled", OSError("gone"))
+        election.go_on.set()
+        assert await election.outcome is ErrorCode.KAFKA_STORAGE_ERROR
+        assert [each.error for each in answers] == [ErrorCode.KAFKA_STORAGE_ERROR]
 
 
 async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_begins(replicas: Replicas) -> None:

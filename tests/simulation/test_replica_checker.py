@@ -217,6 +217,25 @@ def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
     return excuse
 
 
+def all_of_a_log_that_begins_within_a_batch_is_lost(checked: Checked) -> Excuse:
+    """1 has it, of which the front was deleted; 2, which has nothing, is elected."""
+    checked.one.append("a", "b", "c")
+    checked.one.log.increment_log_start_offset(1)
+    checked.one.append("d")
+    checked.others_have(4)
+    checked.one.commit(4)
+    checked.see()
+    return two_leads_under_an_excuse(checked)
+
+
+def two_leads_under_an_excuse(checked: Checked) -> Excuse:
+    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
+    checked.two.lead(6)
+    checked.see()
+    return excuse
+
+
 def test_what_may_be_lost_begins_where_the_next_leaders_log_is_another(checked: Checked) -> None:
     excuse = the_second_of_two_records_is_lost(checked)
     assert (excuse.from_offset, excuse.has_lost) == (1, True)
@@ -228,10 +247,7 @@ def test_nothing_is_lost_when_the_next_leader_has_it_all(checked: Checked) -> No
     checked.others_have(1)
     checked.one.commit(1)
     checked.see()
-    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
-    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
-    checked.two.lead(6)
-    checked.see()
+    excuse = two_leads_under_an_excuse(checked)
     assert (excuse.from_offset, excuse.has_lost) == (1, False)
 
 
@@ -275,16 +291,7 @@ def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked:
 
 def test_all_that_lies_behind_the_end_of_the_next_leaders_log_may_be_lost(checked: Checked) -> None:
     """Also what nobody has looked at: the end of a batch of which records were deleted."""
-    checked.one.append("a", "b", "c")
-    checked.one.log.increment_log_start_offset(1)
-    checked.one.append("d")
-    checked.others_have(4)
-    checked.one.commit(4)
-    checked.see()
-    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
-    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
-    checked.two.lead(6)
-    checked.see()
+    excuse = all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     assert excuse.from_offset == 0
 
 
@@ -310,15 +317,7 @@ def test_what_a_later_leader_still_has_of_what_was_lost_is_committed_by_it(check
 
 def test_what_a_follower_has_not_cut_yet_is_not_committed_by_that(checked: Checked) -> None:
     """Nor what lies before the first of its batches that can be compared."""
-    checked.one.append("a", "b", "c")
-    checked.one.log.increment_log_start_offset(1)
-    checked.one.append("d")
-    checked.others_have(4)
-    checked.one.commit(4)
-    checked.see()
-    checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[Excuse("a loss", 6, 0.0)])
-    checked.two.lead(6)
-    checked.see()
+    all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     checked.one.follow(2, leader_epoch=6)
     checked.see()
     checked.two.append("x", leader_epoch=6)
