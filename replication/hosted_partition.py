@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..storage.callbacks import call_apart
 from ..storage.log import Log
 from ..storage.log_config import LogConfig
 from ..storage.strand import Strand
@@ -75,7 +76,7 @@ class HostedPartition:
         finally:
             self.held_appends = None
             for append in held:
-                append()
+                call_apart(append)
 
     def run(self, step: Callable[[Log], T]) -> "asyncio.Future[T]":
         """Run a step behind what is queued on the log. The future has what it returned or raised."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import ErrorCode
+from ..storage.callbacks import call_apart
 from .answer_pace import FEW, AnswerPace
 from .fetch import FetchParams, PartitionFetch
 from .isolation import Isolation
@@ -43,7 +44,7 @@ class DelayedAppend:
     def complete(self, error: ErrorCode) -> None:
         if not self.is_completed:
             self.is_completed = True
-            self._done(error)
+            call_apart(self._done, error)
 
     def expire(self) -> None:
         self._waiting.one_died()

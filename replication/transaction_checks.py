@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
+from ..storage.callbacks import call_apart
 from ..storage.topic_partition import TopicPartition
 from ..storage.transaction_guards import OPEN_TRANSACTION, TransactionGuard
 from .append import AppendResult
@@ -154,7 +155,7 @@ class TransactionChecks:
         if self._asked.get(part) is guard:
             del self._asked[part]
         for checked in self._waiting.pop(question):
-            checked(error, guard)
+            call_apart(checked, error, guard)
 
 
 def producer_of(records: memoryview) -> ProducerBatch | None:

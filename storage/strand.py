@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import KafkaError
+from .callbacks import call_apart
 from .inline_append import InlineBudget, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
@@ -158,4 +159,4 @@ def _unexpected(log: Log, error: Exception) -> Exception:
 def _deliver(items: list[tuple[Any, Callable[[Any], None] | None]], results: list[Any]) -> None:
     for (_, callback), result in zip(items, results, strict=True):
         if callback is not None:
-            callback(result)
+            call_apart(callback, result)

@@ -20,6 +20,7 @@ from pybroker.replication.purgatory import (
     FetchWatchers,
 )
 from pybroker.storage.topic_partition import TopicPartition
+from support.loop_errors import loop_errors, on_purpose
 from support.virtual_timers import VirtualTimers
 
 PAUSE_MS = 5
@@ -62,6 +63,18 @@ def test_the_high_watermark_completes_the_appends_it_reached_in_their_order() ->
     assert parked.ends[2:] == [(3, ErrorCode.REQUEST_TIMED_OUT)]
     assert len(parked.purgatory) == 0
     assert len(parked.waiting) == 0
+
+
+async def test_an_append_that_fails_at_its_end_keeps_none_behind_it_waiting() -> None:
+    errors = loop_errors()
+    parked = ParkedAppends()
+    for name, required_offset, timeout_ms in ((1, 10, 1000), (2, 20, 1000), (3, 30, 1000)):
+        parked.purgatory.park(parked.waiting, required_offset, timeout_ms, on_purpose)
+        parked.park(name, required_offset, timeout_ms)
+    parked.purgatory.advance(parked.waiting, 10, committed)
+    parked.timers.advance(1000)
+    assert parked.ends == [(1, ErrorCode.NONE), (2, ErrorCode.REQUEST_TIMED_OUT), (3, ErrorCode.REQUEST_TIMED_OUT)]
+    assert errors == ["on purpose"] * 3
 
 
 def test_a_duplicate_does_not_wait_for_appends_behind_its_original() -> None:

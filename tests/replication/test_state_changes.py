@@ -19,6 +19,7 @@ from pybroker.replication.schedule import ReplicationSchedule
 from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import WorkerPool
+from support.loop_errors import loop_errors, on_purpose
 from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
 from support.storage_faults import FaultyFiles
 from support.storage_logs import records_from
@@ -219,6 +220,17 @@ async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_beg
         replicas.partitions.append(offsets, batch_of(b"one"), 1, 1000, NOW_MS, answers.append)
         assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
+
+
+async def test_an_append_that_was_held_and_fails_keeps_none_behind_it_waiting(replicas: Replicas) -> None:
+    errors = loop_errors()
+    await replicas.order()
+    answers: list[AppendResult] = []
+    with replicas.hosted().hold_appends():
+        for done in (on_purpose, answers.append, on_purpose, answers.append):
+            replicas.partitions.append(TP, batch_of(b"one"), 1, 1000, NOW_MS, done)
+    assert [(each.error, each.base_offset) for each in answers] == [(ErrorCode.NONE, 1), (ErrorCode.NONE, 3)]
+    assert errors == ["on purpose"] * 2
 
 
 async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: Replicas) -> None:

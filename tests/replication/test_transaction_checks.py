@@ -7,8 +7,9 @@ import pytest
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.replication.append import AppendResult
-from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
+from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
 from pybroker.storage.producer_state import AppendOrigin
+from support.loop_errors import loop_errors, on_purpose
 from support.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
 from support.storage_pools import HeldPool
 from support.transaction_coordinator import TransactionCoordinator
@@ -108,6 +109,14 @@ async def test_batches_that_come_meanwhile_wait_for_the_same_answer_in_their_ord
     leader.coordinator.answer()
     assert [codes(each) for each in results] == [[ErrorCode.NONE]] * 3
     assert leader.values == [b"0", b"1", b"2"]
+
+
+async def test_one_who_fails_at_the_answer_keeps_none_behind_it_waiting(leader: Leader) -> None:
+    errors = loop_errors()
+    leader.checks.check(TP, "t", ProducerBatch(7, 0, 0), on_purpose)
+    results = leader.send(b"a")
+    leader.coordinator.answer()
+    assert (codes(results), errors) == ([ErrorCode.NONE], ["on purpose"])
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

@@ -14,6 +14,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.strand import Strand
 from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
+from support.loop_errors import loop_errors, on_purpose
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from
 from support.storage_pools import HeldPool
 
@@ -105,6 +106,17 @@ def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
     pool.run()
     assert isinstance(results[1], CorruptRecordError)
     assert (results[0].first_offset, results[2].first_offset) == (0, 1)
+
+
+async def test_who_fails_at_its_result_keeps_none_behind_it_waiting(log: Log, pool: HeldPool) -> None:
+    """They are written together."""
+    errors = loop_errors()
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    for value, callback in ((BIG, on_purpose), ("b", results.append)):
+        strand.append(append(value), callback)
+    pool.run()
+    assert ([offset_of(result) for result in results], errors) == ([1], ["on purpose"])
 
 
 class Ending(HeldPool):
