@@ -2,8 +2,8 @@
 
 start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
        ► register, take part in the controller's election ► lead what is led here ► accept connections
-stop:  have others lead ► close the connections ► coordinators ► leave the cluster ► checkpoints, logs ► store
-       ► threads ► locks
+stop:  have others lead ► ask nobody any more ► close the connections ► coordinators ► leave the cluster
+       ► checkpoints, logs ► store ► threads ► locks
 kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
 
 Each part says where it is made how it is closed and how it is killed; what is made later ends earlier. `Life` sees to
@@ -380,6 +380,7 @@ class BrokerServer:
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
         if self._links is not None:
+            self._parts.add(self._links.stop_asking)  # while who waits for that can be answered
             self._parts.add(self._links.leave)  # while others still reach this broker
         return listeners
 

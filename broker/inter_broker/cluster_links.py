@@ -204,12 +204,17 @@ class ClusterLinks:
             self._transaction_questions.kill()
         self.controller.kill()
 
-    async def close(self) -> None:
-        await self.fetchers.close()
+    async def stop_asking(self) -> None:
+        """Before the connections are closed: whatever clients wait for that others are asked about, they are told now
+        to try again, elsewhere."""
         await self._isr_changes.close()
         if self._transaction_questions is not None:
             await self._transaction_questions.close()
         await self.controller.close()
+
+    async def close(self) -> None:
+        await self.stop_asking()  # where the start came to no connections
+        await self.fetchers.close()
 
     # -- links
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.storage.topic_partition import TopicPartition
+from support.async_wire_client import AsyncWireClient
 from support.broker_cluster import BrokerCluster, until
+from support.replicas import batch_of
+from support.silent_broker import SilentBroker
 
 TP = TopicPartition("orders", 0)
 LONGER_THAN_ANY_TEST_MS = "3600000"
@@ -63,3 +67,26 @@ async def test_controller_stops_while_zookeeper_is_away(tmp_path: Path) -> None:
     cluster.expire(1)
     await until(lambda: cluster.leader_of(TP) in (2, 3), "another leads")
     await cluster.close()
+
+
+async def test_who_waits_for_what_another_broker_is_asked_hears_to_try_again(tmp_path: Path) -> None:
+    """Before its connection is closed: then it would not know what became of its records."""
+    cluster, silent = BrokerCluster(tmp_path), SilentBroker()
+    await cluster.start(1)
+    await silent.join(cluster.zookeeper)
+    await until(lambda: silent.broker_id in cluster[1]._cache.broker_ids, "it is known")
+    await cluster.create_topic("orders", [1])
+    await cluster.create_topic("__transaction_state", [silent.broker_id])
+    links = cluster[1]._links
+    assert links is not None
+    await until(lambda: links._coordinator_of("t") == silent.broker_id, "the coordinator is known")
+    batch = batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    data = [TopicProduceData(name="orders", partition_data=[PartitionProduceData(index=0, records=batch)])]
+    request = ProduceRequest(transactional_id="t", acks=-1, timeout_ms=30_000, topic_data=data)
+    client = await AsyncWireClient.connect(f"127.0.0.1:{cluster[1].endpoints[0].port}")
+    answer = asyncio.ensure_future(client.ask(request, 9))
+    await until(lambda: links.transactions._waiting, "the coordinator is asked")
+    await cluster.stop(1)
+    assert (await answer).responses[0].partition_responses[0].error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    client.close()
+    await silent.leave()
