@@ -14,13 +14,18 @@ __all__ = ["coordinators_elsewhere"]
 
 
 def coordinators_elsewhere(
-    broker_id: int, places: CoordinatorPlaces, configured_count: int, meets_kafka: Callable[[], Awaitable[bool]]
+    broker_id: int, places: CoordinatorPlaces, configured_count: int, meets_kafka: Callable[[], Awaitable[bool | None]]
 ) -> CoordinatorDirectory:
     """``places`` are those of ``__transaction_state``. Where it is missing, and ``meets_kafka`` finds no broker of
-    Kafka, nobody is there to serve transactions: then it is not made."""
+    Kafka, nobody is there to serve transactions: then it is not made. Where it finds out nothing (None), who asks is to
+    ask again: a broker that has just started may know neither the topic nor the others yet."""
 
     async def ensure_topic() -> bool:
-        return (places.exists or await meets_kafka()) and await places.ensure_topic()
+        if not places.exists:
+            is_mixed = await meets_kafka()
+            if is_mixed is not True:
+                return is_mixed is None or places.exists
+        return await places.ensure_topic()
 
     return CoordinatorDirectory(
         lambda key: partition_for_key(key, places.partition_count or configured_count),

@@ -125,23 +125,27 @@ class ClusterLinks:
         blocks = ProducerIdsOfController(self.controller, version, self._broker_id, self._broker_epoch)
         return ProducerIds(blocks.next_block)
 
-    async def meets_kafka(self) -> bool:
+    async def meets_kafka(self) -> bool | None:
         """Whether some other broker that is alive is one of Kafka's, which with ZooKeeper never serve
-        DescribeTopicPartitions."""
-        for broker_id in self._cache.broker_ids:
-            if broker_id != self._broker_id and await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id):
-                return True
-        return False
+        DescribeTopicPartitions. None: not everybody has said so, or the controller has not told yet who is alive."""
+        answers = [
+            await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id)
+            for broker_id in self._cache.broker_ids
+            if broker_id != self._broker_id
+        ]
+        if True in answers:
+            return True
+        return None if None in answers or not self._cache.broker_ids else False
 
-    async def _lacks(self, api: ApiKey, broker_id: int) -> bool:
-        """Whether the broker says that it does not serve the API; not when it says nothing."""
+    async def _lacks(self, api: ApiKey, broker_id: int) -> bool | None:
+        """Whether the broker says that it does not serve the API; None when it says nothing."""
         link = self._link_to(lambda: self._address_of(broker_id))
         try:
             answer: ApiVersionsResponse = await link.ask(
                 ApiVersionsRequest(), 0, self._config.int("controller.socket.timeout.ms")
             )
         except (ConnectionError, TimeoutError):
-            return False
+            return None
         finally:
             link.kill()
         return api not in (each.api_key for each in answer.api_keys)

@@ -90,20 +90,22 @@ async def test_nobody_waits_for_the_leader_of_a_partition_that_lost_it() -> None
 
 
 @pytest.mark.parametrize(
-    ("exists", "is_mixed", "is_made"), [(True, False, True), (False, True, True), (False, False, False)]
+    ("exists", "is_mixed", "is_served"),
+    [(True, False, True), (False, True, True), (False, False, False), (False, None, True)],
 )
 async def test_the_topic_of_transactions_is_made_for_brokers_of_kafka_alone(
-    exists: bool, is_mixed: bool, is_made: bool
+    exists: bool, is_mixed: bool | None, is_served: bool
 ) -> None:
+    """None: who is there is not known yet, and clients are not turned away for good."""
     cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
     if exists:
         cluster.tell_leaders(1, 2)
 
-    async def meets_kafka() -> bool:
+    async def meets_kafka() -> bool | None:
         return is_mixed
 
     directory = coordinators_elsewhere(1, cluster.places, 50, meets_kafka)
-    assert await directory.ensure_topic() == is_made
-    assert cluster.creations == (is_made and not exists)
+    assert await directory.ensure_topic() == is_served
+    assert cluster.creations == (is_mixed is True and not exists)
     assert directory.partition_for("t") == 116 % (2 if exists else 50)
     assert [directory.serves(broker_id) for broker_id in (1, 2)] == [False, True]
