@@ -54,8 +54,9 @@ SETTINGS = (
             "Bytes of requests held in memory before reading from connections stops; -1 for no bound.",
             own_default=QUEUED_MAX_REQUEST_BYTES),
     Setting("queued.max.requests", INT, "500", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "Produce requests held while they wait for replicas before reading from connections stops; other requests "
-            "do not count."),
+            "Produce requests begun and not answered (they wait for the log, for replicas, for a leadership to begin, "
+            "for the coordinator of a transaction) above which connections that have one under way are not read; other "
+            "requests do not count."),
     Setting("request.timeout.ms", INT, "30000", None, HIGH, READ_ONLY, ACTED_ON,
             "How long this broker waits for another's answer."),
     Setting("socket.connection.setup.timeout.max.ms", LONG, "30000", None, MEDIUM, READ_ONLY, REPLICATION,
