@@ -167,7 +167,7 @@ def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_l
     await_answer(
         lambda: cluster.ask(KAFKA, find, 4).coordinators[0], lambda found: found.node_id == KAFKA, "the coordinator"
     )
-    begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=900_000)  # the longest
     producer = await_answer(lambda: cluster.ask(KAFKA, begin, 3), lambda answer: not answer.error_code, "an id")
 
     fields = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}

@@ -192,8 +192,11 @@ def test_a_leader_waits_for_a_coordinator_that_is_away(cluster: ClusterProcesses
     producer = RawProducer(cluster, "patient")
     producer.add(0)
     cluster.brokers[KAFKA].stop()
-    assert producer.try_to_send(OURS, 0, version=NEW) is ErrorCode.NOT_ENOUGH_REPLICAS
-    cluster.brokers[KAFKA].start()
+    try:
+        refused = producer.try_to_send(OURS, 0, version=NEW)
+    finally:  # other tests go on with it
+        cluster.brokers[KAFKA].start()
+    assert refused is ErrorCode.NOT_ENOUGH_REPLICAS
     # It may coordinate before it has heard of the topic: then clients hear that, and try again, too.
     assert await_answer(
         lambda: producer.try_to_send(OURS, 0, version=NEW),
@@ -209,15 +212,17 @@ def test_leaders_wait_while_no_kafka_coordinates(cluster: ClusterProcesses) -> N
     producer.add(0, 1)
     cluster.reassign(TRANSACTIONS, 0, [OURS])
     request = MetadataRequest(topics=[MetadataRequestTopic(name=TRANSACTIONS)])
-    for broker_id in LEADERS:
-        await_answer(
-            lambda at=broker_id: cluster.ask(at, request, 9).topics[0].partitions[0].leader_id,  # type: ignore[misc]
-            lambda leader: leader == OURS,
-            f"broker {broker_id} knows who leads",
-        )
-    told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
+    try:
+        for broker_id in LEADERS:
+            await_answer(
+                lambda at=broker_id: cluster.ask(at, request, 9).topics[0].partitions[0].leader_id,  # type: ignore[misc]
+                lambda leader: leader == OURS,
+                f"broker {broker_id} knows who leads",
+            )
+        told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
+    finally:  # other tests go on with it
+        cluster.reassign(TRANSACTIONS, 0, [KAFKA])
     assert told == both(ErrorCode.NOT_ENOUGH_REPLICAS)
-    cluster.reassign(TRANSACTIONS, 0, [KAFKA])
     assert producer.send(0) == both(ErrorCode.NONE)
 
 

@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["BETWEEN_LOOKS_S", "HANGS_AFTER_S", "LOOKS", "await_answer", "await_that", "await_thread"]
+__all__ = ["BETWEEN_LOOKS_S", "HANGS_AFTER_S", "LOOKS", "READS", "await_answer", "await_that", "await_thread"]
 
 LOOKS = 12_000
 BETWEEN_LOOKS_S = 0.01
 HANGS_AFTER_S = 240
 """So long nothing takes that is announced by a condition or the end of a thread: it hangs."""
+
+READS = 600
+"""So many times a consumer comes back with nothing, each time after a second, before nothing more is expected."""
 
 Answer = TypeVar("Answer")
 

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from pybroker.protocol.apis import ApiKey
+from support.patience import await_thread
 
 __all__ = ["RequestTap", "SeenRequest"]
 
@@ -45,7 +46,7 @@ class RequestTap:
         so that nothing comes later of what was on its way."""
         passing, self._passing = self._passing, []
         for thread in passing:
-            thread.join()
+            await_thread(thread, f"the end of a connection to port {self.target_port}")
         seen, self._seen = self._seen, {}
         return list(seen)
 
@@ -54,7 +55,7 @@ class RequestTap:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)  # wakes whoever reads it
         for thread in (self._accepting, *self._passing):
-            thread.join()
+            await_thread(thread, f"the end of what passes to port {self.target_port}")
         for each in (self._server, *self._sockets):
             each.close()
 

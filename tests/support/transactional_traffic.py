@@ -7,13 +7,15 @@ from typing import Self
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from support.foreign_clients import PROGRAMS
 from support.member_processes import java_program
-from support.patience import await_answer, await_that, await_thread
+from support.patience import READS, await_answer, await_that, await_thread
 
 __all__ = ["GROUP", "RECORDS_EACH", "TransactionalTraffic", "await_offset", "read_committed"]
 
 GROUP = "totals"
 RECORDS_EACH = 6
 """Of the Java program, as is how they are named."""
+_ANSWER_S = 10
+"""So long an answer is waited for before it is asked for again."""
 
 
 class TransactionalTraffic:
@@ -96,12 +98,18 @@ def read_committed(servers: str, topic: str, partitions: int, amount: int) -> li
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "committed", "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     values: list[str] = []
-    while True:
+
+    def next_values() -> list[str]:
         messages = consumer.consume(1000, timeout=1.0)
-        values += [(message.value() or b"").decode() for message in messages if message.error() is None]
-        if len(values) >= amount and not messages:
-            consumer.close()
-            return values
+        return [(message.value() or b"").decode() for message in messages if message.error() is None]
+
+    while len(values) < amount:
+        what = f"more committed records of {topic} than {len(values)}, {amount} in all"
+        values += await_answer(next_values, bool, what, READS)
+    while more := next_values():
+        values += more
+    consumer.close()
+    return values
 
 
 def await_offset(servers: str, topic: str, offset: int) -> None:
@@ -110,10 +118,10 @@ def await_offset(servers: str, topic: str, offset: int) -> None:
 
     def committed() -> int | None:
         try:
-            (found,) = consumer.committed([TopicPartition(topic, 0)])
-        except KafkaException:  # no coordinator yet
+            (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=_ANSWER_S)
+        except KafkaException:  # no coordinator yet, or it is slow
             return None
         return int(found.offset)
 
-    await_answer(committed, lambda found: found == offset, f"{offset} is committed")
+    await_answer(committed, lambda found: found == offset, f"{offset} is committed", READS)
     consumer.close()
