@@ -5,7 +5,8 @@ Any broker takes wishes for topics and for all brokers; those for one broker, on
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ..config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTING
 from ..config.topic_config import TopicConfig
 from ..config.values import ValueType, split_list
 from ..controller.cluster_tree import ClusterTree
-from ..controller.settings_room import SettingsRoom
+from ..controller.settings_room import SettingsRoom, check_broker_settings
 from ..protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 from .dynamic_config import DynamicConfig
 from .loggers import LEVELS, ROOT, LoggerLevels
@@ -127,7 +128,10 @@ class AlteredConfig:
 
                 def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
                     good, _ = usable(stored, per_broker=per_broker)
-                    return self._checked_broker(change(good), per_broker=per_broker)
+                    settings = change(good)
+                    most = self._dynamic.config.int("pybroker.broker.settings.max.bytes")
+                    check_broker_settings(stored, settings, most)
+                    return self._checked_broker(settings, per_broker=per_broker)
 
                 await self._write("brokers", entity, checked, validate_only)
             case ResourceType.CLIENT_METRICS:
@@ -246,13 +250,26 @@ def _altered_list(operation: Operation, stored: str | None, setting_of: Callable
     if setting.type is not ValueType.LIST:
         raise InvalidConfigurationError(f"{operation.name}: only lists can be appended to or subtracted from.")
     assert operation.value is not None
-    values = list(split_list(setting.default or "" if stored is None else stored))
-    for value in split_list(operation.value):
-        if operation.type == OperationType.APPEND and value not in values:
-            values.append(value)
-        elif operation.type == OperationType.SUBTRACT and value in values:
-            values.remove(value)
-    return ",".join(values)
+    values = split_list(setting.default or "" if stored is None else stored)
+    change = _longer if operation.type == OperationType.APPEND else _shorter
+    return ",".join(change(values, split_list(operation.value)))
+
+
+def _longer(values: Iterable[str], more: Iterable[str]) -> list[str]:
+    present = list(values)
+    known = set(present)
+    return present + [value for value in dict.fromkeys(more) if value not in known]
+
+
+def _shorter(values: Iterable[str], fewer: Iterable[str]) -> list[str]:
+    """Without the first of each, as often as it is named."""
+    gone, kept = Counter(fewer), []
+    for value in values:
+        if gone[value]:
+            gone[value] -= 1
+        else:
+            kept.append(value)
+    return kept
 
 
 def _shown(entity_type: str, settings: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ The first two come from the metadata tree, at the start and with each change; th
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ..config.config import HIDDEN, Config, Given, base_setting
@@ -22,6 +22,9 @@ from ..config.values import trim
 __all__ = ["DynamicConfig", "Reaction"]
 
 logger = logging.getLogger(__name__)
+
+_MOST_TOLD = 50
+_MOST_STRANGERS = 5
 
 Reaction = Callable[[Config], Awaitable[None] | None]
 """Makes a part of the broker go by the new settings. ConfigError: it can't, and goes by its old ones."""
@@ -46,8 +49,7 @@ class DynamicConfig:
             _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
         )
         self.config = self.config.with_dynamic(self._layers)
-        for name in self._layers:
-            _tell_of(self.config, name)
+        _tell_of(self.config, list(self._layers))
         return self.config
 
     def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
@@ -86,8 +88,7 @@ class DynamicConfig:
     async def _put_in_force(self, config: Config) -> None:
         old, self.config = self.config, config
         changed = changed_settings(old, config)
-        for name in changed:
-            _tell_of(config, name)
+        _tell_of(config, changed)
         bases = frozenset([*changed, *(base.name for name in changed if (base := base_setting(name)) is not None)])
         for names, reaction in self._reactions:
             if not bases or (names is not None and bases.isdisjoint(names)):
@@ -127,7 +128,23 @@ def _text(given: Given | None) -> str | None:
     return None if given is None else trim(given.text)
 
 
-def _tell_of(config: Config, name: str) -> None:
+def _tell_of(config: Config, changed: Sequence[str]) -> None:
+    """Anybody can set thousands under any names: these have a line together, and no guess is made at what is meant."""
+    strangers = [name for name in changed if config.is_stranger(name)]
+    if len(strangers) > _MOST_STRANGERS:
+        first, more = ", ".join(strangers[:_MOST_STRANGERS]), len(strangers) - _MOST_STRANGERS
+        logger.warning(
+            "%s and %d more were set while running, and are ignored: there are no such settings", first, more
+        )
+        gone = frozenset(strangers)
+        changed = [name for name in changed if name not in gone]
+    for name in changed[:_MOST_TOLD]:
+        _tell_of_one(config, name)
+    if len(changed) > _MOST_TOLD:
+        logger.info("%d more settings have changed", len(changed) - _MOST_TOLD)
+
+
+def _tell_of_one(config: Config, name: str) -> None:
     given = config.given.get(name)
     if given is None:
         logger.info("%s is not set any more%s", name, f": {config.text(name)}" if name in BROKER_SETTINGS else "")

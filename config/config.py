@@ -63,7 +63,7 @@ class Config(TypedValues):
     together. Building one checks everything: a Config that exists may be started with.
     """
 
-    __slots__ = ("_given", "_listener_given", "_static", "dynamic", "file", "unknown", "uses_embedded_store")
+    __slots__ = ("_given", "_layers", "_listener_given", "_static", "dynamic", "file", "unknown", "uses_embedded_store")
 
     dynamic: DynamicLayers
     """What was set while the broker runs."""
@@ -77,8 +77,10 @@ class Config(TypedValues):
     def __init__(
         self, static: Mapping[str, Given], dynamic: DynamicLayers = NO_DYNAMIC_SETTINGS, file: Path | None = None
     ) -> None:
-        given = overlaid(overlaid(static, _given_cluster_wide(dynamic)), _given_per_broker(dynamic))
         self._static = MappingProxyType(dict(static))
+        self._layers = (_given_per_broker(dynamic), _given_cluster_wide(dynamic), self._static)
+        uppermost, upper, lower = self._layers
+        given = overlaid(overlaid(lower, upper), uppermost)
         self.dynamic = dynamic
         self.file = file
         known = {name: value for name, value in given.items() if name in BROKER_SETTINGS}
@@ -188,9 +190,13 @@ class Config(TypedValues):
         return self._static
 
     @property
-    def layers(self) -> tuple[Mapping[str, Given], ...]:
+    def layers(self) -> tuple[Mapping[str, Given], Mapping[str, Given], Mapping[str, Given]]:
         """What was set, layer by layer: for this broker while it runs, for all of them, at the start."""
-        return _given_per_broker(self.dynamic), _given_cluster_wide(self.dynamic), self._static
+        return self._layers
+
+    def is_stranger(self, name: str) -> bool:
+        """Whether it was set while the broker runs, by anybody, under a name that says nothing to a broker."""
+        return name in self.dynamic and name not in DYNAMIC_ONLY_SETTINGS and self.setting(name) is None
 
     def is_given(self, name: str) -> bool:
         """Whether somebody set it."""

@@ -38,6 +38,10 @@ class DynamicLayers:
         """What was set under the name."""
         return self.per_broker.get(name, self.cluster_wide.get(name))
 
+    def __contains__(self, name: object) -> bool:
+        """Whether something was set under the name. Asked for each name, it must not go through all of them."""
+        return name in self.per_broker or name in self.cluster_wide
+
     def __iter__(self) -> Iterator[str]:
         """Every name in them."""
         return iter(dict.fromkeys([*self.per_broker, *self.cluster_wide]))

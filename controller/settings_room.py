@@ -1,10 +1,14 @@
-"""How much topics' own settings may be (``pybroker.topic.settings.max.bytes``; Kafka leaves that to a policy class)."""
+"""How much may be set while brokers run: topics' own settings (``pybroker.topic.settings.max.bytes``; Kafka leaves that
+to a policy class) and brokers' (``pybroker.broker.settings.max.bytes``; Kafka has what ZooKeeper takes as one node)."""
 
 from collections.abc import Callable, Mapping
 
 from ..protocol.errors import PolicyViolationError
 
-__all__ = ["SettingsRoom", "settings_bytes"]
+__all__ = ["SettingsRoom", "check_broker_settings", "settings_bytes"]
+
+_SETTING_BYTES = 100
+"""Of a broker: each is looked at again with each change, so that many short ones cost time."""
 
 
 def settings_bytes(settings: Mapping[str, str | None]) -> int:
@@ -28,3 +32,13 @@ class SettingsRoom:
                 f"The settings of all topics have {used} bytes; with {growth} more they would have over "
                 f"{self._max_bytes}, which pybroker.topic.settings.max.bytes allows."
             )
+
+
+def check_broker_settings(before: Mapping[str, str], after: Mapping[str, str], max_bytes: int) -> None:
+    """Raises PolicyViolationError when what is set for a broker, or for all, grows over ``max_bytes``."""
+    size = settings_bytes(after) + _SETTING_BYTES * len(after)
+    if size > max_bytes and size > settings_bytes(before) + _SETTING_BYTES * len(before):
+        raise PolicyViolationError(
+            f"{len(after)} settings of {size} bytes, with {_SETTING_BYTES} for each, are more than the {max_bytes} "
+            "that pybroker.broker.settings.max.bytes allows."
+        )

@@ -191,6 +191,17 @@ SETTINGS = (
         "Elements that the arrays of a request may have, all together; more close the connection.",
     ),
     Setting(
+        "pybroker.broker.settings.max.bytes",
+        LONG,
+        "262144",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Bytes that what is set for a broker while it runs may have, names and values and 100 for each; the same again "
+        "for what is set for all brokers.",
+    ),
+    Setting(
         "pybroker.topic.settings.max.bytes",
         LONG,
         "33554432",

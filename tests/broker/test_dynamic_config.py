@@ -204,3 +204,29 @@ async def test_without_a_file_there_is_nothing_to_read_again(caplog: pytest.LogC
     await dynamic.reload(offload)
     assert dynamic.config is before
     assert "no file of settings" in caplog.text
+
+
+async def test_settings_that_nobody_knows_have_a_line_together(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = started()
+    caplog.set_level(logging.INFO)
+    await dynamic.take({f"num.io.threats.{number}": "5" for number in range(7)}, per_broker=True)
+    (line,) = caplog.messages
+    assert line == (
+        "num.io.threats.0, num.io.threats.1, num.io.threats.2, num.io.threats.3, num.io.threats.4 and 2 more were set"
+        " while running, and are ignored: there are no such settings"
+    )
+    assert not dynamic.config.is_given("num.io.threads")
+
+
+async def test_of_very_many_changes_the_last_ones_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    dynamic = started()
+    caplog.set_level(logging.INFO)
+    many = {f"listener.name.x{number}.max.connections": "5" for number in range(60)}
+    await dynamic.take(many, per_broker=True)
+    assert caplog.messages[-1] == "10 more settings have changed"
+    caplog.clear()
+    await dynamic.take({f"stranger.{number}": "5" for number in range(60)}, per_broker=True)
+    caplog.clear()
+    await dynamic.take({}, per_broker=True)
+    assert len([line for line in caplog.messages if "is not set any more" in line]) == 50
+    assert caplog.messages[-1] == "10 more settings have changed"

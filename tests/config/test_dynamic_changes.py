@@ -1,5 +1,6 @@
 """What is set while brokers run: layers, what is refused, what a reading of the file again gives."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,24 @@ def test_what_was_set_while_running_stays_when_the_file_changes() -> None:
 )
 def test_what_can_be_read_again_is_what_can_be_set_while_running(name: str, reloadable: bool) -> None:
     assert is_reloadable(name) is reloadable
+
+
+def test_a_name_is_looked_up_without_a_walk_through_all_of_them() -> None:
+    class Unlisted(dict[str, str]):
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("all names were gone through")
+
+    layers = DynamicLayers(Unlisted({"all": "1"}), Unlisted({"one": "2"}))
+    assert [name in layers for name in ("all", "one", "none")] == [True, True, False]
+
+
+def test_layers_are_made_once() -> None:
+    config = layered({"message.max.bytes": "7"}, {"log.segment.bytes": "3000"})
+    assert all(one is other for one, other in zip(config.layers, config.layers, strict=True))
+
+
+def test_a_stranger_is_what_was_set_while_running_under_a_name_of_no_setting() -> None:
+    config = layered({"huh": "1", "leader.replication.throttled.rate": "5", "listener.name.x.max.connections": "4"})
+    named = ("huh", "leader.replication.throttled.rate", "listener.name.x.max.connections", "num.partitions", "other")
+    assert [name for name in named if config.is_stranger(name)] == ["huh"]
+    assert not Config.load("huh=1").is_stranger("huh")  # of the file, whose owner is told what may be meant
