@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessP
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from simulation.final_checker import EXCUSED
 from simulation.simulation_run import Plan, Result, run_seed
 
 __all__ = ["Summary", "run_seeds", "shortened", "useful_lines"]
@@ -85,7 +86,19 @@ class Summary:
         yield f"{'what happened':<58}{'times':>8}"
         for name, count in sorted(self.counts.items()):
             yield f"{name:<58}{count:>8}"
+        yield from self._shares()
         yield f"failed: {sorted(self.failed) or 'none'}"
+
+    def _shares(self) -> Iterator[str]:
+        """How many of the partitions, and of the runs, have something excused, and why."""
+        partitions = self.counts["partitions"]
+        if not partitions:
+            return
+        yield f"{'what is excused':<96}{'partitions':>12}{'runs':>12}"
+        for name, count in sorted(self.counts.items()):
+            if name.startswith(EXCUSED):
+                runs = self.counts[f"runs with {name}"]
+                yield f"{name:<96}{count / partitions:>12.2%}{runs / max(self.seeds, 1):>12.2%}"
 
 
 def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[tuple[Result, float]]:

@@ -9,7 +9,7 @@ from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from simulation.client_link import ClientLink, UnansweredError
 from simulation.effects import Effects
-from simulation.history import History, Place
+from simulation.history import Acknowledged, History, Place
 from simulation.virtual_loop import VirtualLoop
 
 __all__ = ["BACKOFF_S", "ClusterClient"]
@@ -34,8 +34,10 @@ class ClusterClient:
         history: History,
         effects: Effects,
         known_epoch: Callable[[int, Place], int] = lambda broker_id, place: -1,
+        acknowledged_end: Callable[[int, Place], int] = lambda broker_id, place: 0,
     ) -> None:
-        """`known_epoch`: the last leader epoch of a partition that a broker is known to have heard of."""
+        """`known_epoch`: the last leader epoch of a partition that a broker is known to have heard of.
+        `acknowledged_end`: before which offset everything is that it has acknowledged by now, when all have it."""
         self.name = name
         self.loop = loop
         self.random = random
@@ -44,6 +46,7 @@ class ClusterClient:
         self.partitions: dict[str, int] = {}
         self.controller_id = -1
         self.known_epoch = known_epoch
+        self._acknowledged_end = acknowledged_end
         self._effects = effects
         self._numbers: dict[Place, int] = {}
         self._servers = list(servers)
@@ -57,6 +60,10 @@ class ClusterClient:
 
     async def back_off(self) -> None:
         await asyncio.sleep(BACKOFF_S * (1 + self.random.random()))
+
+    def acknowledged(self, broker_id: int, place: Place, known_epoch: int, asked_s: float) -> Acknowledged:
+        """A record that a broker has just said to be committed, who knew of that epoch when it was asked for it."""
+        return Acknowledged(known_epoch, self._acknowledged_end(broker_id, place) - 1, asked_s)
 
     def next_number(self, place: Place) -> int:
         """Of what this client sends to a partition."""

@@ -20,13 +20,14 @@ class CommittedBatches:
     batches: dict[int, Fingerprint] = field(default_factory=dict)
     end_offset: int = 0
 
-    def first_difference(self, batches: Mapping[int, Fingerprint], start_offset: int, end_offset: int) -> int:
-        """From where on a log from `start_offset` to `end_offset`, with these batches, has not what is committed; the
-        end of that, if it has it all."""
+    def first_difference(self, batches: Mapping[int, Fingerprint], start_offset: int, end_offset: int) -> int | None:
+        """From where on a log from `start_offset` to `end_offset`, with these batches, has not what is committed; None
+        when it has all of it that is known."""
         for base_offset, fingerprint in sorted(self.batches.items()):
-            if fingerprint[0] > start_offset and batches.get(base_offset) != fingerprint:
+            is_in_part = base_offset < start_offset and fingerprint[0] <= end_offset
+            if fingerprint[0] > start_offset and not is_in_part and batches.get(base_offset) != fingerprint:
                 return min(base_offset, end_offset)
-        return min(self.end_offset, end_offset)
+        return end_offset if end_offset < self.end_offset else None
 
     def forget_from(self, offset: int) -> None:
         """What is there is not committed any more."""

@@ -22,7 +22,7 @@ from pybroker.protocol.records.control import decode_marker
 from pybroker.protocol.records.record import read_records
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import Place, Read
+from simulation.history import Acknowledged, Place, Read
 
 __all__ = ["Consumer", "Reading"]
 
@@ -114,8 +114,8 @@ class Consumer:
     def _suspect(self, place: Place, what: str) -> None:
         """Unless what was read last may have been lost since."""
         read = self._last_read.get(place, Read(b"", -1, -1.0))
-        told = f"{self._client.name} {what}"
-        self._client.history.suspect(place, told, read.known_epoch, self.positions[place] - 1, read.read_s)
+        lost = Acknowledged(read.known_epoch, self.positions[place] - 1, read.read_s)
+        self._client.history.suspect(place, f"{self._client.name} {what}", lost)
 
     # --- reading
 
@@ -203,8 +203,7 @@ class Consumer:
             told = (
                 f"{self._client.name} read {value.decode()} at offset {offset}, of a transaction that is not committed"
             )
-            sent = transaction.first_of(place)
-            history.suspect(place, told, sent.known_epoch, known_s=sent.asked_s)
+            history.suspect(place, told, transaction.ends.get(place))
 
     async def _begin_anew(self, place: Place, leader: int) -> None:
         """What was to be read next is not there: because it was deleted, or the log does not reach so far."""

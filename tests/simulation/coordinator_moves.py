@@ -114,16 +114,14 @@ class OffsetKeeper:
         before = await self._committed(coordinator)
         if before is None:
             return
-        expected, client = self.acknowledged, self._client
-        commit = Commit(
-            max(before, expected.offset) + 1,
-            client.known_epoch(self._coordinator_id, self._kept_in),
-            client.loop.time(),
-        )
-        code = await self._commit(coordinator, commit.offset)
+        expected, client, coordinator_id = self.acknowledged, self._client, self._coordinator_id
+        known_epoch, asked_s = client.known_epoch(coordinator_id, self._kept_in), client.loop.time()
+        offset = max(before, expected.offset) + 1
+        code = await self._commit(coordinator, offset)
         self._count(code)
         if code is ErrorCode.NONE:
-            self.acknowledged = commit
+            record = client.acknowledged(coordinator_id, self._kept_in, known_epoch, asked_s)
+            self.acknowledged = Commit(offset, record)
             if before < expected.offset:
                 self._suspect(f"offset {expected.offset} was committed, {before} is known", expected)
         elif code in _ASK_AGAIN:
@@ -132,8 +130,7 @@ class OffsetKeeper:
             self._suspect(f"a commit is {code.name}", expected)
 
     def _suspect(self, what: str, before: Commit) -> None:
-        told = f"group {self._group}: {what}"
-        self._client.history.suspect(self._kept_in, told, before.known_epoch, known_s=before.asked_s)
+        self._client.history.suspect(self._kept_in, f"group {self._group}: {what}", before.record)
 
     async def _committed(self, coordinator: tuple[str, int]) -> int | None:
         """None when the coordinator does not say."""

@@ -189,8 +189,9 @@ class Disk:
 
     # --- crashes
 
-    def crash(self, loss: Loss) -> list[str]:
-        """What is in memory goes. Returns the paths of files that lost bytes or, as a whole, their name."""
+    def crash(self, loss: Loss) -> dict[str, int]:
+        """What is in memory goes. Returns the paths of files that lost bytes or, as a whole, their name; and how many
+        of their first bytes are as they were."""
         before = dict(self._files(self.root, ""))
         if loss is not Loss.NOTHING:
             self._lose_names(loss)
@@ -198,15 +199,16 @@ class Disk:
             renaming.apply()
         self._renamings.clear()
         self.locks.clear()
-        lost: dict[int, None] = {}
+        lost: dict[int, int] = {}
         for node in before.values():
             if self._lose_bytes(node, loss):
-                lost[id(node)] = None
+                lost[id(node)] = _common_bytes(node.durable, node.data)
         self._restart(self.root)
         after = {id(node) for node in dict(self._files(self.root, "")).values()}
-        paths = [path for path, node in before.items() if id(node) in lost or id(node) not in after]
-        self.counts["lost"] += len(paths)
-        return paths
+        lost |= {id(node): 0 for node in before.values() if id(node) not in after}
+        kept = {path: lost[id(node)] for path, node in before.items() if id(node) in lost}
+        self.counts["lost"] += len(kept)
+        return kept
 
     def _lose_names(self, loss: Loss) -> None:
         kept = 0 if loss is Loss.ALL else self.random.randint(0, len(self._renamings))
@@ -276,6 +278,14 @@ def _cut(target: bytearray, size_bytes: int) -> None:
         del target[size_bytes:]
     else:
         target.extend(bytes(size_bytes - len(target)))
+
+
+def _common_bytes(one: bytearray, other: bytearray) -> int:
+    """How many of their first bytes are the same."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(index for index in range(shorter) if one[index] != other[index])
 
 
 def _play(target: bytearray, changes: list[Change]) -> None:

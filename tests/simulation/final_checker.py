@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
 from pybroker.storage.log import Log
-from simulation.history import IN_SEQUENCE, Guarantee, History, Outcome, Place, Read, Sent
+from simulation.history import IN_SEQUENCE, Acknowledged, Guarantee, History, Outcome, Place, Read, Sent
 from simulation.tree_checker import TreeChecker
 
-__all__ = ["FinalChecker", "Replica", "replica_of"]
+__all__ = ["EXCUSED", "EXCUSED_AND_LOST", "FinalChecker", "Replica", "replica_of"]
+
+EXCUSED = "excused partitions"
+EXCUSED_AND_LOST = "excused partitions that lost something"
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,7 @@ class FinalChecker:
         for place, replicas in self._logs.items():
             yield from self._compare_replicas(place, replicas)
             yield from self._check_start(place)
-            self.counts["partitions"] += 1
-            excuses = self._tree.excuses(place)
-            self.counts["excused partitions"] += bool(excuses)
-            self.counts["excused partitions that lost something"] += any(each.has_lost for each in excuses)
+            self._count_excuses(place)
         yield from self._check_topics()
         sent: dict[Place, list[Sent]] = {}
         for each in self._history.sent:
@@ -69,8 +69,18 @@ class FinalChecker:
             if place in self._logs:
                 yield from self._check_read(place, read)
         for suspicion in self._history.suspicions:
-            if not self._tree.may_be_lost(suspicion.place, suspicion.offset, suspicion.known_epoch, suspicion.known_s):
+            if not self._tree.may_be_lost(suspicion.place, suspicion.lost):
                 yield f"{_named(suspicion.place)}: {suspicion.what}"
+
+    def _count_excuses(self, place: Place) -> None:
+        excuses = self._tree.excuses(place)
+        self.counts["partitions"] += 1
+        self.counts[EXCUSED] += bool(excuses)
+        for reason in dict.fromkeys(each.reason for each in excuses):
+            self.counts[f"{EXCUSED}: {reason.value}"] += 1
+        for reason in dict.fromkeys(each.reason for each in excuses if each.has_lost):
+            self.counts[f"{EXCUSED_AND_LOST}: {reason.value}"] += 1
+        self.counts[EXCUSED_AND_LOST] += any(each.has_lost for each in excuses)
 
     def _check_topics(self) -> Iterator[str]:
         """Those that were made are there, and those that were deleted are not."""
@@ -136,7 +146,7 @@ class FinalChecker:
                 last_first[sent.producer] = (first, sent)
 
     def _check_lost(self, place: Place, sent: Sent) -> Iterator[str]:
-        if self._tree.may_be_lost(place, sent.last_offset, sent.known_epoch, sent.asked_s):
+        if self._tree.may_be_lost(place, sent.acknowledged):
             return
         if sent.guarantee is not Guarantee.LEADER:
             yield f"{_told(sent)} is lost"
@@ -151,14 +161,15 @@ class FinalChecker:
                 for sent in transaction.sent:
                     is_whole = sent.base_offset >= self._starts.get(sent.place, 0) and not self._is_trimmed(sent.place)
                     missing = [value for value in sent.values if value not in read]
-                    if missing and is_whole and not self._may_be_unread(sent):
+                    if missing and is_whole and not self._may_be_unread(sent, transaction.ends[sent.place]):
                         yield f"{_told(sent)} is committed, and {consumer} has not read {missing[0]!r}"
 
-    def _may_be_unread(self, sent: Sent) -> bool:
+    def _may_be_unread(self, sent: Sent, end: Acknowledged) -> bool:
         """It is lost, or its transaction's end is, or that of one before it; or a consumer was not told of a loss."""
         return (
             sent.last_offset >= self._stable_ends.get(sent.place, sys.maxsize)
-            or self._tree.may_be_lost(sent.place, sys.maxsize, sent.known_epoch, sent.asked_s)
+            or self._tree.may_be_lost(sent.place, sent.acknowledged)
+            or self._tree.may_be_lost(sent.place, end)
             or any(each.may_be_passed_over(sent.base_offset) for each in self._tree.excuses(sent.place))
         )
 
@@ -173,7 +184,7 @@ class FinalChecker:
         for offset, each in read.items():
             if offset < start or records.get(offset) == each.value:
                 continue
-            if not self._tree.may_be_lost(place, offset, each.known_epoch, each.read_s):
+            if not self._tree.may_be_lost(place, Acknowledged(each.known_epoch, offset, each.read_s)):
                 yield f"{_named(place)}: {each.value!r} was read at offset {offset}, where {records.get(offset)!r} is"
 
 

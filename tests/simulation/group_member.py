@@ -146,7 +146,7 @@ class GroupMember:
         kept_in = offsets_place(GROUP)
         if before < acknowledged.offset:
             told = f"{place}: offset {acknowledged.offset} was committed, {before} is known"
-            history.suspect(kept_in, told, acknowledged.known_epoch, known_s=acknowledged.asked_s)
+            history.suspect(kept_in, told, acknowledged.record)
         request = OffsetCommitRequest(
             group_id=GROUP,
             generation_id_or_member_epoch=self._generation,
@@ -158,7 +158,8 @@ class GroupMember:
                 )
             ],
         )
-        known_epoch, asked_s = self._client.known_epoch(self._coordinator_id, kept_in), self._client.loop.time()
+        coordinator_id = self._coordinator_id
+        known_epoch, asked_s = self._client.known_epoch(coordinator_id, kept_in), self._client.loop.time()
         answer = await self._ask(request, 7)
         code = ErrorCode(answer.topics[0].partitions[0].error_code)
         if code is not ErrorCode.NONE:
@@ -166,7 +167,7 @@ class GroupMember:
             return False
         self.commits += 1
         history.counts["group: commits"] += 1
-        commit = Commit(before + 1, known_epoch, asked_s)
+        commit = Commit(before + 1, self._client.acknowledged(coordinator_id, kept_in, known_epoch, asked_s))
         history.committed[GROUP, place] = max(commit, history.committed.get((GROUP, place), Commit()))
         return True
 

@@ -1,7 +1,5 @@
 """What clients did and saw, and what went wrong: all that the checkers at the end have to go by."""
 
-import math
-import sys
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from zlib import crc32
 
 __all__ = [
     "IN_SEQUENCE",
+    "Acknowledged",
     "Commit",
     "Guarantee",
     "History",
@@ -85,6 +84,10 @@ class Sent:
     def last_offset(self) -> int:
         return self.base_offset + len(self.values) - 1
 
+    @property
+    def acknowledged(self) -> "Acknowledged":
+        return Acknowledged(self.known_epoch, self.last_offset, self.asked_s)
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -95,23 +98,29 @@ class Read:
     read_s: float
 
 
+class Acknowledged(NamedTuple):
+    """What a leader took that knew of an epoch when it was asked, at that time. ``last_offset``: it is there at the
+    latest; where exactly nobody has said."""
+
+    known_epoch: int = -1
+    last_offset: int = -1
+    asked_s: float = -1.0
+
+
 class Commit(NamedTuple):
-    """An offset, and under which leader epoch of the offsets topic a group's coordinator has acknowledged it, when."""
+    """An offset, and the record by which a group's coordinator has acknowledged it."""
 
     offset: int = -1
-    known_epoch: int = -1
-    asked_s: float = -1.0
+    record: Acknowledged = Acknowledged()
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What must not be, unless what was there at that offset, under that leader epoch, may have been lost since."""
+    """What must not be, unless what was there, at that offset, under that leader epoch, may have been lost since."""
 
     place: Place
     what: str
-    known_epoch: int
-    offset: int
-    known_s: float
+    lost: Acknowledged
 
 
 @dataclass(slots=True, eq=False)
@@ -123,10 +132,8 @@ class Transaction:
     is_committed: bool = False
     read: dict[str, dict[bytes, None]] = field(default_factory=dict)
     """What of it each consumer has read that wants committed records only."""
-
-    def first_of(self, place: Place) -> Sent:
-        """What was sent first of it to that partition."""
-        return next(sent for sent in self.sent if sent.place == place)
+    ends: dict[Place, Acknowledged] = field(default_factory=dict)
+    """The markers that are acknowledged."""
 
 
 @dataclass
@@ -165,11 +172,12 @@ class History:
         self.lines.append(line)
         self.digest = crc32(line.encode(), self.digest)
 
-    def suspect(
-        self, place: Place, what: str, known_epoch: int, offset: int | None = None, known_s: float = math.inf
-    ) -> None:
-        """Without an offset: whatever was lost there may be the reason."""
-        self.suspicions.append(Suspicion(place, what, known_epoch, sys.maxsize if offset is None else offset, known_s))
+    def suspect(self, place: Place, what: str, lost: Acknowledged | None) -> None:
+        """``lost``: what explains it, if it is lost; None: nothing does."""
+        if lost is None:
+            self.violations.append(f"{place}: {what}")
+        else:
+            self.suspicions.append(Suspicion(place, what, lost))
 
     def saw(self, place: Place, offset: int, read: Read) -> None:
         """A consumer read a record."""
@@ -180,5 +188,5 @@ class History:
         older, newer = sorted((before, read), key=lambda each: each.known_epoch)
         if older.value != newer.value:
             told = f"offset {offset} was read as {older.value!r} and as {newer.value!r}"
-            self.suspect(place, told, older.known_epoch, offset, older.read_s)
+            self.suspect(place, told, Acknowledged(older.known_epoch, offset, older.read_s))
         records[offset] = newer

@@ -211,8 +211,7 @@ class Lane:
             if before is None:
                 self._client.history.violations.append(f"{sent.place}: {told}")
             else:
-                known = (before.known_epoch, before.last_offset, before.asked_s)
-                self._client.history.suspect(sent.place, told, *known)
+                self._client.history.suspect(sent.place, told, before.acknowledged)
         return True
 
     async def _try(self, sent: Sent, leader: int) -> ErrorCode:

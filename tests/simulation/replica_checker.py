@@ -11,7 +11,7 @@ from pybroker.replication.isr import IsrState
 from pybroker.replication.partition import Leader, Partition
 from simulation.committed_batches import CommittedBatches, batches_of
 from simulation.history import History, Place, ViolationError
-from simulation.tree_checker import Excuse, TreeChecker
+from simulation.tree_checker import TreeChecker
 from simulation.trimming_checker import TrimmingChecker
 
 if TYPE_CHECKING:
@@ -73,6 +73,13 @@ class ReplicaChecker:
             if place is None or hosted.topic_partition == place:
                 self._note_high_watermark(hosted)
 
+    def leaders_end(self, broker: "SimulatedBroker", place: Place) -> int | None:
+        """Up to where something is committed by now, to a broker that leads; None: it does not."""
+        for hosted in broker.partitions():
+            if hosted.topic_partition == place and hosted.partition.leader is not None:
+                return max(hosted.partition.high_watermark, self._not_lost_ends.get(place, 0))
+        return None
+
     def _note_high_watermark(self, hosted: HostedPartition) -> None:
         place, high_watermark = hosted.topic_partition, hosted.partition.high_watermark
         if high_watermark > self.committed_ends.get(place, 0):
@@ -83,6 +90,8 @@ class ReplicaChecker:
     def note_logs(self, broker: "SimulatedBroker") -> None:
         """What is committed in the logs of a broker that is about to be no more."""
         try:
+            for hosted in broker.partitions() if broker.is_running else ():
+                self._check_one(broker, hosted)
             self.check_logs([broker])
         except ViolationError as violation:
             self._tree.violations.append(str(violation))
@@ -116,7 +125,7 @@ class ReplicaChecker:
                 self._tree.follows(broker.broker_id, place)
             return
         self._tree.leads(broker.broker_id, place, partition.leader_epoch)
-        self._settle(hosted, place)
+        self._settle(broker.broker_id, hosted, place)
         claim = (partition.topic_id, place, partition.leader_epoch)
         leader = self._leaders.setdefault(claim, broker.broker_id)
         if leader != broker.broker_id:
@@ -191,7 +200,7 @@ class ReplicaChecker:
 
     def _check_log(self, broker: "SimulatedBroker", hosted: HostedPartition, place: Place) -> None:
         partition, log, record = hosted.partition, hosted.log, self._tree.partitions[place]
-        if self._is_overtaken(hosted) or _unsettled(record.excuses, partition.leader_epoch):
+        if self._is_overtaken(hosted) or self._tree.unsettled(place, partition.leader_epoch):
             return
         committed = self._committed_of(place, partition.topic_id)
         leads = partition.leader is not None and record.leader_epoch == partition.leader_epoch
@@ -250,10 +259,16 @@ class ReplicaChecker:
                 return base_offset
         return end
 
-    def _settle(self, hosted: HostedPartition, place: Place) -> None:
-        """Somebody begins to lead after something happened by which records may be lost: see which ones can be."""
-        record, partition = self._tree.partitions.get(place), hosted.partition
-        unsettled = _unsettled(record.excuses, partition.leader_epoch) if record is not None else []
+    def _settle(self, leader: int, hosted: HostedPartition, place: Place) -> None:
+        """Somebody begins to lead after something happened by which records may be lost: see which ones can be. Raises
+        ViolationError when more is lost than its crash took.
+
+        Whoever leads without having been excused itself has to have everything: nobody else has led meanwhile."""
+        partition = hosted.partition
+        for each in self._tree.unsettled(place, partition.leader_epoch):
+            if each.leader != leader:
+                self._tree.partitions[place].excuses.remove(each)
+        unsettled = self._tree.unsettled(place, partition.leader_epoch)
         if not unsettled:
             return
         committed = self._committed_of(place, partition.topic_id)
@@ -263,16 +278,13 @@ class ReplicaChecker:
                 is_before = other.topic_partition == place and other.partition.leader_epoch < first_epoch
                 if is_before and _can_be_read(other):
                     self._check_log(broker, other, place)
-        log = hosted.log
-        lost_from = 0
-        if not log.config.compact and not log.is_offline:
-            start, end = log.view.log_start_offset, log.view.log_end_offset
-            lost_from = committed.first_difference(dict(batches_of(log, start, end)), start, end)
+        lost_end = self._not_lost_ends.get(place, 0)
+        lost_from = _lost_from(hosted, committed, min(each.kept_end for each in unsettled), lost_end)
         for each in unsettled:
-            each.from_offset = lost_from
-            each.lost_end = self._not_lost_ends.get(place, 0)
-            each.has_lost = lost_from < each.lost_end
+            each.from_offset, each.lost_end = lost_from, lost_end
+            each.has_lost = lost_from < lost_end
             self._tree.counts["excuses by which something was lost"] += each.has_lost
+        self._tree.settled(place, lost_from)
         committed.forget_from(lost_from)
         self._not_lost_ends[place] = min(lost_from, self._not_lost_ends.get(place, 0))
         for key in [key for key in self._checked if key[3] == place]:
@@ -284,6 +296,21 @@ def _can_be_read(hosted: HostedPartition) -> bool:
     return hosted.strand.is_idle and not hosted.log.is_offline and not hosted.log.config.compact
 
 
-def _unsettled(excuses: Iterable[Excuse], leader_epoch: int) -> list[Excuse]:
-    """By which nobody knows yet what is lost, to who has heard of that epoch."""
-    return [each for each in excuses if each.from_offset is None and each.epoch <= leader_epoch]
+def _lost_from(hosted: HostedPartition, committed: CommittedBatches, kept_end: int, lost_end: int) -> int:
+    """From where on a new leader may lack what is committed. Raises ViolationError when it lacks more than a crash took
+    from it, which left it all before `kept_end`. Of a compacted log nobody can see more than how far it reaches."""
+    log, partition = hosted.log, hosted.partition
+    if log.is_offline:
+        return 0
+    start, end = log.view.log_start_offset, log.view.log_end_offset
+    batches = {} if log.config.compact else dict(batches_of(log, start, end))
+    differs_from = None if log.config.compact else committed.first_difference(batches, start, end)
+    lacks_from = end if differs_from is None else differs_from
+    if lacks_from < min(kept_end, lost_end):
+        raise ViolationError(
+            f"{partition.topic_partition}: a leader begins under epoch {partition.leader_epoch} without what is at "
+            f"offset {lacks_from}: more is lost than its crash took, which left what is before {kept_end}"
+        )
+    if differs_from is not None:
+        return differs_from
+    return min(end, kept_end if log.config.compact else max(kept_end, committed.end_offset))

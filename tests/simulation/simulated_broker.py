@@ -197,8 +197,8 @@ class SimulatedBroker:
             self.on_failure()
             self.crash(Loss.NOTHING)
 
-    def crash(self, loss: Loss, *, without_power: bool = False) -> list[str]:
-        """End it in the middle of whatever it does. Returns the files that lost something."""
+    def crash(self, loss: Loss, *, without_power: bool = False) -> dict[str, int]:
+        """End it in the middle of whatever it does. Returns the files that lost something, and what they kept."""
         server, files = self.server, self.files
         assert server is not None
         assert files is not None

@@ -14,6 +14,7 @@ from simulation.cluster_shape import PORT, ClusterShape
 from simulation.disk import Loss
 from simulation.effects import Effects
 from simulation.history import History, Place, ViolationError
+from simulation.kept_ends import kept_ends
 from simulation.model_zookeeper import ModelZooKeeper
 from simulation.network import Network
 from simulation.replica_checker import ReplicaChecker
@@ -127,6 +128,7 @@ class SimulatedCluster:
             self.history,
             self.effects,
             self.replicas.known_epoch,
+            self._acknowledged_end,
         )
 
     def spawn(self, host: str, work: "asyncio._CoroutineLike[ResultT]") -> "asyncio.Task[ResultT]":
@@ -150,8 +152,8 @@ class SimulatedCluster:
             self.note(broker.name, f"crash, loses {loss.value} of what was not synced ({len(lost)} files)")
             if lost:
                 self.effects.add("crashes that lost bytes", broker.name)
-            for place in dict.fromkeys(filter(None, map(_place_of, lost))):
-                self.tree.lost_bytes(broker.broker_id, place)
+            for place, kept_end in kept_ends(broker.disk, lost).items():
+                self.tree.lost_bytes(broker.broker_id, place, kept_end)
 
     async def until(self, condition: Callable[[], bool], within_s: float) -> bool:
         """Wait for it; False when it did not come to be."""
@@ -167,6 +169,11 @@ class SimulatedCluster:
         for broker in self.brokers.values():
             self.replicas.note_high_watermarks(broker, place)
         return self.replicas.committed_ends.get(place, 0)
+
+    def _acknowledged_end(self, broker_id: int, place: Place) -> int:
+        committed_end = self.committed_end(place)
+        end = self.replicas.leaders_end(self.brokers[broker_id], place)
+        return committed_end if end is None else end
 
     def assignments(self) -> dict[str, dict[int, list[int]]]:
         """Of all topics, as the tree has them."""
@@ -251,15 +258,6 @@ class SimulatedCluster:
         if self.loop.time() - self._logs_checked_s >= _LOG_CHECK_INTERVAL_S:
             self._logs_checked_s = self.loop.time()
             self.replicas.check_logs(brokers)
-
-
-def _place_of(path: str) -> Place | None:
-    """Of a file that holds records, whose partition they belong to."""
-    parts = path.split("/")
-    if not path.endswith(".log") or len(parts) < 2:
-        return None
-    topic, _, number = parts[-2].rpartition("-")
-    return (topic, int(number)) if number.isdigit() else None
 
 
 def _described(context: dict[str, object]) -> str:

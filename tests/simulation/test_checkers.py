@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from pybroker.controller.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
 from simulation.final_checker import FinalChecker, Replica
-from simulation.history import Guarantee, History, Outcome, Read, Sent, Transaction
-from simulation.tree_checker import Excuse, ObservedTree, PartitionRecord, TreeChecker
+from simulation.history import Acknowledged, Guarantee, History, Outcome, Read, Sent, Transaction
+from simulation.tree_checker import Excuse, ObservedTree, PartitionRecord, Reason, TreeChecker
 
 PLACE = ("t", 0)
 STATE = "/brokers/topics/t/partitions/0/state"
@@ -29,18 +30,23 @@ class WatchedTree:
 
     def __init__(self) -> None:
         self.lost: list[tuple[str, int]] = []
-        self.up_since_s = 0.0
+        self.up_since_s: dict[int, float | None] = {1: 0.0, 2: 0.0, 3: 0.0}
         self.now_s = 10.0
         self.checker = TreeChecker(
             lambda: self.now_s,
             lambda what: None,
-            lambda broker_id: self.up_since_s,
+            lambda broker_id: self.up_since_s[broker_id],
             lambda *lost: self.lost.append(lost),
         )
         self._tree = ObservedTree()
         self._tree.checker = self.checker
-        for path in ("/brokers", "/brokers/topics", "/admin", "/admin/delete_topics", "/config", "/config/topics"):
+        for path in (
+            *("/brokers", "/brokers/topics", "/brokers/ids"),
+            *("/admin", "/admin/delete_topics", "/config", "/config/topics"),
+        ):
             self._write(Create(path))
+        for broker_id in (1, 2, 3):
+            self._write(Create(f"/brokers/ids/{broker_id}"))
         self._write(Create(EPOCH, b"7"))
         self._write(Create("/brokers/topics/t", topic([1, 2, 3])))
         self._write(Create("/brokers/topics/t/partitions"))
@@ -53,7 +59,23 @@ class WatchedTree:
         return self.checker.violations
 
     def excuses(self) -> list[str]:
-        return [each.reason for each in self.checker.excuses(PLACE)]
+        return [each.reason.value for each in self.checker.excuses(PLACE)]
+
+    def restarted(self, *broker_ids: int, at_s: float) -> None:
+        """They register anew, one after the other."""
+        for number, broker_id in enumerate(broker_ids):
+            self.now_s = at_s + number
+            self._write(Delete(f"/brokers/ids/{broker_id}"))
+            self._write(Create(f"/brokers/ids/{broker_id}"))
+            self.up_since_s[broker_id] = self.now_s
+
+    def stopped(self, broker_id: int) -> None:
+        self._write(Delete(f"/brokers/ids/{broker_id}"))
+        self.up_since_s[broker_id] = None
+
+    def another_controller(self) -> None:
+        self.now_s += 1.0
+        self._write(SetData(EPOCH, b"8"))
 
     def _write(self, *operations: Operation) -> None:
         self._tree.apply(operations, 0, 0)
@@ -139,7 +161,7 @@ def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
     tree = WatchedTree()
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     elect_outside_of_the_isr(tree)
-    assert (tree.violations, tree.excuses()) == ([], ["unclean election of 3"])
+    assert (tree.violations, tree.excuses()) == ([], ["an unclean election"])
 
 
 def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off() -> None:
@@ -151,33 +173,91 @@ def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off() -> N
     assert tree.violations == ["('t', 0): 3 is elected, the ISR was (1, 2)"]
 
 
-def test_a_forgetful_leader_is_excused_only_when_nobody_else_remembers() -> None:
-    for others_up_since_s, excused in ((0.0, []), (20.0, ["2, one of the ISR, had lost unsynced bytes"])):
-        tree = WatchedTree()
-        tree.up_since_s = others_up_since_s
-        tree.checker.lost_bytes(2, PLACE)
-        tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
-        assert tree.excuses() == excused
+# --- leaders that have forgotten
 
 
-def test_a_forgetful_leader_is_excused_when_it_is_elected_again_and_the_others_were_down() -> None:
+FORGETFUL: dict[str, tuple[Callable[[WatchedTree], object], list[Reason]]] = {
+    "the other one was up all the time": (lambda tree: tree.restarted(2, at_s=20.0), []),
+    "the other one was back before it": (lambda tree: tree.restarted(3, 2, at_s=20.0), []),
+    "the other one was back later": (lambda tree: tree.restarted(2, 3, at_s=20.0), [Reason.OTHERS_UP]),
+    "the other one was back before it, which has been in the ISR since": (
+        lambda tree: (
+            tree.restarted(3, 2, at_s=20.0),
+            tree.another_controller(),
+            tree.as_controller(SetData(STATE, state(3, 6, [2, 3]))),
+        ),
+        [Reason.OTHERS_UP],
+    ),
+    "the other one is down": (
+        lambda tree: (tree.restarted(2, at_s=20.0), tree.stopped(3)),
+        [Reason.OTHERS_DOWN],
+    ),
+    "the other one has forgotten, too": (
+        lambda tree: (tree.checker.lost_bytes(3, PLACE, 0), tree.restarted(3, 2, at_s=20.0)),
+        [Reason.ALL],
+    ),
+    "it has yet to come back": (lambda tree: tree.stopped(3), []),
+}
+"""What happens when 2, one of the ISR of 2 and 3, has lost unsynced bytes; and why it may lead then."""
+
+
+@pytest.mark.parametrize(("happens", "reasons"), FORGETFUL.values(), ids=FORGETFUL)
+def test_a_leader_that_has_forgotten_is_excused_only_where_nobody_could_know_better(
+    happens: Callable[[WatchedTree], object], reasons: list[Reason]
+) -> None:
     tree = WatchedTree()
-    tree.checker.lost_bytes(2, PLACE)
+    tree.as_controller(SetData(STATE, state(3, 6, [2, 3])))
+    tree.checker.lost_bytes(2, PLACE, 4)
+    happens(tree)
+    tree.another_controller()
+    tree.as_controller(SetData(STATE, state(2, 7, [2, 3])))
+    assert tree.excuses() == [each.value for each in reasons]
+
+
+def test_a_leader_that_has_forgotten_is_not_excused_by_a_controller_that_was_there_all_the_time() -> None:
+    """It would have seen it go. But the last one stays in the ISR."""
+    for isr, reasons in (([2, 3], []), ([2], [Reason.LAST.value])):
+        tree = WatchedTree()
+        tree.as_controller(SetData(STATE, state(-1, 6, isr)))
+        tree.checker.lost_bytes(2, PLACE, 4)
+        tree.stopped(3)
+        tree.restarted(2, at_s=20.0)
+        tree.as_controller(SetData(STATE, state(2, 7, [2])))
+        assert tree.excuses() == reasons
+
+
+def test_a_leader_that_has_forgotten_is_excused_when_it_is_elected_again_and_the_others_were_down() -> None:
+    tree = WatchedTree()
+    tree.checker.lost_bytes(2, PLACE, 4)
+    tree.restarted(2, at_s=20.0)
+    tree.another_controller()
     tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
     assert tree.excuses() == []
-    tree.up_since_s = 20.0
+    tree.stopped(3)
+    tree.stopped(1)
     tree.as_controller(SetData(STATE, state(2, 7, [2, 3])))
-    assert tree.excuses() == ["2, one of the ISR, had lost unsynced bytes"]
+    assert tree.excuses() == [Reason.OTHERS_DOWN.value]
 
 
 def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> None:
     tree = WatchedTree()
     tree.as_controller(SetData(STATE, state(1, 5, [1, 2])))
-    tree.checker.lost_bytes(3, PLACE)
+    tree.checker.lost_bytes(3, PLACE, 4)
     tree.as_controller(SetData(STATE, state(1, 5, [1, 2, 3])))
-    tree.up_since_s = 20.0
+    tree.restarted(3, 1, 2, at_s=20.0)
+    tree.another_controller()
     tree.as_controller(SetData(STATE, state(3, 6, [3, 2])))
-    assert tree.excuses() == ["3, one of the ISR, had lost unsynced bytes"]
+    assert tree.excuses() == [Reason.OTHERS_UP.value]
+
+
+def test_of_several_losses_the_furthest_counts() -> None:
+    tree = WatchedTree()
+    tree.as_controller(SetData(STATE, state(2, 6, [2])))
+    tree.checker.lost_bytes(2, PLACE, 4)
+    tree.checker.lost_bytes(2, PLACE, 9)
+    tree.restarted(2, at_s=20.0)
+    tree.as_controller(SetData(STATE, state(2, 7, [2])))
+    assert [each.kept_end for each in tree.checker.excuses(PLACE)] == [4]
 
 
 # --- what clients were promised
@@ -210,7 +290,7 @@ class Told:
 
     def excuse(self, epoch: int, from_offset: int) -> None:
         """Under that epoch somebody leads who lacks what had been there from that offset on."""
-        self.tree.checker.partitions[PLACE].excuses.append(Excuse("an unclean election", epoch, 20.0, from_offset))
+        self.tree.checker.partitions[PLACE].excuses.append(Excuse(Reason.UNCLEAN, 2, epoch, 20.0, 0, from_offset))
 
     def read(self, offset: int, value: bytes, known_epoch: int = 5, read_s: float = 30.0) -> None:
         self.history.saw(PLACE, offset, Read(value, known_epoch, read_s))
@@ -221,6 +301,8 @@ def told() -> Told:
     return Told()
 
 
+MARKED = Acknowledged(5, 1, 13.0)
+"""The end of a transaction, at offset 1 at the latest."""
 KEPT = (Guarantee.LEADER, Guarantee.ALL, Guarantee.ONCE, Guarantee.TRANSACTION)
 
 
@@ -260,7 +342,7 @@ def test_what_the_leader_alone_had_stays_when_nobody_else_leads(told: Told, mean
 
 def test_what_the_leader_alone_had_may_go_when_it_follows_somebody_or_forgets(told: Told) -> None:
     told.sent(Guarantee.LEADER, 1, 0)
-    for happens in (told.tree.checker.lost_bytes, told.tree.checker.follows):
+    for happens in (partial(told.tree.checker.lost_bytes, kept_end=0), told.tree.checker.follows):
         told.tree.checker.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3), led=[(0.0, 1)])
         told.tree.now_s = 10.0
         happens(1, PLACE)
@@ -331,7 +413,7 @@ def test_what_was_read_as_two_things_is_seen(told: Told) -> None:
 def test_a_committed_transaction_is_read(told: Told) -> None:
     sent = told.sent(Guarantee.TRANSACTION, 1, 0)
     told.there(b"p/1")
-    transaction = Transaction(9, [sent], is_committed=True)
+    transaction = Transaction(9, [sent], is_committed=True, ends={PLACE: MARKED})
     told.history.committed_readers = ["c"]
     told.history.ended_transactions.append(transaction)
     assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
@@ -343,16 +425,33 @@ def test_a_committed_transaction_is_read(told: Told) -> None:
     assert told.violations() == []
 
 
+def test_a_committed_transaction_may_be_unread_where_it_or_its_end_is_lost(told: Told) -> None:
+    sent = told.sent(Guarantee.TRANSACTION, 1, 0)
+    told.there(b"p/1")
+    told.history.committed_readers = ["c"]
+    told.history.ended_transactions.append(Transaction(9, [sent], is_committed=True, ends={PLACE: MARKED}))
+    told.excuse(6, 2)  # what is lost lies behind them
+    assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
+    told.excuse(6, 1)
+    assert told.violations() == []
+
+
 def test_forgotten_offsets_are_excused_by_the_offsets_topic_only(told: Told) -> None:
     place = ("__consumer_offsets", 1)
-    told.history.suspect(place, "offset 4 was committed, 3 is known", 8)
+    told.history.suspect(place, "offset 4 was committed, 3 is known", Acknowledged(8, 20, 21.0))
     told.excuse(9, 0)
     assert told.violations() == ["__consumer_offsets-1: offset 4 was committed, 3 is known"]
     record = told.tree.checker.partitions[place] = PartitionRecord(1, 9, (1,))
-    record.excuses.append(Excuse("1 had lost unsynced bytes", 8, 20.0, 0))
-    assert len(told.violations()) == 1  # that was before
-    record.excuses.append(Excuse("1 had lost unsynced bytes", 9, 30.0, 0))
+    for epoch, from_offset in ((8, 0), (9, 21)):  # that was before; the commit was kept
+        record.excuses.append(Excuse(Reason.LAST, 1, epoch, 20.0, 0, from_offset))
+        assert len(told.violations()) == 1
+    record.excuses.append(Excuse(Reason.LAST, 1, 9, 30.0, 0, 20))
     assert told.violations() == []
+
+
+def test_what_no_loss_explains_is_wrong_at_once(told: Told) -> None:
+    told.history.suspect(PLACE, "x was read of a transaction that is under way", None)
+    assert told.history.violations == ["('t', 0): x was read of a transaction that is under way"]
 
 
 def test_what_is_excused_is_counted_and_its_replicas_agree_all_the_same(told: Told) -> None:
@@ -382,10 +481,10 @@ def test_an_excuse_is_one_for_what_was_there_before(told: Told, offset: int, kno
     assert told.violations() == []
 
 
-def test_a_leader_who_was_never_seen_may_lack_everything(told: Told) -> None:
+def test_a_leader_who_was_never_seen_excuses_nothing(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
-    told.tree.checker.partitions[PLACE].excuses.append(Excuse("an unclean election", 6, 20.0))
-    assert told.violations() == []
+    told.tree.checker.partitions[PLACE].excuses.append(Excuse(Reason.UNCLEAN, 2, 6, 20.0))
+    assert ["is lost" in violation for violation in told.violations()] == [True]
 
 
 def test_an_excuse_for_a_loss_is_none_for_what_is_there_twice(told: Told) -> None:
@@ -430,8 +529,8 @@ def test_a_consumer_may_pass_over_what_comes_in_the_place_of_what_it_had_read(to
     sent.asked_s = 30.0
     told.there(b"x", b"x", b"x", b"p/1")
     told.history.committed_readers = ["c"]
-    told.history.ended_transactions.append(Transaction(9, [sent], is_committed=True))
-    excuse = Excuse("1 led on after it had lost unsynced bytes", 5, 20.0, 2, lost_end=4)
+    told.history.ended_transactions.append(Transaction(9, [sent], is_committed=True, ends={PLACE: MARKED}))
+    excuse = Excuse(Reason.LAST, 1, 5, 20.0, 2, 2, lost_end=4)
     told.tree.checker.partitions[PLACE].excuses.append(excuse)
     assert ["c has not read" in violation for violation in told.violations()] == [True]
     excuse.is_same_epoch = True

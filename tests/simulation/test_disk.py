@@ -28,7 +28,7 @@ def a_file_system(disk: Disk) -> SimulatedFiles:
     return files
 
 
-def crashed(disk: Disk, loss: Loss) -> tuple[SimulatedFiles, list[str]]:
+def crashed(disk: Disk, loss: Loss) -> tuple[SimulatedFiles, dict[str, int]]:
     lost = disk.crash(loss)
     return SimulatedFiles(disk), lost
 
@@ -45,7 +45,7 @@ def test_what_was_synced_outlives_the_loss_of_everything_else() -> None:
     files, lost = crashed(disk, Loss.ALL)
     assert files.read_bytes("/root/a") == b"abc"
     assert not files.exists("/root/b")
-    assert lost == ["/root/a", "/root/b"]
+    assert lost == {"/root/a": 3, "/root/b": 0}
 
 
 def test_bytes_are_synced_without_their_name() -> None:
@@ -67,7 +67,7 @@ def test_a_process_that_dies_loses_nothing() -> None:
     files.open("/root/a").truncate(2)
     files, lost = crashed(disk, Loss.NOTHING)
     assert files.read_bytes("/root/a") == b"ab"
-    assert lost == []
+    assert lost == {}
     files, _ = crashed(disk, Loss.ALL)
     assert files.read_bytes("/root/a") == b"ab", "what a start finds is on the disk"
 

@@ -11,7 +11,7 @@ from pybroker.replication.partition import Partition
 from pybroker.storage.log import Log
 from simulation.history import ViolationError
 from simulation.replica_checker import ReplicaChecker
-from simulation.tree_checker import Excuse, PartitionRecord, TreeChecker
+from simulation.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
 from support.partitions import LAG_MS, TP, partition_state
 from support.storage_logs import NOW_MS, batch_of, open_log
 
@@ -171,7 +171,7 @@ def test_a_member_without_what_was_committed_lately_has_not_caught_up(checked: C
     checked.one.commit(1)
     checked.checker.note_high_watermarks(cast("Any", checked.one), PLACE)
     checked.two.log.truncate_to(0, NOW_MS)
-    checked.tree.lost_bytes(2, PLACE)
+    checked.tree.lost_bytes(2, PLACE, 0)
     checked.checker.check_logs(cast("Any", [checked.two]))
     assert list(checked.tree.partitions[PLACE].forgetful) == [2]
     checked.two.append("a")
@@ -204,7 +204,7 @@ def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
     checked.see()
     record = checked.tree.partitions[PLACE]
     record.leader, record.leader_epoch, record.isr = 2, 6, (2,)
-    excuse = Excuse("an unclean election", 6, 0.0)
+    excuse = Excuse(Reason.UNCLEAN, 2, 6, 0.0)
     record.excuses.append(excuse)
     checked.see()
     assert excuse.from_offset is None
@@ -228,8 +228,8 @@ def all_of_a_log_that_begins_within_a_batch_is_lost(checked: Checked) -> Excuse:
     return two_leads_under_an_excuse(checked)
 
 
-def two_leads_under_an_excuse(checked: Checked) -> Excuse:
-    excuse = Excuse("it had lost unsynced bytes", 6, 0.0)
+def two_leads_under_an_excuse(checked: Checked, kept_end: int = 0) -> Excuse:
+    excuse = Excuse(Reason.LAST, 2, 6, 0.0, kept_end)
     checked.tree.partitions[PLACE] = PartitionRecord(2, 6, (2, 1), excuses=[excuse])
     checked.two.lead(6)
     checked.see()
@@ -249,6 +249,42 @@ def test_nothing_is_lost_when_the_next_leader_has_it_all(checked: Checked) -> No
     checked.see()
     excuse = two_leads_under_an_excuse(checked)
     assert (excuse.from_offset, excuse.has_lost) == (1, False)
+
+
+def test_a_leader_that_lacks_more_than_its_crash_took_is_not_excused(checked: Checked) -> None:
+    for replica, values in ((checked.one, "abc"), (checked.two, "a")):
+        for value in values:
+            replica.append(value)
+    checked.others_have(3)
+    checked.one.commit(3)
+    checked.see()
+    with pytest.raises(ViolationError, match="more is lost than its crash took, which left what is before 2"):
+        two_leads_under_an_excuse(checked, kept_end=2)
+
+
+def test_what_a_crash_left_is_not_lost_although_nobody_has_compared_it(checked: Checked) -> None:
+    for replica in (checked.one, checked.two):
+        replica.append("a")
+        replica.append("b")
+    checked.others_have(2)
+    checked.one.commit(2)
+    checked.checker.check(cast("Any", [checked.one]))  # the high watermark is known, what is below it is not
+    excuse = two_leads_under_an_excuse(checked, kept_end=2)
+    assert (excuse.from_offset, excuse.has_lost) == (2, False)
+
+
+def test_an_excuse_is_none_for_somebody_else_who_leads(checked: Checked) -> None:
+    for replica, values in ((checked.one, "ab"), (checked.two, "a")):
+        for value in values:
+            replica.append(value)
+    checked.others_have(2)
+    checked.one.commit(2)
+    checked.see()
+    excuse = Excuse(Reason.LAST, 3, 6, 0.0)  # it was elected, and nobody has seen it lead
+    checked.tree.partitions[PLACE] = PartitionRecord(2, 7, (2, 1), excuses=[excuse])
+    checked.two.lead(7)
+    with pytest.raises(ViolationError, match="leads under epoch 7 with a log up to 1; committed was 2"):
+        checked.see()
 
 
 def test_what_the_next_leader_commits_counts_from_then_on(checked: Checked) -> None:

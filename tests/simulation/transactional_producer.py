@@ -82,12 +82,14 @@ class TransactionalProducer:
             coordinator_epoch=_COORDINATOR_EPOCH,
         )
         leader, _ = client.leaders.get(place, (-1, -1))
+        known_epoch, asked_s = client.known_epoch(leader, place), client.loop.time()
         try:
             answer = await client.ask(leader, WriteTxnMarkersRequest(markers=[marker]), _MARKERS_VERSION)
         except UnansweredError:
             return False
         code = ErrorCode(answer.markers[0].topics[0].partitions[0].error_code)
         if code is ErrorCode.NONE:
+            transaction.ends[place] = client.acknowledged(leader, place, known_epoch, asked_s)
             return True
         client.note(f"marker of {transaction.producer_id} at {place}: {code.name} of {leader}")
         client.failed(f"marker: {code.name}", leader)

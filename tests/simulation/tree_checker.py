@@ -9,34 +9,68 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
 
 from pybroker.controller.metadata_store import Check, Operation
 from pybroker.controller.znode_tree import Applied, RowChange, ZnodeTree
-from simulation.history import Place, ViolationError
+from simulation.history import Acknowledged, Place, ViolationError
 
-__all__ = ["Excuse", "ObservedTree", "PartitionRecord", "TreeChecker"]
+__all__ = ["Excuse", "Forgotten", "ObservedTree", "PartitionRecord", "Reason", "TreeChecker"]
 
 _CONTROLLER_EPOCH = "/controller_epoch"
 _TOPICS = "/brokers/topics/"
+_BROKERS = "/brokers/ids/"
 _DELETIONS = "/admin/delete_topics/"
 _ON_ITS_WAY_S = 15.0
 """Requests, and writes of a controller that nobody has replaced yet."""
 
 
-@dataclass
-class Excuse:
-    """Why records of a partition may be gone: from `epoch` on somebody leads who need not have all that was committed.
+class Reason(Enum):
+    """Why somebody leads who need not have all that was committed, and nobody could know better.
 
-    `from_offset`: where the log of the first one who was seen to lead since ends, or is another than what was committed
-    (None: nobody was seen yet). What was known to be there under an earlier epoch, or before `time_s`, may be lost from
-    that offset on; nothing else may. `has_lost`: something was, and `lost_end` is where it ended.
-    `is_same_epoch`: the leader goes on under the same one. A consumer who has read what is lost is not told of it, and
-    may go on behind it.
+    The first two are what a cluster cannot do anything about. In the next two a member of the ISR had everything, and
+    did not lead: Kafka's controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft
+    only). With brokers 1 and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
+
+    - `OTHERS_DOWN`: 1 is back first. It is elected, for it is in the ISR and up; 2 cuts its log when it comes.
+    - `OTHERS_UP`: both are back before there is a controller again, 1 before 2. No registration says who lost
+      something; as 2 may have been down when 1 still took records, 1 leads, which was back first. Or 2 was back first,
+      and leads; 1 stays in the ISR, and leads when 2 goes before 1 has fetched anything (a third one has it all).
+
+    Neither can be while one controller goes on: it sees 1 go, and takes it out of the ISR (the last member stays).
     """
 
-    reason: str
+    UNCLEAN = "an unclean election"
+    LAST = "the last member of the ISR had lost unsynced bytes"
+    ALL = "all members of the ISR had lost unsynced bytes"
+    OTHERS_DOWN = "one of the ISR had lost unsynced bytes, the others were down"
+    OTHERS_UP = "one of the ISR had lost unsynced bytes, others were restarted as well"
+
+
+class Forgotten(NamedTuple):
+    """That a broker lost unsynced bytes, when, and up to which offset it has all that it had."""
+
+    lost_s: float
+    kept_end: int
+
+
+@dataclass
+class Excuse:
+    """Why records of a partition may be gone: from `epoch` on `leader` leads, who need not have all that was committed,
+    but what lies before `kept_end`.
+
+    `from_offset`: where its log ends, or is another than what was committed, when it is seen to lead (None: it was not
+    yet). What was known to be there under an earlier epoch, or before `time_s`, may be lost from that offset on;
+    nothing else may. `has_lost`: something was, and `lost_end` is where it ended. `is_same_epoch`: the leader goes on
+    under the same one. A consumer who has read what is lost is not told of it, and may go on behind it.
+    """
+
+    reason: Reason
+    leader: int
     epoch: int
     time_s: float
+    kept_end: int = 0
     from_offset: int | None = None
     has_lost: bool = True
     lost_end: int = 0
@@ -45,9 +79,9 @@ class Excuse:
     def may_be_passed_over(self, offset: int) -> bool:
         return self.is_same_epoch and self.has_lost and (self.from_offset or 0) <= offset < self.lost_end
 
-    def covers(self, offset: int, known_epoch: int, known_s: float) -> bool:
-        is_earlier = known_epoch < self.epoch or known_s <= self.time_s
-        return is_earlier and (self.from_offset is None or offset >= self.from_offset)
+    def covers(self, known: Acknowledged) -> bool:
+        is_earlier = known.known_epoch < self.epoch or known.asked_s <= self.time_s
+        return is_earlier and self.from_offset is not None and known.last_offset >= self.from_offset
 
 
 @dataclass
@@ -65,6 +99,8 @@ class PartitionRecord:
     """When a broker last lost unsynced bytes of it."""
     followed_s: dict[int, float] = field(default_factory=dict)
     """When a broker last took another one for the leader."""
+    written_s: float = -1.0
+    """When its state was."""
 
     def may_have_gone_with(self, leader: int, since_s: float) -> bool:
         """What `leader` alone had, since then: another led, it followed another, or it lost unsynced bytes."""
@@ -74,9 +110,9 @@ class PartitionRecord:
         led_since = [each for each in self.led if each[0] > since_s]
         return any(each not in (leader, -1) for _, each in led_then + led_since)
 
-    forgetful: dict[int, float] = field(default_factory=dict)
-    """Members of the ISR that have lost unsynced bytes since they were last known to have them all, and when. Who is
-    none yet may be made one by the next state, which is on its way."""
+    forgetful: dict[int, Forgotten] = field(default_factory=dict)
+    """Members of the ISR that have lost unsynced bytes since they were last known to have them all. Who is none yet may
+    be made one by the next state, which is on its way."""
     excuses: list[Excuse] = field(default_factory=list)
 
 
@@ -114,6 +150,9 @@ class TreeChecker:
         self._up_since_s = up_since_s
         self._lost_place = lost_place
         self._controller_epoch = 0
+        self._controller_since_s = -1.0
+        self._registered_s: dict[int, float] = {}
+        """Brokers that are registered, and since when."""
         self._assignments: dict[str, dict[int, list[int]]] = {}
 
     def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
@@ -123,11 +162,14 @@ class TreeChecker:
         except ViolationError as violation:
             self.violations.append(str(violation))
 
-    def lost_bytes(self, broker_id: int, place: Place) -> None:
-        """A broker lost some of what it had not synced, of its log of that partition."""
+    def lost_bytes(self, broker_id: int, place: Place, kept_end: int) -> None:
+        """A broker lost some of what it had not synced, of its log of that partition, but nothing before `kept_end`."""
         record = self.partitions.get(place)
         if record is not None:
-            record.forgetful[broker_id] = record.lost_s[broker_id] = self.now_s()
+            before = record.forgetful.get(broker_id)
+            kept_end = kept_end if before is None else min(kept_end, before.kept_end)
+            record.forgetful[broker_id] = Forgotten(self.now_s(), kept_end)
+            record.lost_s[broker_id] = self.now_s()
 
     def follows(self, broker_id: int, place: Place) -> None:
         """A broker takes another one for the leader: it may cut its log."""
@@ -140,32 +182,62 @@ class TreeChecker:
         record = self.partitions.get(place)
         if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
             return
-        lost_s = record.forgetful.pop(broker_id)
-        if not self._remembering(record, lost_s):
-            self._excuse(record, leader_epoch, f"{broker_id} led on after it had lost unsynced bytes", "led on")
+        reason = self._reason_to_lead(broker_id, record)
+        forgotten = record.forgetful.pop(broker_id)
+        if reason is not None:
+            self._excuse(record, Excuse(reason, broker_id, leader_epoch, self.now_s(), forgotten.kept_end))
             record.excuses[-1].is_same_epoch = True
 
-    def _remembering(self, record: PartitionRecord, since_s: float) -> list[int]:
-        """Members of the ISR that have been up all the time since then: while there is one, nothing is forgotten."""
-        up_since_s = {member: self._up_since_s(member) for member in record.isr}
-        return [member for member, start_s in up_since_s.items() if start_s is not None and start_s < since_s]
+    def _reason_to_lead(self, broker_id: int, record: PartitionRecord) -> Reason | None:
+        """Why a member of the ISR leads that has forgotten; None: others should, or it should not be in the ISR."""
+        others = [member for member in record.isr if member != broker_id]
+        forgotten = record.forgetful[broker_id]
+        if not others:
+            return Reason.LAST
+        if self._controller_since_s <= forgotten.lost_s:
+            return None
+        up = [member for member in others if self._up_since_s(member) is not None]
+        if any(self._is_to_lead_before(member, broker_id, record) for member in up):
+            return None
+        if all(member in record.forgetful for member in others):
+            return Reason.ALL
+        return Reason.OTHERS_UP if any(member not in record.forgetful for member in up) else Reason.OTHERS_DOWN
 
-    def _excuse(self, record: PartitionRecord, epoch: int, reason: str, kind: str) -> None:
-        record.excuses.append(Excuse(reason, epoch, self.now_s()))
-        self.counts[f"excuse: {kind}"] += 1
+    def _is_to_lead_before(self, member: int, broker_id: int, record: PartitionRecord) -> bool:
+        """It has been up since before the other one forgot; or it has forgotten nothing, and was back before it: this
+        is the first state since then."""
+        since_s, lost_s = self._up_since_s(member), record.forgetful[broker_id].lost_s
+        if since_s is not None and since_s < lost_s:
+            return True
+        back_s = self._registered_s.get(broker_id, math.inf)
+        is_before = self._registered_s.get(member, math.inf) < back_s and record.written_s < back_s
+        return is_before and member not in record.forgetful
+
+    def _excuse(self, record: PartitionRecord, excuse: Excuse) -> None:
+        record.excuses.append(excuse)
+        self.counts[f"excuse: {excuse.reason.value}"] += 1
 
     def has_caught_up(self, broker_id: int, place: Place) -> None:
         record = self.partitions.get(place)
         if record is not None and record.leader != broker_id:
             record.forgetful.pop(broker_id, None)
 
+    def unsettled(self, place: Place, leader_epoch: int) -> list[Excuse]:
+        """By which nobody knows yet what is lost, to who has heard of that epoch."""
+        return [each for each in self.excuses(place) if each.from_offset is None and each.epoch <= leader_epoch]
+
+    def settled(self, place: Place, lost_from: int) -> None:
+        """Of what is behind that offset somebody leads now without it: whoever had kept it gives it up."""
+        forgetful = self.partitions[place].forgetful
+        for broker_id, each in forgetful.items():
+            forgetful[broker_id] = each._replace(kept_end=min(each.kept_end, lost_from))
+
     def excuses(self, place: Place) -> list[Excuse]:
         record = self.partitions.get(place)
         return [] if record is None else record.excuses
 
-    def may_be_lost(self, place: Place, offset: int, known_epoch: int, known_s: float = math.inf) -> bool:
-        """What was known to be at that offset, by who knew of that leader epoch, at that time."""
-        return any(each.covers(offset, known_epoch, known_s) for each in self.excuses(place))
+    def may_be_lost(self, place: Place, known: Acknowledged) -> bool:
+        return any(each.covers(known) for each in self.excuses(place))
 
     def _check(self, operations: Sequence[Operation], row: RowChange) -> None:
         path = row.path
@@ -173,6 +245,11 @@ class TreeChecker:
             self._check_controller_epoch(row)
         elif path == "/controller" and row.before is None:
             self.counts["controllers"] += 1
+        elif path.startswith(_BROKERS) and (row.before is None or row.after is None):
+            broker_id = int(path.removeprefix(_BROKERS))
+            self._registered_s.pop(broker_id, None)
+            if row.after is not None:
+                self._registered_s[broker_id] = self.now_s()
         elif path.startswith("/config/topics/") and row.after is not None:
             config = json.loads(row.after.data).get("config", {})
             self._note_unclean(path.rpartition("/")[2], config.get("unclean.leader.election.enable") == "true")
@@ -190,6 +267,7 @@ class TreeChecker:
         if epoch < self._controller_epoch:
             raise ViolationError(f"the controller epoch falls from {self._controller_epoch} to {epoch}")
         self._controller_epoch = epoch
+        self._controller_since_s = self.now_s()
 
     def _check_topic(self, operations: Sequence[Operation], row: RowChange, topic: str) -> None:
         """Whoever adds partitions may write it; it is for the controller to move replicas and to delete topics."""
@@ -222,7 +300,7 @@ class TreeChecker:
             record = self.partitions[place] = PartitionRecord(leader, epoch, isr, led=[(self.now_s(), leader)])
         else:
             self._check_step(place, record, leader, epoch, isr)
-        record.leaders[epoch] = leader
+        record.leaders[epoch], record.written_s = leader, self.now_s()
         record.leader, record.leader_epoch, record.isr = leader, epoch, isr
         for broker in [each for each in record.forgetful if each not in isr]:
             del record.forgetful[broker]
@@ -240,21 +318,21 @@ class TreeChecker:
         if leader >= 0 and leader != record.leader and leader not in record.isr:
             if self.now_s() > max(self._unclean_until_s.get(each, -1.0) for each in (place, place[0])):
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
-            self._excuse(record, epoch, f"unclean election of {leader}", "unclean")
-        elif leader >= 0 and epoch > record.leader_epoch and self._is_forgotten_with(leader, record):
-            del record.forgetful[leader]
-            of_all = "the last" if len(record.isr) == 1 else "one"
-            self._excuse(
-                record, epoch, f"{leader}, {of_all} of the ISR, had lost unsynced bytes", f"{of_all} of the ISR"
-            )
+            record.forgetful.pop(leader, None)
+            self._excuse(record, Excuse(Reason.UNCLEAN, leader, epoch, self.now_s()))
+        elif leader in record.forgetful and epoch > record.leader_epoch:
+            self._forgetful_is_elected(record, leader, epoch)
 
-    def _is_forgotten_with(self, leader: int, record: PartitionRecord) -> bool:
-        """Whether it lost bytes that nobody else in sync is sure to have.
-
-        While others remember, nothing is lost yet: it may be down, elected by a controller that takes it for its former
-        life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were down.
+    def _forgetful_is_elected(self, record: PartitionRecord, leader: int, epoch: int) -> None:
+        """While others remember, nothing is lost yet: it may be down, elected by a controller that takes it for its
+        former life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were
+        down.
         """
-        return leader in record.forgetful and not self._remembering(record, record.forgetful[leader])
+        reason = self._reason_to_lead(leader, record)
+        forgotten = record.forgetful[leader]
+        if reason is not None and self._registered_s.get(leader, -1.0) > forgotten.lost_s:
+            del record.forgetful[leader]
+            self._excuse(record, Excuse(reason, leader, epoch, self.now_s(), forgotten.kept_end))
 
     def allow_unclean(self, place: Place) -> None:
         """An administrator is about to ask for it: the request may be a while on its way."""
