@@ -95,6 +95,21 @@ def _load_what_is_flushed(loader: log_loader._Loader) -> Log:
 _load = log_loader._Loader.load
 
 
+def _load_one_batch_less(loader: log_loader._Loader) -> Log:
+    """A recovery that takes the last batch for torn, whatever is in it."""
+    loaded = _load(loader)
+    if loader.start.needs_recovery:
+        loaded.truncate_to(max(loaded.log_end_offset - 1, loaded.view.log_start_offset), 0)
+    return loaded
+
+
+def _load_one_record_later(loader: log_loader._Loader) -> Log:
+    """A start that has the log begin behind its first record."""
+    loaded = _load(loader)
+    loaded.increment_log_start_offset(min(loaded.view.log_start_offset + 1, loaded.log_end_offset))
+    return loaded
+
+
 def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *limits: int) -> int:
     """Whatever size or age the topic wants to have kept."""
     return sum(not segment.is_last and segment.end_offset <= high_watermark for segment in segments)
@@ -122,6 +137,8 @@ LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
         patch.object, append_write, "_index_aborted", lambda files, state, active, appends: None
     ),
     "a start drops what may not be flushed": partial(patch.object, log_loader._Loader, "load", _load_what_is_flushed),
+    "a recovery cuts more than a crash took": partial(patch.object, log_loader._Loader, "load", _load_one_batch_less),
+    "a restarted log begins later": partial(patch.object, log_loader._Loader, "load", _load_one_record_later),
     "retention by size deletes what is to be kept": partial(patch.object, retention, "beyond_size", _all_but_the_last),
     "retention by time deletes what is to be kept": partial(patch.object, retention, "beyond_time", _all_but_the_last),
 }

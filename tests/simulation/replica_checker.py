@@ -90,8 +90,11 @@ class ReplicaChecker:
     def note_logs(self, broker: "SimulatedBroker") -> None:
         """What is committed in the logs of a broker that is about to be no more."""
         try:
-            for hosted in broker.partitions() if broker.is_running else ():
-                self._check_one(broker, hosted)
+            for hosted in broker.partitions():
+                self._trimming.saw(broker, hosted)
+                if broker.is_running:
+                    self._check_one(broker, hosted)
+            self._trimming.judge()
             self.check_logs([broker])
         except ViolationError as violation:
             self._tree.violations.append(str(violation))

@@ -37,6 +37,8 @@ CAUGHT_BY = {
     "a commit of offsets does not wait for replicas": (13, "was committed,"),
     "logs of deleted topics stay": (5, "was deleted, and brokers"),
     "more records are deleted than somebody asked for": (5, "asked for was"),
+    "a recovery cuts more than a crash took": (3, "more is lost than its crash took"),
+    "a restarted log begins later": (2, "(before: 0)"),
 }
 """The seed to begin with, the first that was found (another one of the 200 does, too), and a part of what is told."""
 

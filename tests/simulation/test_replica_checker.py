@@ -9,7 +9,7 @@ import pytest
 from pybroker.replication.isr import CommittedIsr, PendingExpand
 from pybroker.replication.partition import Partition
 from pybroker.storage.log import Log
-from simulation.history import ViolationError
+from simulation.history import History, ViolationError
 from simulation.replica_checker import ReplicaChecker
 from simulation.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
 from support.partitions import LAG_MS, TP, partition_state
@@ -55,7 +55,8 @@ class Checked:
         self.tree = TreeChecker(lambda: self.now_s, lambda _: None, lambda _: 0.0)
         self.tree.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3))
         self.minimum_isr = 1
-        self.checker = ReplicaChecker(self.tree, lambda topic: self.minimum_isr)
+        self.history = History()
+        self.checker = ReplicaChecker(self.tree, lambda topic: self.minimum_isr, self.history)
         self.one, self.two = (OneReplica(number, open_log(directory / str(number))) for number in (1, 2))
         self.one.lead()
         self.two.follow(1)
@@ -220,6 +221,7 @@ def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
 def all_of_a_log_that_begins_within_a_batch_is_lost(checked: Checked) -> Excuse:
     """1 has it, of which the front was deleted; 2, which has nothing, is elected."""
     checked.one.append("a", "b", "c")
+    checked.history.deletions[PLACE] = 1
     checked.one.log.increment_log_start_offset(1)
     checked.one.append("d")
     checked.others_have(4)

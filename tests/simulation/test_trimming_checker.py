@@ -30,7 +30,7 @@ class Trimmed:
 
     def see(self, broker_id: int = 1, starts: int = 1) -> None:
         broker = SimpleNamespace(broker_id=broker_id, starts=starts, latest_clock_ms=lambda: self.now_ms)
-        hosted = SimpleNamespace(topic_partition=PLACE, partition=SimpleNamespace(topic_id=None), log=self.log)
+        hosted = SimpleNamespace(topic_partition=PLACE, partition=SimpleNamespace(topic_id="t's"), log=self.log)
         self.checker.saw(cast("Any", broker), cast("Any", hosted))
 
     def trim(self, start: int) -> None:
@@ -79,9 +79,25 @@ def test_records_go_by_time_when_all_are_old(trimmed: Trimmed) -> None:
 
 
 def test_a_replica_may_begin_where_another_does_by_right(trimmed: Trimmed) -> None:
-    trimmed.see()
-    trimmed.see(broker_id=2)
-    trimmed.log.increment_log_start_offset(4)
-    trimmed.see(broker_id=2, starts=2)  # it was so when this one was started
-    trimmed.see()
+    trimmed.history.kept_to_size["t"] = {"retention.bytes": "1"}
+    trimmed.trim(4)
+    del trimmed.history.kept_to_size["t"]
+    trimmed.see(broker_id=2)  # which had nothing before
     trimmed.checker.judge()
+
+
+def test_a_replica_that_is_new_begins_nowhere_else(trimmed: Trimmed) -> None:
+    trimmed.history.kept_to_size["t"] = {"retention.bytes": "1"}
+    trimmed.see()
+    trimmed.log.increment_log_start_offset(4)
+    trimmed.see(broker_id=2)
+    with pytest.raises(ViolationError, match=r"broker 2 begins at offset 4 \(before: None\)"):
+        trimmed.checker.judge()
+
+
+def test_a_restart_is_no_reason_to_begin_later(trimmed: Trimmed) -> None:
+    trimmed.see()
+    trimmed.log.increment_log_start_offset(4)
+    trimmed.see(starts=2)
+    with pytest.raises(ViolationError, match=r"begins at offset 4 \(before: 0\)"):
+        trimmed.checker.judge()

@@ -1,7 +1,8 @@
 """Checks which old records go: a log begins where somebody had records deleted, or as its topic's settings have it.
 
 By size, whole segments go as long as `retention.bytes` are left; by time, those of which all records are older than
-`retention.ms` by that broker's clock. A replica may begin where another one does by right.
+`retention.ms` by that broker's clock. A replica may begin where another one does by right; a new one, nowhere else. Of
+what a broker has deleted before a crash some may be there again; no more may have gone.
 """
 
 from collections.abc import Mapping
@@ -23,37 +24,37 @@ class TrimmingChecker:
     def __init__(self, history: History, committed: Mapping[Place, CommittedBatches]) -> None:
         self._history = history
         self._committed = committed
-        self._starts: dict[tuple[int, int, object, Place], int] = {}
-        """By broker, which of its lives, the topic's id, and partition."""
-        self._by_right: dict[Place, int] = {}
-        self._rises: list[tuple[SimulatedBroker, HostedPartition, int]] = []
-        """With where the log began before."""
+        self._starts: dict[tuple[int, object, Place], int] = {}
+        """By broker, the topic's id, and partition: also when the broker was restarted since."""
+        self._by_right: dict[tuple[object, Place], int] = {}
+        self._rises: list[tuple[SimulatedBroker, HostedPartition, int | None]] = []
+        """With where the log began before; None: it was not there."""
 
     def saw(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
         place: Place = hosted.topic_partition
-        key = (broker.broker_id, broker.starts, hosted.partition.topic_id, place)
+        if hosted.partition.topic_id is None:  # it is being opened
+            return
+        key = (broker.broker_id, hosted.partition.topic_id, place)
         start = hosted.log.view.log_start_offset
         before = self._starts.get(key)
-        if before == start:
-            return
         self._starts[key] = start
-        if before is None:  # begun by a broker that was not seen, or in its life before
-            self._by_right[place] = max(start, self._by_right.get(place, 0))
-        elif start > before:
+        if start > (before or 0):
             self._rises.append((broker, hosted, before))
 
     def judge(self) -> None:
         """Raises ViolationError."""
         rises, self._rises = self._rises, []
         for broker, hosted, before in rises:
-            self._judge_own(broker, hosted, before)
-        for broker, hosted, _ in rises:
+            if before is not None:  # else it is new here, and begins where others do
+                self._judge_own(broker, hosted, before)
+        for broker, hosted, before in rises:
             place, start = hosted.topic_partition, hosted.log.view.log_start_offset
-            if start > max(self._by_right.get(place, 0), self._history.deletions.get(place, 0)):
+            by_right = self._by_right.get((hosted.partition.topic_id, place), 0)
+            if start > max(by_right, self._history.deletions.get(place, 0)):
                 raise ViolationError(
-                    f"{place}: broker {broker.broker_id} begins at offset {start} with {hosted.log.view.size_bytes} "
-                    f"bytes left; asked for was {self._history.deletions.get(place, 0)}, settings are "
-                    f"{self._history.kept_to_size.get(place[0])}"
+                    f"{place}: broker {broker.broker_id} begins at offset {start} (before: {before}) with "
+                    f"{hosted.log.view.size_bytes} bytes left; asked for was {self._history.deletions.get(place, 0)}, "
+                    f"settings are {self._history.kept_to_size.get(place[0])}"
                 )
 
     def _judge_own(self, broker: "SimulatedBroker", hosted: HostedPartition, before: int) -> None:
@@ -71,4 +72,5 @@ class TrimmingChecker:
             ]
             is_right = all(time_ms < latest_ms for time_ms in times_ms)
         if is_right:
-            self._by_right[place] = max(view.log_start_offset, self._by_right.get(place, 0))
+            key = (hosted.partition.topic_id, place)
+            self._by_right[key] = max(view.log_start_offset, self._by_right.get(key, 0))
