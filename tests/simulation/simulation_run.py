@@ -13,6 +13,7 @@ from pybroker.storage.log import Log
 from pybroker.storage.unpacking import all_read_here
 from simulation.admin import Admin
 from simulation.admin_changes import AdminChanges
+from simulation.afterwards import work_again
 from simulation.cluster_shape import ClusterShape, rack_of
 from simulation.consumer import Consumer, Reading
 from simulation.disk import Loss
@@ -158,6 +159,8 @@ class _Run:
             asyncio.sleep(plan.duration_s),  # also when nothing happens
         )
         await self._heal()
+        await work_again(cluster, [place for place, _ in self._assignments() if not place[0].startswith("__")])
+        await self._until_healed()
         await self._end_clients()
         self._check_all()
 
@@ -243,6 +246,10 @@ class _Run:
         for producer in self._producers:
             producer.stop()
 
+        await self._until_healed()
+
+    async def _until_healed(self) -> None:
+        cluster = self._cluster
         self._commits_before = self._commits()
 
         def is_healed() -> bool:
