@@ -76,6 +76,8 @@ class ModelZooKeeper:
         self._stores: list[ModelStore] = []
         self._cut: dict[str, bool] = {}
         self._is_stopped = False
+        self._started_s = 0.0
+        self._served_s = 0.0
 
     # -- for clients
 
@@ -149,7 +151,7 @@ class ModelZooKeeper:
     def stop(self) -> None:
         """The server is gone, the tree stays."""
         self.fired["server stopped"] += 1
-        self._is_stopped = True
+        self._served_s, self._is_stopped = self.served_s, True
         for session in self._sessions.values():
             self._keep_alive(session)
         for store in list(self._stores):
@@ -159,7 +161,7 @@ class ModelZooKeeper:
     def start(self) -> None:
         if not self._is_stopped:
             return
-        self._is_stopped = False
+        self._started_s, self._is_stopped = self.loop.time(), False
         for session in self._sessions.values():
             self._let_expire(session)
         for store in list(self._stores):
@@ -176,6 +178,11 @@ class ModelZooKeeper:
         if connection is not None:
             connection.break_off()
             self._have_reconnected(connection.store.client)
+
+    @property
+    def served_s(self) -> float:
+        """How long it has been there, without the times at which it was stopped."""
+        return self._served_s if self._is_stopped else self._served_s + self.loop.time() - self._started_s
 
     @property
     def live_sessions(self) -> list[int]:

@@ -88,6 +88,7 @@ class SimulatedCluster:
             lambda what: self.note("tree", what),
             self._up_since_s,
             lambda what, broker_id: self.effects.add(what, f"broker-{broker_id}"),
+            lambda: self.zookeeper.served_s,
         )
         tree = ObservedTree()
         tree.checker = self.tree

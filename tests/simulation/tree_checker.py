@@ -23,7 +23,11 @@ _TOPICS = "/brokers/topics/"
 _BROKERS = "/brokers/ids/"
 _DELETIONS = "/admin/delete_topics/"
 _ON_ITS_WAY_S = 15.0
-"""Requests, and writes of a controller that nobody has replaced yet."""
+"""An administrator's request."""
+_SETTINGS_READ_S = 5.0
+"""A controller reads a topic's settings for each election, right before it writes who was elected. In between it waits
+for ZooKeeper and nothing else; who does not hear from ZooKeeper for the 4 s of a session is not controller any more.
+(While ZooKeeper is stopped, no session ends, and no setting changes.)"""
 
 
 class Reason(Enum):
@@ -137,15 +141,20 @@ class TreeChecker:
         note: Callable[[str], None],
         up_since_s: Callable[[int], float | None],
         lost_place: Callable[[str, int], None] = lambda what, broker_id: None,
+        tree_time_s: Callable[[], float] | None = None,
     ) -> None:
-        """`lost_place` is told who does not lead any more, or is not in sync, or has to begin another epoch."""
+        """`lost_place` is told who does not lead any more, or is not in sync, or has to begin another epoch.
+        `tree_time_s`: for how long the tree could be reached."""
         self.partitions: dict[Place, PartitionRecord] = {}
         self.counts: Counter[str] = Counter()
         self.deleted: dict[str, None] = {}
         self.violations: list[str] = []
-        self._unclean_until_s: dict[str | Place, float] = {}
-        """Until when topics, and partitions of which it was asked for, may have a leader from outside of the ISR."""
+        self._unclean_until_s: dict[str, float] = {}
+        """Until when partitions of a topic may have a leader from outside of the ISR, in `tree_time_s`."""
+        self._asked_until_s: dict[Place, float] = {}
+        """The same for partitions of which it was asked for."""
         self.now_s = now_s
+        self._tree_time_s = tree_time_s or now_s
         self._note = note
         self._up_since_s = up_since_s
         self._lost_place = lost_place
@@ -316,7 +325,8 @@ class TreeChecker:
         if epoch > record.leader_epoch:
             self.counts["elections" if leader != record.leader else "epochs"] += 1
         if leader >= 0 and leader != record.leader and leader not in record.isr:
-            if self.now_s() > max(self._unclean_until_s.get(each, -1.0) for each in (place, place[0])):
+            is_asked_for = self.now_s() <= self._asked_until_s.get(place, -1.0)
+            if not is_asked_for and self._tree_time_s() > self._unclean_until_s.get(place[0], -1.0):
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
             record.forgetful.pop(leader, None)
             self._excuse(record, Excuse(Reason.UNCLEAN, leader, epoch, self.now_s()))
@@ -336,13 +346,14 @@ class TreeChecker:
 
     def allow_unclean(self, place: Place) -> None:
         """An administrator is about to ask for it: the request may be a while on its way."""
-        self._unclean_until_s[place] = self.now_s() + _ON_ITS_WAY_S
+        self._asked_until_s[place] = self.now_s() + _ON_ITS_WAY_S
 
     def _note_unclean(self, topic: str, is_allowed: bool) -> None:
         if is_allowed:
             self._unclean_until_s[topic] = math.inf
         elif topic in self._unclean_until_s:  # who has read the settings before may yet write what follows from them
-            self._unclean_until_s[topic] = min(self._unclean_until_s[topic], self.now_s() + _ON_ITS_WAY_S)
+            until_s = self._tree_time_s() + _SETTINGS_READ_S
+            self._unclean_until_s[topic] = min(self._unclean_until_s[topic], until_s)
 
     def _tell_of_lost_places(self, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
         if leader != record.leader:
