@@ -129,6 +129,10 @@ class FinalChecker:
             found = [copies.get(value, []) for value in sent.values]
             if sent.guarantee in IN_SEQUENCE and any(len(each) > 1 for each in found):
                 yield f"{_told(sent)} is there more than once, at {found}"
+            most = max(len(each) for each in found)
+            self.counts["batches of which nothing may be there"] += sent.maybe_taken == 0
+            if most > sent.maybe_taken:
+                yield f"{_told(sent)} is there at {found}: of {sent.attempts} attempts {sent.maybe_taken} may be"
             if sent.outcome is not Outcome.ACKNOWLEDGED or sent.guarantee is Guarantee.NONE:
                 continue
             is_there = (

@@ -138,15 +138,11 @@ class GroupMember:
                     return
 
     async def _commit(self, place: Place) -> bool:
-        history = self._client.history
+        history, kept_in = self._client.history, offsets_place(GROUP)
+        expected = history.committed.get((GROUP, place), Commit())
         before = await committed_offset(self._client, await self._address(), place)
         if before is None:
             return False
-        acknowledged = history.committed.get((GROUP, place), Commit())
-        kept_in = offsets_place(GROUP)
-        if before < acknowledged.offset:
-            told = f"{place}: offset {acknowledged.offset} was committed, {before} is known"
-            history.suspect(kept_in, told, acknowledged.record)
         request = OffsetCommitRequest(
             group_id=GROUP,
             generation_id_or_member_epoch=self._generation,
@@ -168,7 +164,11 @@ class GroupMember:
         self.commits += 1
         history.counts["group: commits"] += 1
         commit = Commit(before + 1, self._client.acknowledged(coordinator_id, kept_in, known_epoch, asked_s))
-        history.committed[GROUP, place] = max(commit, history.committed.get((GROUP, place), Commit()))
+        if before < expected.offset:  # of a coordinator that is one: it has committed something since it said so
+            history.suspect(
+                kept_in, f"{place}: offset {expected.offset} was committed, {before} is known", expected.record
+            )
+        history.has_committed((GROUP, place), expected, commit)
         return True
 
 

@@ -38,7 +38,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
     """Given up without having heard: it may be there or not, or may come yet."""
     REFUSED = "refused"
-    """An error code says that it was not taken."""
+    """Each time it was sent, an error code said that it was not taken."""
 
 
 class Guarantee(Enum):
@@ -79,6 +79,8 @@ class Sent:
     known_epoch: int = -1
     """The leader epoch that who acknowledged it knew of when it was asked, at `asked_s`."""
     asked_s: float = -1.0
+    maybe_taken: int = 0
+    """Of the attempts, those of which nobody has said that nothing came of them: so many copies may be there."""
 
     @property
     def last_offset(self) -> int:
@@ -178,6 +180,12 @@ class History:
             self.violations.append(f"{place}: {what}")
         else:
             self.suspicions.append(Suspicion(place, what, lost))
+
+    def has_committed(self, key: tuple[str, Place], before: Commit, commit: Commit) -> None:
+        """A group's offset is another one now, be it lower than `before`, which was the last one when it was asked for:
+        from now on nothing lower than this is right."""
+        latest = self.committed.get(key, Commit())
+        self.committed[key] = commit if latest == before else max(commit, latest)
 
     def saw(self, place: Place, offset: int, read: Read) -> None:
         """A consumer read a record."""

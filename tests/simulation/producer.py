@@ -11,7 +11,7 @@ from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
 from simulation.history import IN_SEQUENCE, Guarantee, Outcome, Place, Sent, Transaction
 
-__all__ = ["Lane", "PipelinedLane", "Producer", "ProducerIds"]
+__all__ = ["Lane", "PipelinedLane", "Producer", "ProducerIds", "says_nothing_is_written"]
 
 _PRODUCE_VERSION = 9
 _REQUEST_TIMEOUT_MS = 2_000
@@ -163,7 +163,6 @@ class Lane:
     async def _try_until_done(self, sent: Sent) -> None:
         client = self._client
         deadline_s = sent.sent_s + _DELIVERY_TIMEOUT_S
-        was_unanswered = False
         while True:
             leader, epoch = client.leaders.get(sent.place, (-1, -1))
             is_next = self._is_next(sent)
@@ -171,11 +170,11 @@ class Lane:
                 if leader < 0:
                     raise UnansweredError("no leader")
                 sent.attempts += 1
+                sent.maybe_taken += 1
                 sent.asked_s = client.loop.time()
                 sent.known_epoch = client.known_epoch(leader, sent.place)
                 code = await self._try(sent, leader)
             except UnansweredError:
-                was_unanswered = was_unanswered or leader >= 0
                 code = None
             if code is ErrorCode.NONE:
                 sent.outcome = Outcome.ACKNOWLEDGED
@@ -184,11 +183,11 @@ class Lane:
             if code is not None:
                 client.note(f"{sent.values[0].decode()}: {code.name} of {leader}, epoch {epoch}")
                 client.failed(f"produce: {code.name}", leader)
-                was_unanswered = was_unanswered or code in _MAY_BE_THERE
+                sent.maybe_taken -= says_nothing_is_written(code, sent.guarantee)
                 if self._is_final(sent, code, is_next=is_next):
                     return
             if client.loop.time() > deadline_s or self._guarantee is Guarantee.NONE:
-                sent.outcome = Outcome.UNKNOWN if was_unanswered else Outcome.REFUSED
+                sent.outcome = Outcome.UNKNOWN if sent.maybe_taken else Outcome.REFUSED
                 if leader < 0 or code is None:
                     await client.refresh(sent.place[0])
                 return
@@ -198,13 +197,13 @@ class Lane:
             await self._turn(sent)
 
     def _is_final(self, sent: Sent, code: ErrorCode, *, is_next: bool) -> bool:
-        """Whether it was refused for good. (The first attempt may have come through, all the same.)"""
+        """Whether it was refused for good. (An attempt before may have come through, all the same.)"""
         if error_for(code).retriable or code in _RETRIED:
             return False
         is_early = code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not is_next
         if is_early and not self._is_behind_a_gap(sent):
             return False
-        sent.outcome = Outcome.UNKNOWN if sent.attempts > 1 else Outcome.REFUSED
+        sent.outcome = Outcome.UNKNOWN if sent.maybe_taken else Outcome.REFUSED
         if self._guarantee in IN_SEQUENCE and not is_early and code is not ErrorCode.INVALID_TIMESTAMP:
             told = f"{sent.values[0].decode()}, the next in its sequence, was refused: {code.name}"
             before = self._last_acknowledged
@@ -333,4 +332,28 @@ _BURST_MEAN = 3.0
 _IN_FLIGHT = 5
 """max.in.flight.requests.per.connection."""
 _RETRIED = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,)
-_MAY_BE_THERE = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.REQUEST_TIMED_OUT)
+_BEFORE_AN_APPEND = (
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_TXN_STATE,
+)
+_BEFORE_IT_OR_WHILE_REPLICAS_ARE_AWAITED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def says_nothing_is_written(code: ErrorCode, guarantee: Guarantee) -> bool:
+    """Whether Kafka answers so only where it has not begun to write: all copies there are come of other attempts.
+
+    Open are: NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT, which are said of what is written;
+    KAFKA_STORAGE_ERROR, a write that failed in part, or a log directory that did so while replicas were awaited; with
+    acks=all NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_OR_PARTITION, which whoever waits for replicas hears when the
+    partition goes to another broker; and whatever a broker has not thought of.
+    """
+    return code in _BEFORE_AN_APPEND or (
+        guarantee is Guarantee.LEADER and code in _BEFORE_IT_OR_WHILE_REPLICAS_ARE_AWAITED
+    )

@@ -88,7 +88,7 @@ def test_a_crash_takes_all_some_or_nothing_of_what_was_not_synced_and_tears_the_
 
 
 def test_the_same_seed_loses_the_same() -> None:
-    def remains(seed: int) -> tuple[bytes, list[str]]:
+    def remains(seed: int) -> tuple[bytes, dict[str, int]]:
         disk = Disk(Random(seed))
         files = a_file_system(disk)
         files.write_bytes("/root/a", b"")
