@@ -11,6 +11,7 @@
 manifest.py         commits and their files, as JSON
 table_commits.py    how a commit becomes visible, whatever interrupts it
 table_files.py      files on whatever Hadoop's file systems reach
+day_files.py        in a task: Parquet files by day, written from Arrow
 batch_ranges.py     which offsets a micro-batch has, by the checkpoint
 archive_rows.py     rows into the table's columns, and back
 archive_query.py    the streaming query

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...storage.topic_partition import TopicPartition
-from .archive_rows import PARTITIONED_BY, TABLE, archive_rows
-from .batch_ranges import batch_ranges
+from ..offset_ranges import OffsetRange
+from ..read_options import ReadOptions, stream_options
+from ..source_offsets import SourceOffsets
+from .archive_rows import DATA, PARTITIONED_BY, TABLE, archive_rows
+from .batch_ranges import batch_limits, batch_ranges
+from .day_files import CODECS, WrittenFile, write_range
 from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
 from .table_commits import STAGING, TableCommits
@@ -27,21 +31,28 @@ _STAGED_COLUMNS = f"partition int, offset bigint, {TABLE} string, topic string, 
 
 
 class Archive:
-    """A table and the job that fills it. `commits` are those that this job made."""
+    """A table and the job that fills it. `commits` are those that this job made.
 
-    def __init__(self, spark: SparkSession, root: str, json_schema: StructType | None = None) -> None:
+    Tasks read their ranges of offsets and write the files themselves, where they reach them by a path and a codec that
+    they have; else, and where there are columns for JSON, Spark writes the rows of the micro-batch's frame.
+    """
+
+    def __init__(
+        self, spark: SparkSession, source: Mapping[str, str], root: str, json_schema: StructType | None = None
+    ) -> None:
+        """`source`: options of the format "pybroker". Raises OptionError."""
         self._spark = spark
+        self._given = dict(source)
+        self._source: ReadOptions = stream_options(self._given)
         self._json_schema = json_schema
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)
         self.commits: list[Commit] = []
 
-    def start(self, frame: DataFrame, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
-        """The query over a streaming DataFrame of the format "pybroker", from where the last one stopped.
-
-        What an earlier one left unfinished is finished first.
-        """
+    def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
+        """The query, from where the last one stopped. What an earlier one left unfinished is finished first."""
         self._table.recover()
+        frame = self._spark.readStream.format("pybroker").options(**self._given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)
         writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
         trigger = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
@@ -60,13 +71,41 @@ class Archive:
                 raise ManifestError(f"{self._files.root}: {name} has other offsets than the checkpoint says")
             return
         directory = f"{name}-{uuid.uuid4()}"
-        staged = f"{self._files.root}/{STAGING}/{directory}"
-        archive_rows(frame, self._json_schema).write.partitionBy(TABLE, *PARTITIONED_BY).parquet(staged)
-        files = self._staged_files(name, directory)
+        codec = CODECS.get(str(self._spark.conf.get("spark.sql.parquet.compression.codec")))
+        place = self._files.local_path
+        if place is None or codec is None or self._json_schema is not None:
+            files = self._written_by_spark(frame, name, directory)
+        else:
+            files = self._written_by_tasks(name, batch_id, f"{place}/{STAGING}/{directory}", codec)
         _check_ranges(name, files.values(), ranges)
         commit = Commit(name, ranges, tuple(files.values()))
         self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
         self.commits.append(commit)
+
+    def rows_of(self, batch_id: int) -> int:
+        """Of a micro-batch that this job committed; 0 for others."""
+        name = batch_name(batch_id)
+        return sum(commit.rows for commit in self.commits if commit.name == name)
+
+    def _written_by_tasks(self, name: str, batch_id: int, directory: str, codec: str) -> dict[str, DataFile]:
+        """By path in the directory, as they are to stand in the table."""
+        start, end = batch_limits(self._files, CHECKPOINT, batch_id)
+        with SourceOffsets(self._source) as offsets:
+            ranges = offsets.ranges_between(start, end)
+        if not ranges:
+            return {}
+        tasks = self._spark.sparkContext.parallelize(ranges, len(ranges))
+        written = tasks.mapPartitions(_writer(self._source, f"{directory}/{TABLE}={DATA}", codec)).collect()
+        sources = {f"{TABLE}={DATA}/{each.path}": each for each in sorted(written)}
+        return {
+            path: DataFile(_target(path, name), _topic(path), each.size_bytes, (each.rows,))
+            for path, each in sources.items()
+        }
+
+    def _written_by_spark(self, frame: DataFrame, name: str, directory: str) -> dict[str, DataFile]:
+        staged = f"{self._files.root}/{STAGING}/{directory}"
+        archive_rows(frame, self._json_schema).write.partitionBy(TABLE, *PARTITIONED_BY).parquet(staged)
+        return self._staged_files(name, directory)
 
     def _staged_files(self, name: str, directory: str) -> dict[str, DataFile]:
         """What was written: by path in the directory, as it is to stand in the table."""
@@ -81,7 +120,10 @@ class Archive:
             rows = self._rows_by_reading(directory)
         else:
             rows = {path.removeprefix(staged): (each,) for path, each in told.items()}
-        return {path: DataFile(_target(path, name), _topic(path), sizes[path], rows[path]) for path in sorted(sizes)}
+        # A file without rows is nowhere among those that were read.
+        return {
+            path: DataFile(_target(path, name), _topic(path), sizes[path], rows.get(path, ())) for path in sorted(sizes)
+        }
 
     def _rows_by_reading(self, directory: str) -> dict[str, tuple[PartitionRows, ...]]:
         found: dict[str, list[PartitionRows]] = defaultdict(list)
@@ -90,6 +132,14 @@ class Archive:
             path = f"{TABLE}={row[TABLE]}/topic={row['topic']}/date={row['date']}/{row['file']}"
             found[path].append(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
         return {path: tuple(sorted(rows, key=lambda each: each.partition)) for path, rows in found.items()}
+
+
+def _writer(source: ReadOptions, directory: str, codec: str) -> Callable[[Iterator[Any]], Iterator[WrittenFile]]:
+    def write(ranges: Iterator[OffsetRange]) -> Iterator[WrittenFile]:
+        for each in ranges:
+            yield from write_range(each, source, directory, codec)
+
+    return write
 
 
 def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:

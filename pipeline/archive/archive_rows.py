@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 from pyspark.sql.types import StringType, StructField, StructType
 
-from .manifest import current_files
+from .manifest import Commit, ManifestError, current_files
 from .table_commits import TableCommits
 from .table_files import HadoopFiles
 
@@ -41,10 +41,21 @@ def archive_rows(frame: DataFrame, json_schema: StructType | None = None) -> Dat
     return rows.withColumn("json", F.when(F.col("value").isNotNull() & ~is_dead, _struct(json_schema)))
 
 
+def commits_of(files: HadoopFiles) -> list[Commit]:
+    """All commits of an archive. Raises ManifestError for a manifest that can't be read, and where there is no archive.
+
+    One that has no commit may have data: a job's first commit broke off, or the manifest was lost.
+    """
+    commits = TableCommits(files).all()
+    if not commits and not any(files.exists(table) for table in (DATA, DEAD_LETTERS)):
+        raise ManifestError(f"there is no archive at {files.given}")
+    return commits
+
+
 def read_archive(spark: SparkSession, root: str, table: str = DATA) -> DataFrame:
     """The committed rows of a table: those of the files that the manifest names. Raises ManifestError."""
     files = HadoopFiles(spark, root)
-    paths = [path for path in current_files(TableCommits(files).all()) if path.startswith(f"{table}/")]
+    paths = [path for path in current_files(commits_of(files)) if path.startswith(f"{table}/")]
     reader = spark.read.option("basePath", f"{files.root}/{table}")
     if not paths:
         return spark.createDataFrame([], StructType.fromDDL(f"{_COLUMNS}, topic string, date date"))

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from .archive_query import rows_by_file
+from .archive_rows import commits_of
 from .compaction_plan import Wanted, directory_of, small_file_groups
 from .manifest import (
     Commit,
@@ -56,10 +57,10 @@ class Compaction:
     def run(self) -> Iterator[Commit]:
         """Finishes what an earlier one left, then commits round by round what is there to be merged.
 
-        Raises ManifestError when another compaction came in between, or rows would be lost.
+        Raises ManifestError where there is no archive, when another compaction came in between, or rows would be lost.
         """
         self._table.recover()
-        commits = self._table.all()
+        commits = commits_of(self._files)
         number = sum(not commit.is_batch for commit in commits)
         groups = small_file_groups(current_files(commits).values(), self._wanted)
         at_once = 2 * self._spark.sparkContext.defaultParallelism

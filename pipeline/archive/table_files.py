@@ -19,9 +19,10 @@ class RowGroup(NamedTuple):
 
 
 class HadoopFiles:
-    """`root` is a path or a URI. Works on the driver."""
+    """`root` is a path or a URI, and `given` is that as it was given. Works on the driver."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
+        self.given = root
         self._jvm: Any = spark.sparkContext._jvm
         self._root = self._jvm.org.apache.hadoop.fs.Path(root)
         self._configuration = spark.sparkContext._jsc.hadoopConfiguration()
@@ -32,6 +33,12 @@ class HadoopFiles:
     def root(self) -> str:
         """As a URI."""
         return str(self._root.toString())
+
+    @property
+    def local_path(self) -> str | None:
+        """The root in the file system of any machine of the job, None where it is no part of that."""
+        uri = self._root.toUri()
+        return str(uri.getPath()) if uri.getScheme() == "file" else None
 
     def exists(self, path: str) -> bool:
         return bool(self._system.exists(self._path(path)))

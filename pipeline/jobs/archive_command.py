@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .arguments import JobParser, source_options
-from .command import say
+from .command import BAD_INPUT, JobError, failure_line, say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
     from .query_watch import StopRequest
 
@@ -45,15 +46,18 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # From here on it takes Spark.
     from ..archive.manifest import ManifestError
+    from ..read_options import stream_options
     from .query_watch import StopRequest
     from .session import job_session, told_in_a_line
 
-    with (
-        told_in_a_line(ManifestError, OSError),
-        job_session("archive", options.master, dict(options.conf)) as spark,
-        StopRequest().listening() as stop,  # not before: a session takes SIGINT for itself
-    ):
-        return _archive(spark, source_of(options), options, stop)
+    with told_in_a_line(ManifestError, OSError):
+        source = source_of(options)
+        stream_options(source)  # wrong ones are told before Spark is started
+        with (
+            job_session("archive", options.master, dict(options.conf)) as spark,
+            StopRequest().listening() as stop,  # not before: a session takes SIGINT for itself
+        ):
+            return _archive(spark, source, options, stop)
 
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
@@ -62,17 +66,20 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:
-    from pyspark.sql.types import StructType
-
     from ..archive.archive_query import Archive
-    from .query_watch import watch
+    from .query_watch import progress_line, watch
 
     began = time.monotonic()
-    schema = None if options.json_schema is None else StructType.fromDDL(options.json_schema)
-    archive = Archive(spark, options.to, schema)
-    frame = spark.readStream.format("pybroker").options(**source).load()
-    query = archive.start(frame, available_now=options.available_now, every=options.every)
-    was_stopped = watch(query, stop, say)
+    schema = None if options.json_schema is None else _schema_of(options.json_schema)
+    archive = Archive(spark, source, options.to, schema)
+
+    def tell(progress: Any) -> None:
+        rows = archive.rows_of(progress.batchId)
+        if rows:
+            say(progress_line(progress, rows))
+
+    query = archive.start(available_now=options.available_now, every=options.every)
+    was_stopped = watch(query, stop, tell)
     commits = archive.commits
     rows, files = sum(each.rows for each in commits), sum(len(each.files) for each in commits)
     size = sum(file.size_bytes for each in commits for file in each.files)
@@ -81,3 +88,17 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
         f"{len(commits)} commits, {time.monotonic() - began:.1f} s"
     )
     return 0
+
+
+def _schema_of(columns: str) -> StructType:
+    """Needs a session. Raises JobError."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        schema = StructType.fromDDL(columns)
+    except PySparkException as error:
+        raise JobError(f"argument --json-schema: {failure_line(error)}", BAD_INPUT) from None
+    if not schema.fields:
+        raise JobError("argument --json-schema: it names no column", BAD_INPUT)
+    return schema

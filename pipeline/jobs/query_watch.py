@@ -38,8 +38,8 @@ class StopRequest:
                 signal.signal(number, handler)
 
 
-def watch(query: StreamingQuery, stop: StopRequest, say: Callable[[str], None]) -> bool:
-    """Waits for the query's end and tells of its progress; True when it was stopped before.
+def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None]) -> bool:
+    """Waits for the query's end, tells each progress that it sees; True when it was stopped before.
 
     Raises what the query failed with.
     """
@@ -47,9 +47,9 @@ def watch(query: StreamingQuery, stop: StopRequest, say: Callable[[str], None]) 
     while True:
         ended = query.awaitTermination(_LOOK_EVERY_S)
         progress = query.lastProgress
-        if progress is not None and progress.numInputRows and (progress.runId, progress.batchId) != told:
-            told = (progress.runId, progress.batchId)
-            say(progress_line(progress))
+        if progress is not None and (progress.runId, progress.timestamp) != told:
+            told = (progress.runId, progress.timestamp)
+            tell(progress)
         if ended:
             return False
         if stop.is_made:
@@ -57,11 +57,11 @@ def watch(query: StreamingQuery, stop: StopRequest, say: Callable[[str], None]) 
             return True
 
 
-def progress_line(progress: Any) -> str:
-    """Of a micro-batch: rows, rows a second, how many records are still to be read."""
+def progress_line(progress: Any, rows: int) -> str:
+    """Of a micro-batch of that many rows: rows a second, how many records are still to be read."""
     behind = sum(lag_of(source.endOffset, source.latestOffset) for source in progress.sources)
-    rate = progress.processedRowsPerSecond
-    return f"batch {progress.batchId}: {progress.numInputRows:,} rows, {rate:,.0f} a second, {behind:,} behind"
+    rate = rows / max(progress.batchDuration / 1000, 0.001)
+    return f"batch {progress.batchId}: {rows:,} rows, {rate:,.0f} a second, {behind:,} behind"
 
 
 def lag_of(end: str | None, latest: str | None) -> int:

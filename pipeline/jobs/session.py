@@ -18,10 +18,14 @@ from .command import BAD_INPUT, JobError, failure_line
 
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.ui.showConsoleProgress": "false",
     # Rows come unsorted by topic and day, of which a task has few: so many files at once, before it has to sort them.
     "spark.sql.maxConcurrentOutputFileWriters": "16",
+    # As tasks of the archive write them, and not as the type that Parquet has given up.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+"""Where nobody said otherwise: `--conf`, spark-submit, spark-defaults.conf."""
+_OF_NO_SHELL = {"spark.ui.showConsoleProgress": "false"}
+"""PySpark starts a JVM of its own as a shell, which would have it."""
 
 
 @contextmanager
@@ -32,10 +36,15 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
     builder = SparkSession.builder.appName(f"pybroker-pipeline {name}")
     if master is not None:
         builder = builder.master(master)
-    for key, value in {**_DEFAULTS, **conf}.items():
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    for key, value in {**({} if is_submitted else _OF_NO_SHELL), **conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     try:
+        given = session.sparkContext.getConf()
+        for key, value in _DEFAULTS.items():
+            if key not in conf and not given.contains(key):
+                session.conf.set(key, value)
         session.sparkContext.setLogLevel("ERROR")
         session.dataSource.register(PybrokerDataSource)
         session.dataSource.register(PybrokerLogDataSource)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ..archive.archive_rows import DATA, DEAD_LETTERS, read_archive
-from ..archive.table_commits import TableCommits
-from ..archive.table_files import HadoopFiles
 from ..row_schema import HEADERS_DDL
 
 if TYPE_CHECKING:
@@ -54,8 +52,6 @@ def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
 
     Raises ManifestError, SelectionError; what Spark says of a condition that it can't read.
     """
-    if not TableCommits(HadoopFiles(spark, selection.archive)).names():
-        raise SelectionError(f"there is no archive at {selection.archive}")
     rows = _with_headers(read_archive(spark, selection.archive, DATA)).select(*_COLUMNS)
     dead = _with_headers(read_archive(spark, selection.archive, DEAD_LETTERS)).select(*_COLUMNS)
     rows = rows.unionByName(dead)

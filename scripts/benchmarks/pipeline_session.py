@@ -49,9 +49,9 @@ class Works:
             return self.table(topic, directory)
         from pybroker.pipeline.archive.archive_query import Archive
 
-        archive = Archive(self._spark, directory)
-        frame = self._rows(self._spark.readStream, topic, includeHeaders="true")
-        archive.start(frame, available_now=True).awaitTermination()
+        source = {**self._options, "subscribe": topic, "includeHeaders": "true"}
+        archive = Archive(self._spark, source, directory)
+        archive.start(available_now=True).awaitTermination()
         return f"{sum(commit.rows for commit in archive.commits)} rows"
 
     def _rows(self, reader: Any, topic: str, **options: str) -> DataFrame:

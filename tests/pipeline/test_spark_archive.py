@@ -1,14 +1,15 @@
 """Topics archived by real Spark: each record once, in a table that its manifest describes."""
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pybroker.pipeline.jobs.command import FAILED
+from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED
 from support.archiving import Archiving
 from support.pipeline_commands import run_command
 from support.produced import START_MS, Produced, numbered, produce
-from support.spark_rows import found_in, patiently
+from support.spark_rows import found_in, patiently, source_options
 from support.topics import create_topic, grow_topic
 
 if TYPE_CHECKING:
@@ -45,12 +46,45 @@ def test_rows_are_those_of_the_topics_by_topic_and_day(
     assert not (archiving.root / "staging").exists() or not list((archiving.root / "staging").rglob("*.parquet"))
 
 
+def test_tasks_write_what_spark_would_write(
+    archiving: Archiving, spark: "SparkSession", servers: str, topic: str, tmp_path: Path
+) -> None:
+    """Which Spark does where tasks lack its codec: rows of years before and after those of four digits, and nulls."""
+    from pyarrow import parquet
+
+    create_topic(servers, topic, 2, {"message.timestamp.type": "CreateTime"})
+    days = (0, 1, 365, 2_932_896, 2_932_897, 10_000_000)
+    records = [
+        Produced(topic, number % 2, -1, day * DAY_MS + 7, b"k" * number or None, None if number == 3 else b"v", headers)
+        for number, (day, headers) in enumerate(zip(days * 2, itertools.cycle([(), (("h", b"1"), ("", None))])))
+    ]
+    expected = produce(servers, records)
+    archiving.run(subscribe=topic)
+    by_spark = Archiving(spark, servers, tmp_path / "by Spark")
+    codec = "spark.sql.parquet.compression.codec"
+    before = spark.conf.get(codec)
+    try:
+        spark.conf.set(codec, "lz4")
+        by_spark.run(subscribe=topic)
+    finally:
+        spark.conf.set(codec, before)
+    assert archiving.rows() == by_spark.rows() == expected
+    assert archiving.faults() == by_spark.faults() == []
+    ours, sparks = list(archiving.files()), list(by_spark.files())
+    assert all("lz4" in path.name for path in sparks), "these are by Spark"
+    assert not any("lz4" in path.name for path in ours)
+    assert [path.parent.name for path in ours] == [path.parent.name for path in sparks]
+    assert parquet.read_schema(ours[0]).equals(parquet.read_schema(sparks[0]))
+
+
 def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSession", tmp_path: Path) -> None:
+    from pyarrow import parquet
     from pybroker.pipeline.archive.archive_query import Archive
     from pybroker.pipeline.archive.footers import rows_by_footers
     from pybroker.pipeline.archive.table_files import HadoopFiles
 
     files = HadoopFiles(spark, str(tmp_path))
+    archive = Archive(spark, source_options("localhost:1", subscribe="t"), str(tmp_path))
 
     def written(name: str, *columns: str) -> list[str]:
         """Two files of several row groups; their paths."""
@@ -66,14 +100,22 @@ def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSes
     assert max(len(files.row_groups(path, ["offset"])) for path in paths) > 1
     told = rows_by_footers(files, paths)
     assert told is not None
-    read = Archive(spark, str(tmp_path))._rows_by_reading("one")
+    read = archive._rows_by_reading("one")
     assert {path.removeprefix("staging/one/"): (rows,) for path, rows in told.items()} == read
     assert sum(rows.rows for rows in told.values()) == 5000
 
     several = written("several", "cast(id % 2 as int) partition", "id as offset")
     assert rows_by_footers(files, [*paths, *several]) is None
-    read = Archive(spark, str(tmp_path))._rows_by_reading("several")
+    read = archive._rows_by_reading("several")
     assert [each.rows for rows in read.values() for each in rows] == [1250] * 4
+
+    written("none", "cast(7 as int) partition", "id as offset")
+    for path in (tmp_path / "staging" / "none").rglob("*.parquet"):
+        schema = parquet.read_schema(path)
+        path.with_name(f".{path.name}.crc").unlink()
+        parquet.write_table(schema.empty_table(), path)
+    empty = archive._staged_files("batch-0", "none").values()
+    assert [(file.rows, file.partitions) for file in empty] == [(0, ())] * 2, "some engines write such files"
 
 
 def test_the_next_job_goes_on_where_the_last_one_stopped(archiving: Archiving, servers: str, topic: str) -> None:
@@ -168,9 +210,37 @@ def test_what_does_not_agree_with_the_manifest_is_found(
     assert archiving.faults() == []
 
 
-def test_that_there_is_no_archive_is_no_agreement(
-    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("job", [("check-archive",), ("compact-archive",), ("report", "--archive")])
+def test_that_there_is_no_archive_is_said(
+    spark: "SparkSession", tmp_path: Path, job: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(spark, "check-archive", str(tmp_path / "elsewhere")) == FAILED
+    assert run_command(spark, *job, str(tmp_path / "elsewhere")) == FAILED
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", f"pybroker-pipeline: there is no archive at {tmp_path / 'elsewhere'}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_are_none_are_bad_arguments(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for columns in ("id bigint,", "id numbers", ""):
+        arguments = ["--bootstrap-servers", "localhost:1", "--topics", "t", "--to", str(tmp_path)]
+        assert run_command(spark, "archive", *arguments, "--json-schema", columns) == BAD_INPUT
+        told = capsys.readouterr().err
+        assert told.startswith("pybroker-pipeline: argument --json-schema: ")
+        assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_somebody_configured_counts_more_than_the_defaults_of_jobs(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pybroker.pipeline.jobs import session
+
+    monkeypatch.setattr(type(spark), "stop", lambda self: None)
+    given = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.test.default": "1", "spark.sql.test.chosen": "1"}
+    monkeypatch.setattr(session, "_DEFAULTS", given)
+    with session.job_session("test", None, {"spark.sql.test.chosen": "2"}) as made:
+        assert made.conf.get("spark.sql.session.timeZone") == "UTC", "as the context was started with"
+        assert made.conf.get("spark.sql.test.default") == "1"
+        assert made.conf.get("spark.sql.test.chosen") == "2"

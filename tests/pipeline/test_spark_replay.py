@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from support.gathered_rows import need_columns
 from support.pipeline_job import pipeline_job
 from support.produced import KEEPS_OLD_RECORDS, START_MS, Produced, numbered, produce
 from support.row_count import RowCount
-from support.spark_rows import found_in, loaded, patiently
+from support.spark_rows import found_in, loaded, patiently, source_options
 from support.topics import create_topic
 
 need_columns()
@@ -46,12 +47,8 @@ class Replaying:
         records += [Produced(TOPIC, 0, -1, START_MS, None, b""), Produced(TOPIC, 1, -1, START_MS + 9, b"k", None)]
         self.expected = produce(self.servers, records)
         options = {"subscribe": TOPIC, "startingOffsets": "earliest", "includeHeaders": "true"}
-        job = Archive(self._spark, str(self.root))
-        patiently(
-            lambda: job.start(
-                loaded(self._spark.readStream, self.servers, **options), available_now=True
-            ).awaitTermination()
-        )
+        job = Archive(self._spark, source_options(self.servers, **options), str(self.root))
+        patiently(lambda: job.start(available_now=True).awaitTermination())
 
     def to(self, topic: str, *, rate: float | None = None, **chosen: Any) -> "Replay":
         """A replay that goes on where the last one to that topic stopped."""
@@ -145,6 +142,7 @@ def test_a_task_that_was_killed_is_gone_on_with(archived: Replaying, topic: str,
 def test_what_can_not_be_replayed_is_said_before_anything_is_written(
     archived: Replaying, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from pybroker.pipeline.archive.manifest import ManifestError
     from pybroker.pipeline.replay.archived_rows import SelectionError
     from pybroker.pipeline.replay.partition_replay import ReplayError
     from pybroker.pipeline.replay.replay_plan import PlanError
@@ -163,7 +161,7 @@ def test_what_can_not_be_replayed_is_said_before_anything_is_written(
     with pytest.raises(PlanError, match="is the checkpoint of a replay with another where"):
         archived.to(f"{topic}-b", where="offset = 2")
     monkeypatch.setattr(archived, "root", archived.root / "elsewhere")
-    with pytest.raises(SelectionError, match=r"there is no archive at .*elsewhere"):
+    with pytest.raises(ManifestError, match=r"there is no archive at .*elsewhere"):
         archived.to(topic)
 
 
@@ -198,20 +196,24 @@ def replay_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
         replaying = Replaying(spark, broker.bootstrap_servers, directory)
         replaying.archive(ROWS_TO_KILL_AT)
         create_topic(replaying.servers, "copy", 2)
+        killed: Counter[str] = Counter(dict.fromkeys(("broker", "task", "driver"), 0))
         rows = of_end.enter_context(closing(RowCount(replaying.servers, "copy", 2)))
         arguments = ["--archive", str(replaying.root), "--bootstrap-servers", replaying.servers]
         arguments += ["--topic", "copy", "--checkpoint", str(directory / "plan"), "--rate"]
         for _ in range(rounds):
-            with pipeline_job(directory / "said", "replay", *arguments, str(ROWS_TO_KILL_AT // 2)) as job:
+            with pipeline_job(directory / "said", "replay", *arguments, str(ROWS_TO_KILL_AT // 4)) as job:
                 job.await_that(rows.more(chance.randint(1, ROWS_TO_KILL_AT // rounds // 3)), "rows")
+                killed["broker"] += not job.has_ended
                 broker.kill()
                 broker.start()
                 job.await_that(rows.more(1), "rows after the broker was killed")
-                job.kill_a_worker()
+                killed["task"] += job.kill_a_worker()
                 job.await_that(rows.more(chance.randint(1, ROWS_TO_KILL_AT // rounds // 3)), "rows after a task was")
+                killed["driver"] += not job.has_ended
         options = parser().parse_args([*arguments, "1000000"])
         assert patiently(lambda: replay_job(spark, options, target_of(options))) == 0
         assert replaying.found("copy") == replaying.expected
+        assert all(killed.values()), f"while the job was at work: {killed}"
 
 
 def test_each_row_is_written_once_whatever_is_killed(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.produced import Produced
-from support.spark_rows import found_in, loaded, patiently
+from support.spark_rows import found_in, patiently, source_options
 
 if TYPE_CHECKING:
     from pybroker.pipeline.archive.manifest import Commit
@@ -33,8 +33,8 @@ class Archiving:
         options = {"startingOffsets": "earliest", "includeHeaders": "true", **options}
 
         def archive() -> list[Commit]:
-            job = Archive(self._spark, str(self.root), schema)
-            job.start(loaded(self._spark.readStream, self._servers, **options), available_now=True).awaitTermination()
+            job = Archive(self._spark, source_options(self._servers, **options), str(self.root), schema)
+            job.start(available_now=True).awaitTermination()
             return job.commits
 
         return patiently(archive)

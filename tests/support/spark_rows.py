@@ -10,7 +10,7 @@ from support.produced import Produced
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["SPARK_OPTIONS", "found_in", "loaded", "patiently", "tasks_of"]
+__all__ = ["SPARK_OPTIONS", "found_in", "loaded", "patiently", "source_options", "tasks_of"]
 
 T = TypeVar("T")
 
@@ -46,10 +46,13 @@ def patiently(action: Callable[[], T]) -> T:
 
 def loaded(reader: Any, servers: str, **options: Any) -> DataFrame:
     """What `spark.read` or `spark.readStream` loads; options with underscores for dots."""
-    reader = reader.format("pybroker").option("kafka.bootstrap.servers", servers)
-    for name, value in options.items():
-        reader = reader.option(name.replace("_", "."), value)
-    return patiently(reader.load)
+    return patiently(reader.format("pybroker").options(**source_options(servers, **options)).load)
+
+
+def source_options(servers: str, **options: Any) -> dict[str, str]:
+    """Options of the source, given with underscores for dots."""
+    given = {name.replace("_", "."): str(value) for name, value in options.items()}
+    return {"kafka.bootstrap.servers": servers, **given}
 
 
 def tasks_of(frame: DataFrame) -> int:
@@ -60,8 +63,8 @@ def tasks_of(frame: DataFrame) -> int:
 def found_in(frame: DataFrame) -> list[Produced]:
     """By topic, partition and offset."""
     has_headers = "headers" in frame.columns
-    # Milliseconds by Spark: Python has them in the time zone of this machine.
-    rows = patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).collect)
+    # Milliseconds by Spark: Python has them in the time zone of this machine, and for years of four digits only.
+    rows = patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).drop("timestamp", "date").collect)
     found = [
         Produced(
             row["topic"],
