@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 from collections.abc import Mapping
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from .command import BAD_INPUT, JobError
+
+_INTERVAL = re.compile(
+    r"(\s*\d+(\.\d+)?\s+(micro|milli)?seconds?|\s*\d+\s+(minute|hour|day|week)s?)+\s*", re.IGNORECASE
+)
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -39,10 +46,16 @@ class JobParser(argparse.ArgumentParser):
     def add_pace(self, does: str, *, every: str, max_records: int | None = None) -> None:
         """How a query goes through topics (`source_options`); `does` is what it does to them."""
         self.add_argument("--available-now", action="store_true", help=f"{does} what is there and end")
-        self.add_argument("--every", default=every, metavar="TIME", help=f"how often to begin a micro-batch ({every})")
+        self.add_argument(
+            "--every", type=interval, default=every, metavar="TIME", help=f"how often to begin a micro-batch ({every})"
+        )
         most = "the most of one" + (f" ({max_records})" if max_records else "")
-        self.add_argument("--max-records", type=int, default=max_records, metavar="N", help=most)
+        self.add_argument("--max-records", type=positive(int), default=max_records, metavar="N", help=most)
         self.add_argument("--group", help="a consumer group at the source that shows how far the job is")
+
+    def add_output(self, flag: str, what: str) -> None:
+        """A file that the job writes at its end."""
+        self.add_argument(flag, metavar="FILE", type=output_file, help=what)
 
     def add_compression(self) -> None:
         """The codec of what is written, by its name in CODECS."""
@@ -55,6 +68,47 @@ def setting(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text} must be NAME=VALUE")
     return name.strip(), value
+
+
+def positive(kind: type[int] | type[float]) -> Any:
+    """A type of arguments: numbers above 0."""
+
+    def number(text: str) -> float:
+        if not (found := kind(text)) > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return found
+
+    return number
+
+
+def interval(text: str) -> str:
+    """A time as Spark's triggers have it, `90 seconds`. Raises ArgumentTypeError."""
+    if not _INTERVAL.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be like '10 seconds', not '{text}'")
+    return text
+
+
+def output_file(text: str) -> Path:
+    """A file that can be made or replaced, found out before hours of work. Raises ArgumentTypeError."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is a directory")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {path.parent} to write {path.name} into")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} can't be written")
+    return path
+
+
+def output_directory(text: str) -> Path:
+    """The same, for a directory that is made with those above it that are missing. Raises ArgumentTypeError."""
+    path = Path(text)
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{there} is no directory")
+    if not os.access(there, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{there} can't be written to")
+    return path
 
 
 def source_options(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .arguments import JobParser
@@ -26,8 +25,8 @@ def parser() -> JobParser:
     """The arguments of the job."""
     made = JobParser("audit", _DESCRIPTION)
     made.add_argument("directories", metavar="DIR", nargs="+", help="a log directory, one of each broker or several")
-    made.add_argument("--json", metavar="FILE", help="write everything that was found there, as JSON")
-    made.add_argument("--html", metavar="FILE", help="write a page with tables and a chart there")
+    made.add_output("--json", "write everything that was found there, as JSON")
+    made.add_output("--html", "write a page with tables and a chart there")
     return made
 
 
@@ -54,10 +53,11 @@ def run(arguments: Sequence[str]) -> int:
         )
     for fault in found.faults:
         print(fault)
-    if options.json is not None:
-        Path(options.json).write_text(json.dumps(report_json(found), indent=1) + "\n")
-    if options.html is not None:
-        Path(options.html).write_text(report_page(found))
+    with told_in_a_line(OSError):
+        if options.json is not None:
+            options.json.write_text(json.dumps(report_json(found), indent=1) + "\n")
+        if options.html is not None:
+            options.html.write_text(report_page(found))
     seconds = time.monotonic() - began
     size = f"{found.size_bytes / _MIB:,.1f} MiB"
     verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "say"]
+__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "run_job", "say", "tell"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -51,14 +51,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_usage())
         return 0 if given else BAD_INPUT
     try:
-        if given[0] not in _JOBS:
-            raise JobError(f"there is no job '{given[0]}'; there are {', '.join(_JOBS)}", BAD_INPUT)
-        module = import_module(f".{_JOBS[given[0]][0]}", __package__)
-        code: int = module.run(given[1:])
-        return code
+        return run_job(given)
     except JobError as error:
-        say(f"pybroker-pipeline: {error}")
-        return error.exit_code
+        return tell(error)
+
+
+def run_job(given: Sequence[str]) -> int:
+    """The job of that name with these arguments; returns its exit code. Raises JobError."""
+    name, *arguments = given
+    if name not in _JOBS:
+        raise JobError(f"there is no job '{name}'; there are {', '.join(_JOBS)}", BAD_INPUT)
+    code: int = import_module(f".{_JOBS[name][0]}", __package__).run(arguments)
+    return code
+
+
+def tell(error: JobError) -> int:
+    """Says why a job could not do its work; returns its exit code."""
+    say(f"pybroker-pipeline: {error}")
+    return error.exit_code
 
 
 def _usage() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .arguments import JobParser
+from .arguments import JobParser, positive
 from .command import say
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def parser() -> JobParser:
     """The arguments of the job."""
     made = JobParser("compact-archive", _DESCRIPTION)
     made.add_argument("root", metavar="TO", help="the table")
-    made.add_argument("--file-mib", type=_positive(float), default=128, metavar="N", help="the wanted size (128)")
+    made.add_argument("--file-mib", type=positive(float), default=128, metavar="N", help="the wanted size (128)")
     made.add_argument(
         "--least-files",
-        type=_positive(int),
+        type=positive(int),
         default=2,
         metavar="N",
         help="leave fewer small files of a day as they are (2); more, where this job runs often",
@@ -85,15 +85,6 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
     seconds = time.monotonic() - began
     say(f"{end}: {before:,} files into {after:,}, {len(removed):,} old files removed, {seconds:.1f} s")
     return 0
-
-
-def _positive(kind: type[int] | type[float]) -> Any:
-    def number(text: str) -> float:
-        if not (found := kind(text)) > 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
-        return found
-
-    return number
 
 
 def hours(text: str) -> float:

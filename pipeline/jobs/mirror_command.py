@@ -46,10 +46,12 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ...protocol.errors import KafkaError
     from ..mirror.mirror import MirrorError
+    from ..read_options import stream_options
     from .session import job_session, told_in_a_line
 
     with told_in_a_line(MirrorError, KafkaError, OSError):
         target = target_settings(options)
+        stream_options(source_of(options))  # wrong ones are told before Spark is started
         with job_session("mirror", options.master, dict(options.conf)) as spark:
             return mirror_job(spark, target, options)
 
@@ -63,6 +65,11 @@ def target_settings(options: argparse.Namespace) -> ReaderSettings:
     return reader_settings(Options(given, ()).kafka)
 
 
+def source_of(options: argparse.Namespace) -> dict[str, str]:
+    """The options of the source that the arguments mean."""
+    return source_options(options, options.source, _WANTED, dict(options.source_option))
+
+
 def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Namespace) -> int:
     """The job in a session; returns its exit code. Raises what `run` makes lines of."""
     from ...protocol.records.compression import Codec
@@ -72,7 +79,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     began = time.monotonic()
     mirror = Mirror(
         spark,
-        source_options(options, options.source, _WANTED, dict(options.source_option)),
+        source_of(options),
         target,
         options.checkpoint,
         offset_map=options.map,
@@ -82,7 +89,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     )
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)
-        was_stopped = watch(query, stop, lambda line: None)
+        was_stopped = watch(query, stop, lambda progress: None)
     offsets = sum(each.offsets for each in mirror.progress)
     how = "stopped" if was_stopped else "done"
     say(f"{how}: {offsets:,} offsets in {len(mirror.progress)} micro-batches, {time.monotonic() - began:.1f} s")

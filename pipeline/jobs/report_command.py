@@ -7,10 +7,9 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .arguments import JobParser
+from .arguments import JobParser, output_directory
 from .command import BAD_INPUT, JobError, say
 
 if TYPE_CHECKING:
@@ -30,11 +29,9 @@ def parser() -> JobParser:
     sources.add_argument("--log-directory", metavar="DIR", action="append", help="may be repeated")
     made.add_argument("--topics", metavar="A,B", help="these; of archives and log directories all, when not given")
     made.add_argument("--late-ms", type=int, default=60_000, metavar="MS", help="how late is late (60000)")
-    made.add_argument(
-        "--json", metavar="FILE", help="write the figures there; without any FILE or DIR they are printed"
-    )
-    made.add_argument("--html", metavar="FILE", help="write a page with tables and charts there")
-    made.add_argument("--png", metavar="DIR", help="write the charts there, a PNG file each")
+    made.add_output("--json", "write the figures there; without any FILE or DIR they are printed")
+    made.add_output("--html", "write a page with tables and charts there")
+    made.add_argument("--png", metavar="DIR", type=output_directory, help="write the charts there, a PNG file each")
     return made
 
 
@@ -46,6 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ...storage.partition_files import NoLogError
     from ..archive.manifest import ManifestError
+    from ..read_options import batch_options
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
     from .session import job_session, told_in_a_line
@@ -54,19 +52,20 @@ def run(arguments: Sequence[str]) -> int:
         from ..png_charts import write_pngs
 
     began = time.monotonic()
-    with (
-        told_in_a_line(ManifestError, NoLogError, OSError),
-        job_session("report", options.master, dict(options.conf)) as spark,
-    ):
-        sizes = None if options.log_directory is None else file_bytes(options.log_directory)
-        now_ms = int(time.time() * 1000)
-        figures = topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes)
-    if options.json is not None:
-        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
-    if options.html is not None:
-        Path(options.html).write_text(figures_page(figures))
-    if options.png is not None:
-        write_pngs(figure_charts(figures), Path(options.png))
+    with told_in_a_line(ManifestError, NoLogError, OSError):
+        if options.bootstrap_servers is not None:
+            batch_options(_source_of(options))  # wrong ones are told before Spark is started
+        with job_session("report", options.master, dict(options.conf)) as spark:
+            sizes = None if options.log_directory is None else file_bytes(options.log_directory)
+            now_ms = int(time.time() * 1000)
+            figures = topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes)
+    with told_in_a_line(OSError):
+        if options.json is not None:
+            options.json.write_text(json.dumps(figures, indent=1) + "\n")
+        if options.html is not None:
+            options.html.write_text(figures_page(figures))
+        if options.png is not None:
+            write_pngs(figure_charts(figures), options.png)
     if options.json is None and options.html is None and options.png is None:
         print(json.dumps(figures, indent=1))
     rows = sum(each["rows"] for each in figures["volumes"])
@@ -89,14 +88,17 @@ def file_bytes(directories: Sequence[str]) -> dict[str, int]:
     return dict(found)
 
 
+def _source_of(options: argparse.Namespace) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
+
+
 def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
     from ..archive.archive_rows import read_archive
 
     if options.bootstrap_servers is not None:
-        source = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
-        return spark.read.format("pybroker").options(**source).load()
+        return spark.read.format("pybroker").options(**_source_of(options)).load()
     if options.log_directory is not None:
         source = {"path": json.dumps(options.log_directory)}
         if options.topics is not None:

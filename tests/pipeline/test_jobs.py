@@ -26,17 +26,24 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         (["archive", *NEEDED, "--conf", "spark.x"], "argument --conf: spark.x must be NAME=VALUE"),
         (["archive", *NEEDED, "--option", "=latest"], "argument --option: =latest must be NAME=VALUE"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
+        (["archive", *NEEDED, "--every", "often"], "argument --every: must be like '10 seconds', not 'often'"),
+        (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 is not above 0"),
         (["audit"], "DIR"),
+        (["audit", "/", "--json", "/no/where/a.json"], "--json: there is no directory /no/where to write a.json into"),
+        (["audit", "/", "--html", "/"], "argument --html: / is a directory"),
         (["compact-archive"], "TO"),
         (["compact-archive", "/lake", "--file-mib", "0"], "0 is not above 0"),
         (["compact-archive", "/lake", "--keep-hours", "-1"], "-1 is below 0"),
         (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
+        (["report", "--archive", "/lake", "--html", "/no/where/a.html"], "--html: there is no directory /no/where"),
+        (["report", "--archive", "/lake", "--png", "/dev/null/a"], "argument --png: /dev/null is no directory"),
         (["replay", "--archive", "/lake"], "--bootstrap-servers, --checkpoint"),
         (["replay", *REPLAYED, "--rate", "0"], "--rate must be positive"),
         (["replay", *REPLAYED, "--from-time", "yesterday"], "--from-time: must be like 2026-11-21 or"),
         (["replay", *REPLAYED, "--compression", "rar"], "argument --compression: invalid choice: 'rar'"),
         (["mirror", "--source", "b:9092"], "--target, --checkpoint"),
         (["mirror", *MIRRORED, "--topics", "a", "--pattern", "b"], "not allowed with argument --topics"),
+        (["mirror", *MIRRORED, "--topics", "a", "--max-records", "-5"], "argument --max-records: -5 is not above 0"),
     ],
 )
 def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +51,30 @@ def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsy
     errors = capsys.readouterr().err
     assert says in errors
     assert errors.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["archive", *NEEDED, "--option", "startingOffset=latest"], "Unknown option 'startingOffset'"),
+        (["archive", *NEEDED, "--option", "endingOffsets=latest"], "'endingOffsets' is not valid in a streaming query"),
+        (["report", "--bootstrap-servers", "b:9092", "--topics", ","], "Option 'subscribe' names no topic"),
+        (["mirror", *MIRRORED, "--topics", "a", "--source-option", "offsets=1"], "Unknown option 'offsets'"),
+        (["mirror", *MIRRORED, "--topics", "a", "--target-option", "kafka.ack=1"], "kafka.ack"),
+        (["replay", *REPLAYED, "--option", "kafka.ack=1"], "kafka.ack"),
+    ],
+)
+def test_wrong_options_of_sources_and_targets_are_told_in_a_line(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By PySpark's classes and before a JVM is started."""
+    pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
+    before = pyspark.SparkContext._gateway
+    assert main(arguments) == BAD_INPUT
+    errors = capsys.readouterr().err
+    assert says in errors
+    assert errors.count("\n") == 1
+    assert pyspark.SparkContext._gateway is before
 
 
 def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:

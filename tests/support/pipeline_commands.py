@@ -15,9 +15,11 @@ __all__ = ["run_command"]
 
 def run_command(spark: SparkSession, *arguments: str) -> int:
     """Its exit code. The jobs find the session, and don't end it."""
-    from pybroker.pipeline.jobs.command import main
+    from pybroker.pipeline.jobs.command import JobError, run_job, tell
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(type(spark), "stop", lambda self: None)
-        code: int = patiently(lambda: main(list(arguments)))
-        return code
+        try:
+            return patiently(lambda: run_job(arguments))
+        except JobError as error:
+            return tell(error)
