@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -35,12 +36,15 @@ def archive_arguments(servers: str, root: Path, topic: str) -> list[str]:
     return ["archive", "--bootstrap-servers", servers, "--topics", topic, "--to", str(root)]
 
 
-def kill_an_executor(job: PipelineJob, chance: random.Random) -> None:
-    """One of those that are there. None may be: in one process, when the job has ended, before others have started."""
+def kill_an_executor(job: PipelineJob, chance: random.Random) -> bool:
+    """One of those that are there, or will be; whether there was one: not when the job has ended."""
+    job.await_that(job.executors, "executors")
     executors = job.executors()
     if executors:
         with suppress(psutil.NoSuchProcess):
             chance.choice(executors).kill()
+            return True
+    return False
 
 
 def rows_in(spark: "SparkSession", root: Path) -> list[Produced]:
@@ -60,23 +64,28 @@ def archive_through_kills(
         servers = broker.bootstrap_servers
         create_topic(servers, "t", 2)
         expected: list[Produced] = []
+        killed: Counter[str] = Counter(dict.fromkeys(("broker", "driver", "executor"), 0))
         for number in range(rounds):
             master = CLUSTER if number % on_a_cluster == 0 else ONE_PROCESS
             expected += produce(servers, numbered("t", [0, 1], RECORDS_A_ROUND, first=len(expected)))
             arguments = archive_arguments(servers, root, "t")
             arguments += ["--available-now", "--max-records", str(RECORDS_A_COMMIT)]
             with pipeline_job(directory / "said", *arguments, master=master) as job:
-                for victim in chance.sample(["executor", "broker"], 2):
+                victims = ["executor", "broker"] if master == CLUSTER else ["broker"]
+                for victim in chance.sample(victims, len(victims)):
                     await_changes(root, chance.randint(1, MOST_CHANGES), job)
                     if victim == "executor":
-                        kill_an_executor(job, chance)
+                        killed[victim] += kill_an_executor(job, chance)
                     else:
+                        killed[victim] += not job.has_ended
                         broker.kill()
                         broker.start()
                 await_changes(root, chance.randint(1, MOST_CHANGES), job)
+                killed["driver"] += not job.has_ended
         assert run_command(spark, *archive_arguments(servers, root, "t"), "--available-now") == 0
     assert rows_in(spark, root) == sorted(expected, key=lambda record: (record.partition, record.offset))
     assert list(archive_faults(spark, str(root))) == []
+    assert all(killed.values()), f"while the job was at work: {killed}"
 
 
 def test_each_record_is_in_the_table_once_whatever_is_killed(spark: "SparkSession", tmp_path: Path) -> None:

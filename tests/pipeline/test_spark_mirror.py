@@ -1,6 +1,7 @@
 """Topics of one real broker in another, by real Spark: each record once, offsets mapped."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -167,6 +168,7 @@ def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
         create_topic(source.bootstrap_servers, "t", 2)
         create_topic(target.bootstrap_servers, "of.t", 2)
         expected: list[Produced] = []
+        killed: Counter[str] = Counter(dict.fromkeys(("broker", "task", "driver"), 0))
         rows = of_end.enter_context(closing(RowCount(target.bootstrap_servers, "of.t", 2)))
         arguments = ["--source", source.bootstrap_servers, "--target", target.bootstrap_servers]
         arguments += ["--topics", "t", "--prefix", "of.", "--checkpoint", str(directory / "mirror")]
@@ -176,16 +178,19 @@ def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
             with pipeline_job(directory / "said", "mirror", *arguments) as job:
                 job.await_that(rows.more(1), "rows")
                 for broker in (target, source):
+                    killed["broker"] += not job.has_ended
                     broker.kill()
                     broker.start()
-                job.kill_a_worker()
+                killed["task"] += job.kill_a_worker()
                 job.await_that(rows.more(chance.randint(1, ROWS_A_BATCH)), "rows after all that")
+                killed["driver"] += not job.has_ended
         options = parser().parse_args(arguments)
         assert patiently(lambda: mirror_job(spark, target_settings(options), options)) == 0
         mirroring = Mirroring(spark, source.bootstrap_servers, target.bootstrap_servers, directory / "mirror")
         assert mirroring.found("t") == sorted(expected, key=lambda row: (row.partition, row.offset))
         ends = {TopicPartition("t", number): ROWS_TO_KILL_AT // 2 * rounds for number in range(2)}
         assert mirroring.translated(ends) == ends
+        assert all(killed.values()), f"while the job was at work: {killed}"
 
 
 def test_each_record_is_mirrored_once_whatever_is_killed(

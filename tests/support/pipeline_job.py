@@ -54,14 +54,15 @@ class PipelineJob:
         """SIGINT, as a terminal sends it: for all of the foreground's process group."""
         os.killpg(self._process.pid, signal.SIGINT)
 
-    def kill_a_worker(self) -> None:
-        """One of the Python processes that run tasks, unless there is none."""
+    def kill_a_worker(self) -> bool:
+        """One of the Python processes that run tasks; whether there was one."""
         for each in self._all_but_the_driver():
             with suppress(psutil.NoSuchProcess):
                 parent = each.parent()
                 if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
                     each.kill()
-                    return
+                    return True
+        return False
 
     def executors(self) -> list[psutil.Process]:
         """Those that are there: none on a master of one process, or when the job has ended."""
