@@ -4,6 +4,7 @@ to a policy class) and brokers' (``pybroker.broker.settings.max.bytes``; Kafka h
 from collections.abc import Callable, Mapping
 
 from ..protocol.errors import PolicyViolationError
+from ..protocol.text_size import text_bytes
 
 __all__ = ["SettingsRoom", "check_broker_settings", "settings_bytes"]
 
@@ -12,8 +13,8 @@ _SETTING_BYTES = 100
 
 
 def settings_bytes(settings: Mapping[str, str | None]) -> int:
-    """Characters of names and values. In memory, with the metadata store, they take about three times that."""
-    return sum(len(name) + len(value or "") for name, value in settings.items())
+    """Names and values as texts. In memory, with the metadata store, they take about three times that."""
+    return sum(text_bytes(name) + text_bytes(value or "") for name, value in settings.items())
 
 
 class SettingsRoom:

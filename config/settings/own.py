@@ -127,7 +127,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory that all groups together may take, with their members and what these say of themselves.",
+        "Memory that all groups together may take, with their members, what these say of themselves and "
+        "what is assigned to them.",
     ),
     Setting(
         "pybroker.max.in.flight.requests.per.connection",

@@ -91,6 +91,34 @@ def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: O
     field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one in 30 s
 
 
+def test_what_leaders_assign_is_bounded_over_all_groups(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.groups.max.bytes": str(8 * 1024 * 1024), "group.initial.rebalance.delay.ms": "0"})
+    with WireClient(field.servers) as client:
+        make_coordinator(client)
+        field.begin()
+
+        def assigned(group: str, size: int) -> ErrorCode:
+            member = join(client, join_request(group, instance="leader"))
+            if member.error_code:
+                return ErrorCode(member.error_code)
+            share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=bytes(size))
+            sync = SyncGroupRequest(
+                group_id=group,
+                generation_id=member.generation_id,
+                member_id=member.member_id,
+                group_instance_id="leader",
+                assignments=[share],
+            )
+            return ErrorCode(client.ask(sync, 4).error_code)
+
+        codes = [assigned(f"group-{number}", 1_000_000) for number in range(40)]
+        assert codes[:5] == [ErrorCode.NONE] * 5
+        assert ErrorCode.COORDINATOR_NOT_AVAILABLE in codes
+        # When the sessions of those that got some are over there is room again.
+        field.until(lambda: assigned("later", 1_000_000) is ErrorCode.NONE)
+    field.recovers(lines=6, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
+
+
 def test_a_group_named_thousands_of_times_is_told_once(field: Arena) -> None:
     with WireClient(field.servers) as client:
         make_coordinator(client)

@@ -10,7 +10,7 @@ from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
-from .memory import GROUP_BYTES
+from .memory import group_bytes
 from .offset_batch import TransactionalProducer
 from .offset_room import OffsetRoom
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
@@ -71,13 +71,8 @@ class Commits:
         if error is ErrorCode.NONE and group is None:
             if request.generation_id >= 0:
                 error = ErrorCode.ILLEGAL_GENERATION
-            elif not self._registry.has_room_for(GROUP_BYTES, self._now_ms()):
-                logger.warning(
-                    "group %s: no room for it, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
-                )
-                error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             else:
-                group = self._registry.get_or_create(request.group_id, self._now_ms())
+                error, group = self._new_group(request.group_id)
         if group is not None and error is ErrorCode.NONE:
             error = _refusal(group, request, is_transactional=False)
         if group is None or error is not ErrorCode.NONE:
@@ -97,13 +92,22 @@ class Commits:
     ) -> None:
         """TxnOffsetCommit: offsets that take effect when the producer's transaction commits."""
         error = self._registry.check(request.group_id)
-        if error is ErrorCode.NONE:
-            group = self._registry.get_or_create(request.group_id, self._now_ms())
+        group = self._registry.get(request.group_id)
+        if error is ErrorCode.NONE and group is None:
+            error, group = self._new_group(request.group_id)
+        if group is not None and error is ErrorCode.NONE:
             error = _refusal(group, request, is_transactional=True)
-        if error is not ErrorCode.NONE:
+        if group is None or error is not ErrorCode.NONE:
             reply(dict.fromkeys(request.offsets, error))
             return
         self._store(group, request.offsets, reply, producer)
+
+    def _new_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
+        now_ms = self._now_ms()
+        if self._registry.has_room_for(group_bytes(group_id), now_ms):
+            return ErrorCode.NONE, self._registry.get_or_create(group_id, now_ms)
+        logger.warning("group %s: no room for it, pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
 
     def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
         """An end marker was written to these partitions of the offsets topic."""

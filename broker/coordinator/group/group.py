@@ -8,9 +8,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from ....protocol.errors import ErrorCode
+from ....protocol.text_size import text_bytes
 from ....storage.topic_partition import TopicPartition
 from .member import JoinReply, Member, MemberProtocol, Timer
-from .memory import GROUP_BYTES, PENDING_BYTES, GroupMemory, member_bytes, protocols_bytes
+from .memory import GroupMemory, group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
 from .offsets import CommitRecord, GroupOffsets
 from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
 from .states import GroupState, IllegalGroupTransitionError, may_move
@@ -83,7 +84,7 @@ class Group:
         """Members whose session ended since the last generation was made."""
         self.storing_generation: int | None = None
         """The generation whose assignment is being written: its leader's repeated SyncGroup starts no second write."""
-        self.size_bytes = GROUP_BYTES + 2 * len(group_id)
+        self.size_bytes = group_bytes(group_id)
         """What it takes in memory, about, but for its offsets."""
         self.memory: GroupMemory | None = None
         """The account that ``size_bytes`` is part of, while the group is in a registry."""
@@ -143,7 +144,7 @@ class Group:
                 raise RuntimeError(f"static member {member.group_instance_id} is already in group {self.group_id}")
             self.static_members[member.group_instance_id] = member.member_id
         if not self.members:
-            self.protocol_type = member.protocol_type
+            self.set_protocol_type(member.protocol_type)
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
@@ -151,6 +152,16 @@ class Group:
         self._supporters.update({protocol.name for protocol in member.protocols})
         self._set_join_reply(member, reply)
         self.forget_pending(member.member_id)
+
+    def set_protocol_type(self, protocol_type: str | None) -> None:
+        """It stays when the members are gone."""
+        self._grow(text_bytes(protocol_type or "") - text_bytes(self.protocol_type or ""))
+        self.protocol_type = protocol_type
+
+    def assign(self, member: Member, assignment: bytes) -> None:
+        """What it is told to work on, in the leader's words."""
+        self._grow(len(assignment) - len(member.assignment))
+        member.assignment = assignment
 
     def remove(self, member_id: str) -> Member | None:
         """Take out a member (or an id that was only handed out). The member that joined first among the rest leads."""
@@ -204,7 +215,7 @@ class Group:
     def remember_pending(self, member_id: str, timer: Timer) -> None:
         """An id is handed out; ``timer`` takes it back."""
         self.pending_members[member_id] = timer
-        self._grow(PENDING_BYTES + len(member_id))
+        self._grow(pending_bytes(member_id))
 
     def forget_pending(self, member_id: str) -> bool:
         """An id handed out is used, given up or too old; whether it was known."""
@@ -212,7 +223,7 @@ class Group:
         if timer is None:
             return False
         timer.cancel()
-        self._grow(-PENDING_BYTES - len(member_id))
+        self._grow(-pending_bytes(member_id))
         return True
 
     def member_error(self, member_id: str, instance_id: str | None) -> ErrorCode:
@@ -292,14 +303,18 @@ class Group:
 
     def refresh_subscribed_topics(self) -> None:
         """Read the members' subscriptions anew: at each generation and after loading."""
+        before = self.subscribed_topics
+        self.subscribed_topics = self._read_subscriptions()
+        self._grow(subscription_bytes(self.subscribed_topics) - subscription_bytes(before))
+
+    def _read_subscriptions(self) -> frozenset[str] | None:
         if not self.is_consumer_group:
-            self.subscribed_topics = None
-        elif not self.members:
-            self.subscribed_topics = frozenset()
-        elif self.protocol_name is None:
-            self.subscribed_topics = None
-        else:
-            self.subscribed_topics = subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol_name is None:
+            return None
+        return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether members read the topic; True also when that cannot be known."""

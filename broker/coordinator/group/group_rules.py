@@ -33,7 +33,7 @@ class GroupRules:
         group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
-        syncs = Syncs(rebalances, group_log)
+        syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_room_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
         self.membership = Membership(settings, registry, rebalances, joins, syncs, now_ms)

@@ -8,7 +8,7 @@ from ....protocol.errors import ErrorCode
 from .group import Group
 from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
 from .member import JoinReply, SyncReply
-from .memory import GROUP_BYTES, protocols_bytes
+from .memory import group_bytes, protocols_bytes
 from .rebalance import Rebalances
 from .registry import GroupRegistry
 from .results import JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
@@ -132,7 +132,7 @@ class Membership:
         return ErrorCode.UNKNOWN_MEMBER_ID if error is ErrorCode.NONE else error
 
     def _has_room_for(self, request: JoinRequest) -> bool:
-        size_bytes = GROUP_BYTES + protocols_bytes(request.protocols)
+        size_bytes = group_bytes(request.group_id) + protocols_bytes(request.protocols)
         return self._registry.has_room_for(size_bytes, self._now_ms())
 
     def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:

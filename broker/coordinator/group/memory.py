@@ -3,14 +3,23 @@
 The numbers are estimates of Python's objects, and what clients say of themselves at its size.
 """
 
+from ....protocol.text_size import text_bytes
 from .member import Member, MemberProtocol
 
-__all__ = ["GROUP_BYTES", "PENDING_BYTES", "GroupMemory", "member_bytes", "protocols_bytes"]
+__all__ = [
+    "GroupMemory",
+    "group_bytes",
+    "member_bytes",
+    "pending_bytes",
+    "protocols_bytes",
+    "subscription_bytes",
+]
 
-GROUP_BYTES = 3_000
-PENDING_BYTES = 900
+_GROUP_BYTES = 3_000
+_PENDING_BYTES = 900
 _MEMBER_BYTES = 1_800
 _PROTOCOL_BYTES = 300
+_TOPIC_BYTES = 150
 
 
 class GroupMemory:
@@ -26,11 +35,27 @@ class GroupMemory:
         return self.used_bytes + size_bytes <= self.max_bytes
 
 
+def group_bytes(group_id: str) -> int:
+    """Of a group that nobody is in. Its id is kept in several places."""
+    return _GROUP_BYTES + 2 * text_bytes(group_id)
+
+
+def pending_bytes(member_id: str) -> int:
+    """Of an id that was handed out."""
+    return _PENDING_BYTES + text_bytes(member_id)
+
+
+def subscription_bytes(topics: frozenset[str] | None) -> int:
+    """Of what a group's members read, as the broker has taken it from their metadata."""
+    return sum(_TOPIC_BYTES + text_bytes(topic) for topic in topics or ())
+
+
 def protocols_bytes(protocols: tuple[MemberProtocol, ...]) -> int:
-    return sum(_PROTOCOL_BYTES + len(protocol.name) + len(protocol.metadata) for protocol in protocols)
+    return sum(_PROTOCOL_BYTES + text_bytes(protocol.name) + len(protocol.metadata) for protocol in protocols)
 
 
 def member_bytes(member: Member) -> int:
     """Without its protocols. Its ids are kept in several places."""
-    instance_bytes = 0 if member.group_instance_id is None else len(member.group_instance_id)
-    return _MEMBER_BYTES + 2 * (len(member.member_id) + instance_bytes) + len(member.client_id)
+    ids_bytes = text_bytes(member.member_id) + text_bytes(member.group_instance_id or "")
+    own_bytes = text_bytes(member.client_id) + text_bytes(member.protocol_type) + len(member.assignment)
+    return _MEMBER_BYTES + 2 * ids_bytes + own_bytes

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ....protocol.text_size import text_bytes
 from ....storage.topic_partition import TopicPartition
 
 __all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
@@ -205,7 +206,7 @@ class GroupOffsets:
 
 def value_bytes(value: OffsetAndMetadata) -> int:
     """What an offset takes in memory, with its place."""
-    return _OFFSET_BYTES + len(value.metadata)
+    return _OFFSET_BYTES + text_bytes(value.metadata)
 
 
 def is_older(current: CommitRecord, other: CommitRecord) -> bool:

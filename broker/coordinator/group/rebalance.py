@@ -150,7 +150,7 @@ class Rebalances:
             if error is ErrorCode.NONE:
                 result = SyncResult(error, group.protocol_type, group.protocol_name, member.assignment)
             else:
-                member.assignment = b""
+                group.assign(member, b"")
                 result = SyncResult(error)
             if member.answer_sync(result):
                 # A session that ran out while its sync was parked was let off; from here on it counts again.

@@ -148,7 +148,7 @@ def decode_group(group_id: str, value: Bytes) -> Group:
             raise DecodeError(f"group {group_id} names static member {record.group_instance_id} twice")
         group.add(_member(message, record))
     group.generation_id = message.generation
-    group.protocol_type = message.protocol_type or None
+    group.set_protocol_type(message.protocol_type or None)
     group.protocol_name = message.protocol
     if message.leader in group.members:
         group.leader_id = message.leader

@@ -1,38 +1,44 @@
 """Topics in a consumer's protocol metadata, so that offsets of topics in use neither expire nor get deleted."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 __all__ = ["CONSUMER_PROTOCOL_TYPE", "subscribed_topics"]
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
+_MOST_TOPICS = 100_000
+"""Each takes thirty times the bytes that name it."""
+
+
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """Topics named by ConsumerProtocolSubscription blobs, or None when one of them is something else.
+    """Topics named by ConsumerProtocolSubscription blobs, or None when one of them is something else, or names more
+    topics than anybody has.
 
     Only the prefix that all versions share is read (version, topics): a newer client's additions do not matter.
     """
     topics: set[str] = set()
     try:
         for blob in subscriptions:
-            topics.update(_topics(blob))
+            for topic in _topics(blob):
+                topics.add(topic)
+                if len(topics) > _MOST_TOPICS:
+                    return None
     except (struct.error, UnicodeDecodeError, ValueError):
         return None
     return frozenset(topics)
 
 
-def _topics(blob: bytes) -> list[str]:
+def _topics(blob: bytes) -> Iterator[str]:
     version, count = struct.unpack_from(">hi", blob)
     if version < 0 or count < 0:
         raise ValueError(f"not a consumer subscription: version {version}, {count} topics")
     position = 6
-    topics = []
     for _ in range(count):
         (length,) = struct.unpack_from(">h", blob, position)
         position += 2
         if length < 0 or position + length > len(blob):
             raise ValueError("a topic name ends past the subscription")
-        topics.append(bytes(blob[position : position + length]).decode())
+        yield bytes(blob[position : position + length]).decode()
         position += length
-    return topics

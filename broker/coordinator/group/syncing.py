@@ -1,9 +1,10 @@
 """SyncGroup: the leader's assignment is stored, then everybody gets a share."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ....config.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog
@@ -33,9 +34,11 @@ class SyncRequest:
 class Syncs:
     """Decides SyncGroups of groups that are ours."""
 
-    def __init__(self, rebalances: Rebalances, group_log: GroupLog) -> None:
+    def __init__(self, rebalances: Rebalances, group_log: GroupLog, has_room_for: Callable[[int], bool]) -> None:
+        """``has_room_for``: whether the groups' memory may grow by so many bytes."""
         self._rebalances = rebalances
         self._group_log = group_log
+        self._has_room_for = has_room_for
 
     def sync(self, group: Group, request: SyncRequest, reply: SyncReply) -> None:
         """Answer with the assignment, or park the request until the leader's is stored."""
@@ -76,6 +79,15 @@ class Syncs:
         if len(given) < len(assignments):
             missing = [member_id for member_id in assignments if member_id not in given]
             logger.warning("group %s: its leader assigned nothing to %s", group.group_id, missing)
+        growth = sum(len(assignments[each]) - len(member.assignment) for each, member in group.members.items())
+        if growth > 0 and not self._has_room_for(growth):
+            logger.warning(
+                "group %s: no room for its assignment, pybroker.groups.max.bytes is reached",
+                group.group_id,
+                extra=QUIET,
+            )
+            self._fail(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
         generation_id = group.generation_id
 
         def finish(error: ErrorCode) -> None:
@@ -85,16 +97,19 @@ class Syncs:
             if group.state is not GroupState.COMPLETING_REBALANCE or group.generation_id != generation_id:
                 return
             if error is not ErrorCode.NONE:
-                self._rebalances.propagate_assignment(group, error)
-                self._rebalances.prepare(group, f"the assignment could not be stored: {error.name}")
+                self._fail(group, error)
                 return
             self._share_out(group, assignments)
 
         group.storing_generation = generation_id
         self._group_log.store_group(group, assignments, finish)
 
+    def _fail(self, group: Group, error: ErrorCode) -> None:
+        self._rebalances.propagate_assignment(group, error)
+        self._rebalances.prepare(group, f"the assignment could not be stored: {error.name}")
+
     def _share_out(self, group: Group, assignments: Mapping[str, bytes]) -> None:
         for member in group.members.values():
-            member.assignment = assignments[member.member_id]
+            group.assign(member, assignments[member.member_id])
         self._rebalances.become_stable(group)
         self._rebalances.propagate_assignment(group)

@@ -1,0 +1,109 @@
+"""The account of what groups take in memory: all that clients say of themselves, as wide as Python keeps it."""
+
+from dataclasses import replace
+from sys import getsizeof
+
+import pytest
+from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata, value_bytes
+from pybroker.broker.coordinator.group.records import decode_group, encode_group
+from pybroker.broker.coordinator.group.results import LeavingMember
+from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.broker.coordinator.group.subscriptions import subscribed_topics
+from pybroker.controller.settings_room import settings_bytes
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.topic_partition import TopicPartition
+from support.group_clients import NO_DELAY, GroupWorld, protocols, subscription
+
+WIDE = ["\N{GRINNING FACE}" + "a" * 30_000, "\N{CYRILLIC SMALL LETTER YA}" * 30_000, "a" * 30_000]
+
+
+def test_what_leaders_assign_counts_until_its_member_leaves() -> None:
+    world = GroupWorld()
+    (leader,) = world.stable_group("a")
+    before = world.group().size_bytes
+    generation_id = world.join(leader).result.generation_id
+    assert world.sync(leader, generation_id, {leader: bytes(100_000)}).result.error is ErrorCode.NONE
+    assert world.group().size_bytes > before + 99_000
+    assert world.rules.registry.memory.used_bytes == world.group().size_bytes
+    world.leave(LeavingMember(leader, None, None))
+    assert world.group().size_bytes < before
+
+
+def test_what_leaders_assign_counts_when_it_is_read_from_the_log() -> None:
+    world = GroupWorld()
+    (leader,) = world.stable_group("a")
+    empty, full = (
+        decode_group("g", encode_group(world.group(), {leader: assignment})) for assignment in (b"", bytes(100_000))
+    )
+    assert full.size_bytes == empty.size_bytes + 100_000
+
+
+def test_an_assignment_that_there_is_no_room_for_is_refused_and_the_group_rebalances() -> None:
+    world = GroupWorld(replace(NO_DELAY, max_bytes=50_000))
+    (leader,) = world.stable_group("a")
+    generation_id = world.join(leader).result.generation_id
+    used = world.rules.registry.memory.used_bytes
+    refused = world.sync(leader, generation_id, {leader: bytes(50_000)})
+    assert refused.result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.group().state is GroupState.PREPARING_REBALANCE
+    assert world.rules.registry.memory.used_bytes <= used
+    again = world.join(leader).result.generation_id
+    assert world.sync(leader, again, {leader: bytes(10_000)}).result.assignment == bytes(10_000)
+
+
+@pytest.mark.parametrize("text", WIDE, ids=["widest", "wide", "narrow"])
+def test_texts_count_as_wide_as_they_are_kept(text: str) -> None:
+    kept = getsizeof(text) - 100  # of the object itself, which other numbers stand for
+    world = GroupWorld()
+    name = protocols(text, metadata=b"m")
+    joined = world.join(group_id=text, instance_id=text, client_id=text, protocol_type=text, protocols_=name)
+    assert joined.result.error is ErrorCode.NONE
+    assert Group(text, 0).size_bytes >= kept
+    assert world.group(text).size_bytes >= 6 * kept  # the type is the group's, too
+    assert value_bytes(OffsetAndMetadata(1, -1, text, 0)) >= kept
+    assert settings_bytes({text: text}) >= 2 * kept
+
+
+def test_a_group_that_everybody_has_left_still_counts_its_protocol_type() -> None:
+    world = GroupWorld()
+    member_id = world.join(protocol_type="t" * 30_000, version=3).result.member_id
+    world.leave(LeavingMember(member_id, None, None))
+    assert not world.group().members
+    assert world.group().size_bytes > 30_000
+    assert decode_group("g", encode_group(world.group(), {})).size_bytes == world.group().size_bytes
+
+
+def test_topics_that_members_name_count_as_texts_of_their_own() -> None:
+    metadata = subscription(*(str(number) for number in range(1000)))
+    world = GroupWorld()
+    consumers = world.join(group_id="consumers", protocols_=protocols("range", metadata=metadata), version=3)
+    others = world.join(
+        group_id="others", protocol_type="connect", protocols_=protocols("range", metadata=metadata), version=3
+    )
+    sizes = [world.group(name).size_bytes for name in ("consumers", "others")]
+    assert sizes[0] > sizes[1] + 1000 * getsizeof("999")
+    world.leave(LeavingMember(consumers.result.member_id, None, None), group_id="consumers")
+    world.leave(LeavingMember(others.result.member_id, None, None), group_id="others")
+    assert abs(world.group("consumers").size_bytes - world.group("others").size_bytes) < 100
+
+
+def test_a_subscription_to_more_topics_than_anybody_has_is_not_kept() -> None:
+    names = [str(number) for number in range(100_001)]
+    assert subscribed_topics([subscription(*names)]) is None
+    assert subscribed_topics([subscription(*names[:60_000]), subscription(*names[60_000:])]) is None
+    assert len(subscribed_topics([subscription(*names[1:])] * 2) or ()) == 100_000
+
+
+def test_a_commit_makes_no_group_that_there_is_no_room_for() -> None:
+    for producer_id in (None, 5):
+        world = GroupWorld(replace(NO_DELAY, max_bytes=20_000))
+        offsets = {TopicPartition("t", 0): 1}
+        codes = [
+            world.commit(offsets, group_id=f"group {number}", producer_id=producer_id).error for number in range(10)
+        ]
+        assert codes[0] is ErrorCode.NONE
+        assert codes[-1] is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert world.rules.registry.memory.used_bytes <= 20_000
+        # Those that are there go on.
+        assert world.commit(offsets, group_id="group 0", producer_id=producer_id).error is ErrorCode.NONE
