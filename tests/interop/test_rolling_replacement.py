@@ -1,6 +1,7 @@
 """A cluster of three Apache Kafka becomes one of three pybrokers, broker by broker on the same directories, and back.
 
-Clients work all the time. In the end every replica has the same bytes, and everything acknowledged is there, once.
+Clients work all the time, and transactions run while a Kafka is there to coordinate them. In the end every replica has
+the same bytes, and everything acknowledged is there, once.
 """
 
 import subprocess
@@ -10,19 +11,31 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from support.kept_records import read_all
 from support.mixed_cluster import Kind, MixedCluster
+from support.patience import await_that
 from support.replica_verification import await_equal_replicas
 from support.traffic import ConfluentTraffic, KafkaPythonTraffic, Traffic
+from support.transactional_traffic import TransactionalTraffic, await_offset, read_committed
+from support.wire_client import WireClient
 
-BROKERS = (1, 2, 3)
+FIRST, SECOND, LAST = BROKERS = (1, 2, 3)
+"""In the order in which they are replaced."""
 PARTITIONS = 3
 CLIENT_OF: Mapping[str, type[Traffic]] = {"orders": ConfluentTraffic, "sales": KafkaPythonTraffic}
 """By topic."""
-SETTINGS = {"offsets.topic.replication.factor": "3", "min.insync.replicas": "2", "log.segment.bytes": "100000"}
+OF_TRANSACTIONS = "payments"
+COORDINATORS = [FIRST, LAST]
+"""Of transactions: who leads ``__transaction_state``. So one of them is a Kafka for as long as that can be."""
+SETTINGS = {
+    "offsets.topic.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "transaction.state.log.min.isr": "1",
+    "log.segment.bytes": "100000",
+}
 RECORDS_BETWEEN = 20
-KINDS: tuple[Kind, ...] = ("pybroker", "kafka")
-"""What all brokers become, one after the other."""
+TRANSACTIONS_BETWEEN = 2
 
 
 @pytest.fixture
@@ -33,42 +46,41 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
     cluster.close()
 
 
-def read_all(servers: str, topic: str) -> list[tuple[str, int, int]]:
-    """Every record: its value, partition and offset."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "all", "enable.partition.eof": False})
-    partitions = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
-    ends = {each.partition: consumer.get_watermark_offsets(each)[1] for each in partitions}
-    consumer.assign(partitions)
-    read: list[tuple[str, int, int]] = []
-    while len(read) < sum(ends.values()):
-        message = consumer.poll(1.0)
-        if message is not None and message.error() is None:
-            value, partition, offset = message.value(), message.partition(), message.offset()
-            assert value is not None
-            assert partition is not None
-            assert offset is not None
-            read.append((value.decode(), partition, offset))
-    consumer.close()
-    return read
-
-
 def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
     cluster.start(*BROKERS)
-    for topic in CLIENT_OF:
+    for topic in (*CLIENT_OF, OF_TRANSACTIONS):
         cluster.create_topic(topic, [1, 2, 3], [2, 3, 1], [3, 1, 2])
+    alone = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
+    cluster.create_topic("__transaction_state", *[COORDINATORS] * 2, config=alone)
     with ExitStack() as stack:
         clients = [
             stack.enter_context(client(cluster.servers, topic, f"readers of {topic}"))
             for topic, client in CLIENT_OF.items()
         ]
         wait_for_more(clients)
-        for kind in KINDS:
-            for broker_id in BROKERS:
-                cluster.replace(broker_id, kind)
-                cluster.await_in_sync()
-                wait_for_more(clients)
-                if broker_id == 2:  # both kinds are in the cluster, and lead
-                    await_equal_replicas(cluster.servers, "|".join(CLIENT_OF), len(CLIENT_OF) * PARTITIONS)
+
+        def replace(broker_id: int, kind: Kind, transactions: TransactionalTraffic | None = None) -> None:
+            cluster.replace(broker_id, kind)
+            cluster.await_in_sync()
+            wait_for_more(clients)
+            if transactions is not None:
+                transactions.wait_for_more(TRANSACTIONS_BETWEEN)
+            if broker_id == SECOND:  # both kinds are in the cluster, and lead
+                await_equal_replicas(cluster.servers, "|".join(CLIENT_OF), len(CLIENT_OF) * PARTITIONS)
+
+        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as before:
+            before.wait_for_more(TRANSACTIONS_BETWEEN)
+            replace(FIRST, "pybroker", before)  # the coordinator goes to the other
+            replace(SECOND, "pybroker", before)
+        replace(LAST, "pybroker")
+        check_transactions(cluster, before)  # pybrokers alone have them
+
+        replace(FIRST, "kafka")
+        let_coordinate(cluster, FIRST)
+        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as after:
+            replace(SECOND, "kafka", after)
+            replace(LAST, "kafka", after)
+        check_transactions(cluster, before, after)
     for traffic in clients:
         check(traffic)
 
@@ -80,6 +92,26 @@ def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
     subprocess.run([sys.executable, "-m", "pybroker", "log", "verify", *directories], check=True)
 
 
+def let_coordinate(cluster: MixedCluster, broker_id: int) -> None:
+    """Until all brokers send those there who ask for the coordinator of a transaction. A client that is told of a
+    pybroker gives up."""
+    cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=["any"])
+    for asked in BROKERS:
+        with WireClient(cluster.brokers[asked].bootstrap_servers) as client:
+            await_that(
+                lambda client=client: client.ask(request, 4).coordinators[0].node_id == broker_id,  # type: ignore[misc]
+                f"broker {asked} knows that {broker_id} coordinates transactions",
+            )
+
+
+def check_transactions(cluster: MixedCluster, *runs: TransactionalTraffic) -> None:
+    """All that was committed is there, once, and nothing that was aborted; and so is the offset of the last."""
+    committed = [value for traffic in runs for value in traffic.committed]
+    assert sorted(read_committed(cluster.servers, OF_TRANSACTIONS, PARTITIONS, len(committed))) == sorted(committed)
+    await_offset(cluster.servers, OF_TRANSACTIONS, runs[-1].offset)
+
+
 def wait_for_more(clients: Sequence[Traffic]) -> None:
     for traffic in clients:
         traffic.wait_for_more(RECORDS_BETWEEN)
@@ -88,7 +120,11 @@ def wait_for_more(clients: Sequence[Traffic]) -> None:
 def check(traffic: Traffic) -> None:
     """What was acknowledged is there, once, and nothing else."""
     assert not traffic.refused
-    records = read_all(traffic.servers, traffic.topic)
+    records = [
+        (value.decode(), partition, offset)
+        for partition in range(PARTITIONS)
+        for offset, value in read_all(traffic.servers, traffic.topic, partition)
+    ]
     assert sorted(value for value, _ in traffic.acknowledged) == sorted(value for value, _, _ in records)
     assert {(value, *place) for value, place in traffic.acknowledged} == set(records)
     assert {(value, *place) for value, place in traffic.read} <= set(records)
