@@ -1,6 +1,8 @@
 """One cluster in which each broker is an Apache Kafka or a pybroker, and may become the other on the same directory."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +17,7 @@ from support.ports import free_port
 from support.wire_client import WireClient
 from support.zookeeper_tree import TreeNode, read_tree
 
-__all__ = ["Kind", "MixedCluster"]
+__all__ = ["Kind", "MixedCluster", "complaints_in"]
 
 Kind = Literal["kafka", "pybroker"]
 
@@ -29,6 +31,26 @@ SETTINGS = {
     "zookeeper.session.timeout.ms": "600000",  # none ends because the machine is busy
     "log.cleaner.enable": "false",  # replicas are compacted each in its own time
 }
+
+KAFKAS_EXCUSES = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        # Of a controller: nobody in the ISR is up. It says so of each partition to who leaves last, and as the first
+        # that is there.
+        r"failed to change state for partition .*StateChangeFailedException: Failed to elect leader",
+        # Of a broker: nobody leads. Or a controller that has just been elected tells of who did when it died.
+        r"but cannot become follower since the new leader -?\d+ is unavailable",
+        # Of a controller: it ends while it tries to reach somebody who is gone.
+        r"Controller \d+ fails to send a request to broker .*InterruptedException",
+        # Of a controller: an order for what a broker was has reached what it is since it was started anew.
+        r"Received error STALE_BROKER_EPOCH in (LeaderAndIsr|UpdateMetadata) response",
+        # Of a leader: what a producer has sent, and sends again, when leaders or the ISR have changed.
+        r"Error processing append operation on partition .*"
+        r"(InvalidTxnState|NotEnoughReplicas|OutOfOrderSequence)Exception",
+    )
+]
+"""What a Kafka calls an error where nothing is wrong with what the others sent it. The last three are for a slow
+machine: one process has to be late just then."""
 
 
 class MixedCluster:
@@ -130,12 +152,7 @@ class MixedCluster:
     def complaints(self) -> list[str]:
         """Lines that no broker should write, whatever it meets."""
         brokers = {id(broker): broker for broker in [*self._ended, *self.brokers.values()]}
-        return [
-            line
-            for broker in brokers.values()
-            for line in broker.lines
-            if "Traceback" in line or "FATAL" in line or (isinstance(broker, BrokerProcess) and " ERROR " in line)
-        ]
+        return [line for broker in brokers.values() for line in complaints_in(broker.lines)]
 
     # -- what the cluster says of itself
 
@@ -223,3 +240,12 @@ class MixedCluster:
             if path.rpartition("/")[0] == "/brokers/topics" and isinstance(node.value, dict)
             for number, replicas in node.value["partitions"].items()
         }
+
+
+def complaints_in(lines: Sequence[str]) -> Iterator[str]:
+    """Each with the line behind it, where a Kafka names the exception."""
+    for line, behind in pairwise([*lines, ""]):
+        told = line if behind.startswith("[") else line + behind
+        is_error = " ERROR " in line and not any(excuse.search(told) for excuse in KAFKAS_EXCUSES)
+        if is_error or "Traceback" in line or "FATAL" in line:
+            yield told
