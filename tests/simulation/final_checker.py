@@ -132,7 +132,7 @@ class FinalChecker:
             most = max(len(each) for each in found)
             self.counts["batches of which nothing may be there"] += sent.maybe_taken == 0
             if most > sent.maybe_taken:
-                yield f"{_told(sent)} is there at {found}: of {sent.attempts} attempts {sent.maybe_taken} may be"
+                yield f"{_told(sent)} is there {most} times: of {sent.attempts} attempts {sent.maybe_taken} may be"
             if sent.outcome is not Outcome.ACKNOWLEDGED or sent.guarantee is Guarantee.NONE:
                 continue
             is_there = (

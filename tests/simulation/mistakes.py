@@ -15,6 +15,7 @@ from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_and_isr import LeaderAndIsr
 from pybroker.controller.leader_election import elect_when_offline
 from pybroker.controller.metadata_store import Check, Operation
+from pybroker.protocol.errors import ErrorCode
 from pybroker.replication import fetch_reads, reader, record_deletion
 from pybroker.replication.append import AppendResult
 from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
@@ -160,6 +161,51 @@ def _append_unseen(
 _append_to_set = PartitionSet.append
 
 
+def _append_under_the_first_epoch(
+    partitions: PartitionSet,
+    topic_partition: TopicPartition,
+    records: Any,
+    required_acks: int,
+    timeout_ms: int,
+    now_ms: int,
+    done: Callable[[AppendResult], None],
+    **named: Any,
+) -> None:
+    """Once there was an election, leaders of what clients use take nothing."""
+    hosted = partitions.get(topic_partition)
+    is_clients = not topic_partition.topic.startswith("__") and "origin" not in named
+    if hosted is not None and is_clients and hosted.partition.leader_epoch > 0:
+        done(AppendResult(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        return
+    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+
+
+def _append_and_refuse(
+    partitions: PartitionSet,
+    topic_partition: TopicPartition,
+    records: Any,
+    required_acks: int,
+    timeout_ms: int,
+    now_ms: int,
+    done: Callable[[AppendResult], None],
+    **named: Any,
+) -> None:
+    """For want of replicas, once it is written."""
+    hosted = partitions.get(topic_partition)
+    if required_acks == -1 and hosted is not None and _has_too_few(hosted.partition):
+        refused = AppendResult(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        _append_to_set(
+            partitions, topic_partition, records, 1, timeout_ms, now_ms, lambda result: done(refused), **named
+        )
+        return
+    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+
+
+def _has_too_few(partition: Partition) -> bool:
+    leader = partition.leader
+    return leader is not None and bool(leader.replicas) and len(leader.isr.members) < partition.effective_minimum_isr()
+
+
 def _nobody(result: AppendResult) -> None:
     """Hears of it."""
 
@@ -212,6 +258,8 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "a commit of offsets does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
     "logs of deleted topics stay": partial(_patched, StateChanges, "_delete_log", _keep_log),
     "more records are deleted than somebody asked for": partial(_patched, record_deletion, "_target", _all_committed),
+    "leaders take nothing after an election": partial(_patched, PartitionSet, "append", _append_under_the_first_epoch),
+    "what is refused is written": partial(_patched, PartitionSet, "append", _append_and_refuse),
     **LOG_MISTAKES,
 }
 """By what is wrong: a context in which it is."""

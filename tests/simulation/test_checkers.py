@@ -33,12 +33,13 @@ class WatchedTree:
     def __init__(self) -> None:
         self.lost: list[tuple[str, int]] = []
         self.up_since_s: dict[int, float | None] = {1: 0.0, 2: 0.0, 3: 0.0}
-        self.now_s = 10.0
+        self.now_s = self.served_s = 10.0
         self.checker = TreeChecker(
             lambda: self.now_s,
             lambda what: None,
             lambda broker_id: self.up_since_s[broker_id],
             lambda *lost: self.lost.append(lost),
+            lambda: self.served_s,
         )
         self._tree = ObservedTree()
         self._tree.checker = self.checker
@@ -166,13 +167,16 @@ def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
     assert (tree.violations, tree.excuses()) == ([], ["an unclean election"])
 
 
-def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off() -> None:
+@pytest.mark.parametrize(("served_s", "is_wrong"), [(5.0, False), (5.1, True)])
+def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off(served_s: float, is_wrong: bool) -> None:
+    """A session later; while ZooKeeper is not there, nothing moves on."""
     tree = WatchedTree()
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     tree.as_anybody(SetData("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "false"}}'))
-    tree.now_s = 30.0
+    tree.now_s += 30.0
+    tree.served_s += served_s
     elect_outside_of_the_isr(tree)
-    assert tree.violations == ["('t', 0): 3 is elected, the ISR was (1, 2)"]
+    assert tree.violations == ["('t', 0): 3 is elected, the ISR was (1, 2)"] * is_wrong
 
 
 # --- leaders that have forgotten

@@ -39,6 +39,8 @@ CAUGHT_BY = {
     "more records are deleted than somebody asked for": (5, "asked for was"),
     "a recovery cuts more than a crash took": (3, "more is lost than its crash took"),
     "a restarted log begins later": (2, "(before: 0)"),
+    "leaders take nothing after an election": (2, "after all is healed"),
+    "what is refused is written": (10, "attempts"),
 }
 """The seed to begin with, the first that was found (another one of the 200 does, too), and a part of what is told."""
 
@@ -60,9 +62,16 @@ MORE: dict[str, dict[str, Any]] = {
         "change_count": 8,
         "duration_s": 12.0,
     },
+    "what is refused is written": {
+        "faults": ("broker is isolated", "process dies", "power fails", "link is cut"),
+        "broker_count": 3,
+        "fault_count": 10,
+        "duration_s": 12.0,
+    },
 }
 """What these runs are made of, whatever their seeds say. For the first, a batch that was stored has to be on its way
-yet when leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not."""
+yet when leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not; for the
+third, an ISR has to be too small."""
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
