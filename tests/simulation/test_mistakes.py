@@ -70,8 +70,8 @@ MORE: dict[str, dict[str, Any]] = {
     },
 }
 """What these runs are made of, whatever their seeds say. For the first, a batch that was stored has to be on its way
-yet when leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not; for the
-third, an ISR has to be too small."""
+yet when leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not; for
+the third, an ISR has to be too small."""
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
