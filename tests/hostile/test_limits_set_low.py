@@ -149,6 +149,19 @@ def test_an_answer_to_describe_topic_partitions_has_so_many_and_says_where_to_go
     field.recovers(lines=0, mib=AT_REST_MIB, files=20)
 
 
+def test_an_answer_has_no_more_bytes_of_records_than_the_broker_says(open_arena: OpenArena) -> None:
+    field = open_arena({"fetch.max.bytes": "2048"})
+    with WireClient(field.servers) as client:
+        create_topic(client, "long")
+        for _ in range(10):
+            assert answer_to(client, "long", build_batch([Record(0, 0, b"key", bytes(500))])) is ErrorCode.NONE
+        topic = FetchTopic(topic="long", partitions=[FetchPartition(partition=0, partition_max_bytes=1 << 20)])
+        fetch = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=[topic])
+        (partition,) = client.ask(fetch, 12).responses[0].partitions
+        assert 500 < len(partition.records) <= 2048
+    field.recovers(lines=0, mib=AT_REST_MIB, files=8)
+
+
 def settings_of(size: int) -> dict[str, str]:
     """Some of a topic's that have about so many characters."""
     return {"leader.replication.throttled.replicas": ",".join(["0:1"] * (size // 4))}
