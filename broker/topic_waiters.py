@@ -1,11 +1,14 @@
 """Requests that wait for a topic to appear or vanish (Kafka's topic purgatory)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from .metadata_cache import MetadataCache
 
 __all__ = ["TopicWaiters"]
+
+Item = TypeVar("Item")
 
 
 class TopicWaiters:
@@ -32,6 +35,18 @@ class TopicWaiters:
         finally:
             self._waiting.pop(held, None)
         return True
+
+    async def wait_for_all(self, items: Iterable[Item], is_settled: Callable[[Item], bool], timeout_ms: int) -> None:
+        """Until each was settled once, or ``timeout_ms`` are over. There may be thousands, settled one by one: what was
+        settled is not looked at again, and of the others one at a time."""
+        unsettled = list(items)
+
+        def all_settled() -> bool:
+            while unsettled and is_settled(unsettled[-1]):
+                unsettled.pop()
+            return not unsettled
+
+        await self.wait(all_settled, timeout_ms)
 
     def recheck(self) -> None:
         for held, condition in list(self._waiting.items()):

@@ -79,7 +79,7 @@ class CreatePartitions:
         self, topics: list[CreatePartitionsTopic], results: dict[str, CreatePartitionsTopicResult], timeout_ms: int
     ) -> None:
         """Partitions that have no leaders in time are there all the same, but the client is told that it took long."""
-        await self._waiters.wait(lambda: all(map(self._has_leaders, topics)), timeout_ms)
+        await self._waiters.wait_for_all(topics, self._has_leaders, timeout_ms)
         for topic in topics:
             if timeout_ms <= 0 or not self._has_leaders(topic):
                 results[topic.name].error_code = ErrorCode.REQUEST_TIMED_OUT

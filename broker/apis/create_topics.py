@@ -122,7 +122,7 @@ class CreateTopics:
 
     async def _await_leaders(self, results: list[CreatableTopicResult], timeout_ms: int) -> None:
         """Topics that have no leaders in time are there all the same, but the client is told that it took too long."""
-        await self._waiters.wait(lambda: all(map(self._has_leaders, results)), timeout_ms)
+        await self._waiters.wait_for_all(results, self._has_leaders, timeout_ms)
         for result in results:
             if timeout_ms <= 0 or not self._has_leaders(result):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT

@@ -80,7 +80,7 @@ class DeleteTopics:
             assert result.name is not None
             return self._is_there(result.name, ids[result.name])
 
-        await self._waiters.wait(lambda: not any(map(is_there, marked)), request.timeout_ms)
+        await self._waiters.wait_for_all(marked, lambda result: not is_there(result), request.timeout_ms)
         for result in marked:
             if request.timeout_ms <= 0 or is_there(result):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT

@@ -66,7 +66,7 @@ class ElectLeaders:
         except NotControllerError as error:
             return dict.fromkeys(partitions, error)
         leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
-        await self._waiters.wait(lambda: all(self._is_led_by(*each) for each in leaders.items()), timeout_ms)
+        await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
         results: dict[TopicPartition, KafkaError | None] = {}
         for partition, outcome in elected.items():
             if isinstance(outcome, KafkaError):

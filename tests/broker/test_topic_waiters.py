@@ -77,3 +77,29 @@ async def test_cancelled_waiter_is_forgotten() -> None:
     looks.clear()
     waiters.recheck()
     assert looks == []
+
+
+async def test_of_many_topics_each_is_waited_for_and_those_that_came_are_not_looked_at_again() -> None:
+    for names in ([f"t{number}" for number in range(200)], [f"t{number}" for number in range(199, -1, -1)]):
+        cache = MetadataCache()
+        waiters, looks = TopicWaiters(cache), 0
+
+        def has_come(name: str, cache: MetadataCache = cache) -> bool:
+            nonlocal looks
+            looks += 1
+            return cache.has_topic(name)
+
+        waiting = asyncio.create_task(waiters.wait_for_all(names, has_come, FOR_EVER_MS))
+        await asyncio.sleep(0)
+        for number in range(200):
+            assert not waiting.done()
+            cache.update(topic(f"t{number}"))
+        await waiting
+        assert looks <= 2 * len(names) + 1
+
+
+async def test_waiting_for_many_topics_ends_in_time() -> None:
+    cache = MetadataCache()
+    await TopicWaiters(cache).wait_for_all(["never"], cache.has_topic, 1)
+    await TopicWaiters(cache).wait_for_all(["never"], cache.has_topic, 0)
+    await TopicWaiters(cache).wait_for_all([], cache.has_topic, FOR_EVER_MS)
