@@ -89,7 +89,8 @@ class LiveSettings:
         self.dynamic.when_changed(_CLEANER, logs.update_config)
         self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
-        self.changes = ConfigChanges(self._tree, {"topics": topics.take, _BROKERS: self._take_brokers}, clock_ms)
+        takers = {"topics": topics.take, _BROKERS: self._take_brokers}
+        self.changes = ConfigChanges(self._tree, takers, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
         """ConfigError: the file limits connections from a host that is unknown."""

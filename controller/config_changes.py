@@ -3,7 +3,8 @@
 Who changes the settings of an entity writes them into its node, and a notification under /config/changes that names
 the entity. Each broker watches the notifications, and reads the entity's settings when a new one comes: so they are
 always the latest, and several notifications of one entity do no harm. At its start it goes through all that are there,
-for the sake of changes made since it read the settings. Whoever sees one that is older than 15 minutes deletes it.
+for the sake of changes made since it read the settings. Whoever sees one that is older than 15 minutes deletes it. Each
+change goes through all that are there: a broker that is alone deletes them when it has taken a hundred.
 """
 
 import asyncio
@@ -23,14 +24,21 @@ Take = Callable[[str, Mapping[str, str]], Awaitable[None]]
 """``(name, settings)``: the settings of an entity have changed to these. It deals with settings it can't act on."""
 
 EXPIRATION_MS = 15 * 60 * 1000
+MOST_KEPT_ALONE = 100
 RETRY_SECONDS = 1.0
 _NONE_YET = -1
 
 
 class ConfigChanges:
-    """``takers``: by entity type (``topics``, ``brokers``), who is told. One change at a time, in their order."""
+    """``takers``: by entity type (``topics``, ``brokers``), who is told. One change at a time, in their order.
 
-    def __init__(self, tree: ClusterTree, takers: Mapping[str, Take], clock_ms: Callable[[], int]) -> None:
+    ``is_alone``: no other broker is to hear of the changes.
+    """
+
+    def __init__(
+        self, tree: ClusterTree, takers: Mapping[str, Take], clock_ms: Callable[[], int], *, is_alone: bool
+    ) -> None:
+        self._is_alone = is_alone
         self._tree = tree
         self._takers = takers
         self._clock_ms = clock_ms
@@ -118,6 +126,6 @@ class ConfigChanges:
         present = frozenset(notifications)
         self._created_ms = {name: made for name, made in self._created_ms.items() if name in present}
         oldest_kept_ms = self._clock_ms() - EXPIRATION_MS
-        for notification, created_ms in list(self._created_ms.items()):
-            if created_ms < oldest_kept_ms:
-                await self._tree.forget_config_change(notification)
+        are_heard = self._is_alone and len(self._created_ms) >= MOST_KEPT_ALONE
+        spent = [name for name, created_ms in self._created_ms.items() if are_heard or created_ms < oldest_kept_ms]
+        await asyncio.gather(*(self._tree.forget_config_change(notification) for notification in spent))

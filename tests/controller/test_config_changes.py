@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pybroker.controller import config_changes, znodes
 from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.config_changes import EXPIRATION_MS, ConfigChanges
+from pybroker.controller.config_changes import EXPIRATION_MS, MOST_KEPT_ALONE, ConfigChanges
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import ConnectionLossError, NoNodeError, Watch
 from pybroker.controller.znodes import ConfigEntity, ControllerInfo
@@ -45,9 +45,10 @@ class Tree(ClusterTree):
 class Broker:
     """Writes down what it is told."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, *, is_alone: bool = False) -> None:
         self.told: list[tuple[str, str, Mapping[str, str]]] = []
-        self.changes = ConfigChanges(tree, {"topics": self.take_topic, "brokers": self.take_broker}, tree.clock)
+        takers = {"topics": self.take_topic, "brokers": self.take_broker}
+        self.changes = ConfigChanges(tree, takers, tree.clock, is_alone=is_alone)
 
     async def take_topic(self, name: str, settings: Mapping[str, str]) -> None:
         self.told.append(("topics", name, settings))
@@ -67,8 +68,8 @@ async def tree(tmp_path: Path) -> AsyncIterator[Tree]:
 
 
 @asynccontextmanager
-async def running(tree: Tree) -> AsyncIterator[Broker]:
-    broker = Broker(tree)
+async def running(tree: Tree, *, is_alone: bool = False) -> AsyncIterator[Broker]:
+    broker = Broker(tree, is_alone=is_alone)
     task = asyncio.create_task(broker.changes.run())
     await broker.changes.caught_up()
     yield broker
@@ -166,6 +167,18 @@ async def test_notifications_older_than_a_quarter_of_an_hour_are_deleted(tree: T
         assert [settings["a"] for _, _, settings in broker.told] == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_a_broker_that_is_alone_keeps_few_notifications(tree: Tree, *, is_alone: bool) -> None:
+    changes = 2 * MOST_KEPT_ALONE + 10
+    async with running(tree, is_alone=is_alone) as broker:
+        for number in range(changes):
+            await set_one(tree, "topics", "t", a=str(number))
+            await broker.changes.caught_up()
+        kept = len(await tree.notifications())
+        assert kept < MOST_KEPT_ALONE if is_alone else kept == changes
+        assert [settings["a"] for _, _, settings in broker.told] == [str(number) for number in range(changes)]
+
+
 async def test_a_lost_connection_delays_changes_and_loses_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_changes, "RETRY_SECONDS", 0)
     async with running(tree) as broker:
@@ -195,7 +208,7 @@ async def test_an_error_that_nobody_expects_ends_it(tree: Tree) -> None:
         raise RuntimeError(name)
 
     await set_one(tree, "topics", "t", a="1")
-    changes = ConfigChanges(tree, {"topics": fail}, tree.clock)
+    changes = ConfigChanges(tree, {"topics": fail}, tree.clock, is_alone=False)
     with pytest.raises(RuntimeError, match="t"):
         await changes.run()
     await changes.caught_up()
