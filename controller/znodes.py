@@ -482,7 +482,12 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
 
 def consumer_offset_path(group_id: str, partition: TopicPartition) -> str:
     """Where OffsetCommit v0 keeps an offset, as `encode_number` writes it."""
-    return f"{CONSUMERS_PATH}/{group_id}/offsets/{partition.topic}/{partition.partition}"
+    return f"{consumer_topics_path(group_id)}/{partition.topic}/{partition.partition}"
+
+
+def consumer_topics_path(group_id: str) -> str:
+    """The topics of which OffsetCommit v0 keeps offsets for a group."""
+    return f"{CONSUMERS_PATH}/{group_id}/offsets"
 
 
 def _partition_fields(partition: TopicPartition) -> dict[str, object]:

@@ -110,7 +110,7 @@ def handlers(
         lambda: random.randrange(1, 2**31),
         max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
     )
-    tree_offsets = TreeOffsets(metadata.tree)
+    tree_offsets = TreeOffsets(metadata.tree, config.int("pybroker.legacy.offsets.max.bytes"))
     dynamic, altered_config = settings.dynamic, settings.altered_config(cache.has_topic, metadata.settings_room)
     group_directory = CoordinatorDirectory(groups.partition_for, group_places.node_of, group_places.ensure_topic)
     alone: dict[ApiKey, Handler] = {

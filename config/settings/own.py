@@ -142,6 +142,16 @@ SETTINGS = (
         "at a time.",
     ),
     Setting(
+        "pybroker.legacy.offsets.max.bytes",
+        LONG,
+        "33554432",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Memory, about, for offsets that version 0 of OffsetCommit keeps in the metadata.",
+    ),
+    Setting(
         "pybroker.offsets.max.bytes",
         LONG,
         "1073741824",

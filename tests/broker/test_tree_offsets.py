@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pybroker.broker.tree_offsets import TreeOffsets
+from pybroker.broker.tree_offsets import TreeOffsets, tree_offset_bytes
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.protocol.errors import UnknownServerError
+from pybroker.controller.znodes import consumer_offset_path
+from pybroker.protocol.errors import InvalidCommitOffsetSizeError, UnknownServerError
 from pybroker.storage.topic_partition import TopicPartition
 
 TP = TopicPartition("t", 3)
@@ -16,7 +17,7 @@ TP = TopicPartition("t", 3)
 @pytest.fixture
 async def offsets(tmp_path: Path) -> AsyncIterator[TreeOffsets]:
     store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)
-    yield TreeOffsets(ClusterTree(store))
+    yield TreeOffsets(ClusterTree(store), 1_000_000)
     await store.close()
 
 
@@ -26,6 +27,37 @@ async def test_the_last_offset_is_kept(offsets: TreeOffsets) -> None:
     await offsets.set("g", TP, 7)
     assert await offsets.get("g", TP) == 7
     assert await offsets.get("other", TP) is None
+
+
+async def test_offsets_come_as_long_as_there_is_room_for_them_also_after_a_restart(tmp_path: Path) -> None:
+    room_for_three = 3 * tree_offset_bytes(consumer_offset_path("g", TP))
+    for made in (("g", "h", "i"), ()):
+        store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)
+        offsets = TreeOffsets(ClusterTree(store), room_for_three)
+        for group_id in made:
+            await offsets.set(group_id, TP, 5)
+        with pytest.raises(InvalidCommitOffsetSizeError):
+            await offsets.set("j", TP, 5)
+        assert await offsets.get("j", TP) is None
+        await offsets.set("i", TP, 7)  # what is there goes on
+        assert await offsets.get("i", TP) == 7
+        await store.close()
+
+
+async def test_a_long_group_id_counts_as_long_as_it_is(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)
+    offsets = TreeOffsets(ClusterTree(store), 100_000)
+    with pytest.raises(InvalidCommitOffsetSizeError):
+        await offsets.set("g" * 30_000, TP, 5)
+    await offsets.set("g" * 1000, TP, 5)
+    await store.close()
+
+
+@pytest.mark.parametrize("group_id", ["a/b", "/".join("a" * 10_000)], ids=["one", "many"])
+async def test_a_group_id_with_slashes_makes_no_nodes(offsets: TreeOffsets, group_id: str) -> None:
+    with pytest.raises(UnknownServerError):
+        await offsets.set(group_id, TP, 5)
+    assert await offsets.get("a", TP) is None
 
 
 @pytest.mark.parametrize("group_id", ["", ".", ".."])

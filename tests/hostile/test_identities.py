@@ -163,6 +163,26 @@ def test_offsets_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -
     field.recovers(lines=2, mib=AT_REST_MIB + 8, files=200)
 
 
+def test_offsets_of_the_oldest_version_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.legacy.offsets.max.bytes": "1000000"})
+    with WireClient(field.servers) as client:
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+        topics = [OffsetCommitRequestTopic(name="good", partitions=[partition])]
+
+        def committed(group_id: str) -> ErrorCode:
+            answer = client.ask(OffsetCommitRequest(group_id=group_id, topics=topics), 0)
+            return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+        codes = [committed(f"{number}" + "x" * 30_000) for number in range(60)]
+        room = codes.index(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+        assert room >= 2
+        assert codes == [ErrorCode.NONE] * room + [ErrorCode.INVALID_COMMIT_OFFSET_SIZE] * (60 - room)
+        assert committed("0" + "x" * 30_000) is ErrorCode.NONE
+        assert committed("/".join("deep" * 4000)) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert committed("short") is ErrorCode.NONE
+    field.recovers(lines=1, mib=AT_REST_MIB + 8)
+
+
 def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:
     assigned = [CreatableReplicaAssignment(partition_index=number, broker_ids=[0]) for number in range(20_000)]
     with WireClient(field.servers) as client:
