@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 ALL_BROKERS = "<default>"
 """Stands for all brokers in the tree; clients send an empty name."""
+_LONGEST_TEXT = 32_767
+"""Bytes, on the wire: nobody could be told of a topic that has a longer one."""
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
@@ -252,7 +254,10 @@ def _altered_list(operation: Operation, stored: str | None, setting_of: Callable
     assert operation.value is not None
     values = split_list(setting.default or "" if stored is None else stored)
     change = _longer if operation.type == OperationType.APPEND else _shorter
-    return ",".join(change(values, split_list(operation.value)))
+    text = ",".join(change(values, split_list(operation.value)))
+    if len(text.encode()) > _LONGEST_TEXT:
+        raise InvalidConfigurationError(f"{operation.name}: a list of {len(text)} characters could not be shown.")
+    return text
 
 
 def _longer(values: Iterable[str], more: Iterable[str]) -> list[str]:

@@ -8,6 +8,8 @@ hide the builtin. ``retriable`` says whether a client may simply try again.
 from enum import IntEnum
 from typing import ClassVar
 
+_MOST_CHARACTERS = 4_000
+
 
 class ErrorCode(IntEnum):
     """The number of an error on the wire, under Kafka's name."""
@@ -143,6 +145,11 @@ class ErrorCode(IntEnum):
     VOTER_NOT_FOUND = 127
 
 
+def fitting(message: str) -> str:
+    """``message``, or how it begins: it may quote what a client sent, and no text on the wire has over 32,767 bytes."""
+    return message if len(message) <= _MOST_CHARACTERS else f"{message[:_MOST_CHARACTERS]} ..."
+
+
 class KafkaError(Exception):
     """An error that has a code in the protocol. ``message`` is for the client; None leaves it to the class."""
 
@@ -151,8 +158,8 @@ class KafkaError(Exception):
     description: ClassVar[str] = "Unknown error."
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = None if message is None else fitting(message)
+        super().__init__(self.message)
 
     def __init_subclass__(cls) -> None:
         cls.description = cls.__doc__ or cls.description

@@ -7,7 +7,7 @@ v1 is flexible.
 import ipaddress
 import math
 
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode, fitting
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -44,7 +44,7 @@ def _answer(entity: Entity, entry: RequestEntryData) -> ResponseEntryData:
     code, message = _outcome(entity, entry.ops)
     return ResponseEntryData(
         error_code=code,
-        error_message=message,
+        error_message=None if message is None else fitting(message),
         entity=[ResponseEntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
     )
 

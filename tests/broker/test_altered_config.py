@@ -213,3 +213,15 @@ async def test_each_wish_is_one_line_and_values_of_unknown_settings_stay_out_of_
         "settings of brokers/1: plugin.secret=[hidden], log.retention.ms=5",
         "settings of topics/t: none of its own",
     ]
+
+
+async def test_a_list_does_not_grow_longer_than_anybody_can_be_told(house: House) -> None:
+    name = "leader.replication.throttled.replicas"
+    first, second = (",".join(f"{n}:1" for n in range(start, start + 3000)) for start in (10_000, 20_000))
+    await house.alter(TOPIC, "t", Operation(name, APPEND, first))
+    with pytest.raises(InvalidConfigurationError, match="could not be shown"):
+        await house.alter(TOPIC, "t", Operation(name, APPEND, second))
+    assert await house.of_topic() == {name: first}
+    await house.alter(TOPIC, "t", Operation(name, SUBTRACT, first))
+    await house.alter(TOPIC, "t", Operation(name, APPEND, second))
+    assert await house.of_topic() == {name: second}

@@ -5,6 +5,16 @@ import struct
 import time
 
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    RequestEntityData,
+    RequestEntryData,
+)
+from pybroker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pybroker.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -181,6 +191,20 @@ def test_offsets_of_the_oldest_version_come_as_long_as_there_is_room_for_them(op
         assert committed("/".join("deep" * 4000)) is ErrorCode.UNKNOWN_SERVER_ERROR
         assert committed("short") is ErrorCode.NONE
     field.recovers(lines=1, mib=AT_REST_MIB + 8)
+
+
+def test_refusals_that_quote_very_much_are_answered(field: Arena) -> None:
+    replicas = ReassignablePartition(partition_index=0, replicas=list(range(25_000)))
+    reassignment = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name="good", partitions=[replicas])], timeout_ms=60_000
+    )
+    quota = RequestEntryData(entity=[RequestEntityData(entity_type="x" * 32_767, entity_name="y")], ops=[])
+    with WireClient(field.servers) as client:
+        (topic,) = client.ask(reassignment, 0).responses
+        assert topic.partitions[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        (entry,) = client.ask(AlterClientQuotasRequest(entries=[quota]), 1).entries
+        assert entry.error_code == ErrorCode.INVALID_REQUEST
+    field.recovers(lines=0, mib=AT_REST_MIB + 8)
 
 
 def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:

@@ -57,3 +57,11 @@ def test_every_exception_has_its_own_code() -> None:
     classes = KafkaError.__subclasses__()
     declared = [each for each in classes if each.__module__ == errors.__name__]
     assert len({each.code for each in declared}) == len(declared) == len(REFERENCE) - 1
+
+
+def test_a_message_that_quotes_very_much_still_fits_into_an_answer() -> None:
+    error = UnknownServerError("\N{GRINNING FACE}" * 100_000)
+    assert error.message is not None
+    assert len(error.message.encode()) < 32_767
+    assert str(error) == error.message
+    assert str(UnknownServerError("x" * 4000)) == "x" * 4000
