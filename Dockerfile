@@ -1,11 +1,12 @@
 # A broker in a container: `docker build -t pybroker .`, then `docker run -p 9092:9092 pybroker`, or compose.yaml for a
 # cluster. All that is done here is done by scripts/image-build, which a test runs without a container engine.
+# Of the Pythons that will do this is the one that the tests are run with.
 
-FROM python:3.13-slim AS build
+FROM python:3.11-slim AS build
 COPY . /src
 RUN /src/scripts/image-build install
 
-FROM python:3.13-slim
+FROM python:3.11-slim
 LABEL org.opencontainers.image.title="pybroker" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/pybroker /opt/pybroker

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ def broker(image: Path) -> ContainerProcess:
 def test_container_does_not_run_as_root() -> None:
     (user,) = instructions("USER")
     assert re.fullmatch(r"[1-9][0-9]*:0", user)
+
+
+def test_python_is_the_oldest_that_will_do_with_which_all_else_is_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    version = project["requires-python"].removeprefix(">=")
+    assert [base.split()[0] for base in instructions("FROM")] == [f"python:{version}-slim"] * 2
 
 
 def test_whatever_is_copied_from_the_checkout_is_there() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.java import java_executable, kafka_libs
 
-__all__ = ["PROGRAMS", "client_command", "kcat_command", "running", "streams_java"]
+__all__ = ["CACHE", "PROGRAMS", "bring", "client_command", "kcat_command", "running", "streams_java"]
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
