@@ -6,7 +6,8 @@ than that gets buffers of its size (`make_room`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ ROWS = 1 << 16
 DATA_BYTES = 8 << 20
 _HEADERS = 1 << 14
 _HEADER_BYTES = 1 << 18
+_LEAST_PAGES = 1 << 16
 
 HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 
@@ -126,27 +128,39 @@ class RowBuffers:
         return taken
 
     def _allocate(self, data_bytes: int, record_bytes: int = 0) -> RowArrays:
-        """New arrays, as Arrow holds those that it took. Pages that are never used cost nothing."""
+        """New arrays, full of zeros, as Arrow holds those that it took. Pages that are never used cost nothing."""
         rows = self._row_limit
         headers = max(_HEADERS, record_bytes // 2) if self._with_headers else 0
         header_bytes = max(_HEADER_BYTES, record_bytes) if self._with_headers else 0
         return RowArrays(
             counts=np.zeros(6, np.int64),
-            offsets=np.empty(rows, np.int64),
-            timestamps_us=np.empty(rows, np.int64),
-            has_key=np.empty(rows, np.uint8),
-            key_ends=np.zeros(rows + 1, np.int32),
-            key_data=np.empty(data_bytes, np.uint8),
-            has_value=np.empty(rows, np.uint8),
-            value_ends=np.zeros(rows + 1, np.int32),
-            value_data=np.empty(data_bytes, np.uint8),
-            header_ends=np.zeros(rows + 1, np.int32),
-            name_ends=np.zeros(headers + 1, np.int32),
-            name_data=np.empty(header_bytes, np.uint8),
-            has_header_value=np.empty(headers, np.uint8),
-            header_value_ends=np.zeros(headers + 1, np.int32),
-            header_value_data=np.empty(header_bytes, np.uint8),
+            offsets=_pages(rows, np.int64),
+            timestamps_us=_pages(rows, np.int64),
+            has_key=_pages(rows, np.uint8),
+            key_ends=_pages(rows + 1, np.int32),
+            key_data=_pages(data_bytes, np.uint8),
+            has_value=_pages(rows, np.uint8),
+            value_ends=_pages(rows + 1, np.int32),
+            value_data=_pages(data_bytes, np.uint8),
+            header_ends=_pages(rows + 1, np.int32),
+            name_ends=_pages(headers + 1, np.int32),
+            name_data=_pages(header_bytes, np.uint8),
+            has_header_value=_pages(headers, np.uint8),
+            header_value_ends=_pages(headers + 1, np.int32),
+            header_value_data=_pages(header_bytes, np.uint8),
         )
+
+
+def _pages(count: int, kind: type[np.generic]) -> np.ndarray[Any, Any]:
+    """Zeros in pages of their own, given back when Arrow lets go of them.
+
+    What malloc gets back of that size it keeps among what is still in use: the more sets of columns a task has had,
+    the more memory it had.
+    """
+    size = count * np.dtype(kind).itemsize
+    if size < _LEAST_PAGES:
+        return np.zeros(count, kind)
+    return np.frombuffer(mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS), kind)
 
 
 def _fixed(kind: pa.DataType, rows: int, values: np.ndarray) -> pa.Array:
