@@ -2,8 +2,9 @@
 
 import asyncio
 
+from simulation.cluster_client import ClusterClient
 from simulation.consumer import Consumer, Reading
-from simulation.history import Guarantee, Outcome, Place, Sent, ViolationError
+from simulation.history import IN_SEQUENCE, Guarantee, Outcome, Place, Sent, ViolationError
 from simulation.producer import Lane, ProducerIds
 from simulation.simulated_cluster import SimulatedCluster
 
@@ -16,30 +17,35 @@ _READ_S = 30.0
 
 async def work_again(cluster: SimulatedCluster, places: list[Place]) -> None:
     """Raises ViolationError. What was sent is a part of the history, and is to be kept like all before."""
-    host = "afterwards"
-    client = cluster.client(host)
-    await cluster.spawn(host, client.refresh(*dict.fromkeys(topic for topic, _ in places)))
-    ids = ProducerIds(client)
-    deadline_s = cluster.loop.time() + _IDS_S
-    while not await cluster.spawn(host, ids.learn(places[0][0])):
-        if cluster.loop.time() > deadline_s:
-            raise ViolationError("after all is healed, nobody gives out a producer id")
-    lanes = [Lane(client, guarantee, place, ids) for place in places for guarantee in _GUARANTEES]
-    sent = await asyncio.gather(*(cluster.spawn(host, lane.send(1)) for lane in lanes))
+    sent: list[Sent] = []
+    for number, guarantee in enumerate(_GUARANTEES):
+        client = cluster.client(f"afterwards{number}")
+        sent += await cluster.spawn(client.name, _produce(client, guarantee, places))
     for each in sent:
         if each.outcome is not Outcome.ACKNOWLEDGED:
             raise ViolationError(
                 f"{each.place}: after all is healed, {each.values[0].decode()} ({each.guarantee.value}) is "
                 f"{each.outcome.value}"
             )
-    await _read(cluster, host, sent)
+    await _read(cluster, sent)
 
 
-async def _read(cluster: SimulatedCluster, host: str, sent: list[Sent]) -> None:
+async def _produce(client: ClusterClient, guarantee: Guarantee, places: list[Place]) -> list[Sent]:
+    """A record to each."""
+    await client.refresh(*dict.fromkeys(topic for topic, _ in places))
+    ids = ProducerIds(client)
+    deadline_s = client.loop.time() + _IDS_S
+    while guarantee in IN_SEQUENCE and not await ids.learn(places[0][0]):
+        if client.loop.time() > deadline_s:
+            raise ViolationError("after all is healed, nobody gives out a producer id")
+    return await asyncio.gather(*(Lane(client, guarantee, place, ids).send(1) for place in places))
+
+
+async def _read(cluster: SimulatedCluster, sent: list[Sent]) -> None:
     starts: dict[Place, int] = {}
     for each in sent:
         starts[each.place] = min(each.base_offset, starts.get(each.place, each.base_offset))
-    client = cluster.client(f"{host}-reader")
+    client = cluster.client("afterwards-reader")
     consumer = Consumer(client, list(starts), Reading(cluster.committed_end))
     consumer.positions.update(starts)
     reading = cluster.spawn(client.name, consumer.run())
