@@ -45,6 +45,8 @@ def plan_flush(
     if end_offset <= recovery_point:
         return None
     first = max(view.slot_of(recovery_point), 0)
+    if first and view.base_offsets[first] == recovery_point:
+        first -= 1  # its records were synced before the roll wrote what closes its indexes
     segments = view.segments[first:] if with_active else view.segments[first:-1]
     targets: list[str | File] = []
     for segment in segments:

@@ -32,7 +32,7 @@ def closed_segment_fault(segment: Segment, end_offset: int | None = None) -> str
 def unclosed_segment_fault(segment: Segment) -> str | None:
     """Why the indexes were not synced since the segment was closed, or None. Raises OSError.
 
-    All of its records had been synced before the roll wrote the last time index entry, so no flush came back to it.
+    All of its records had been synced before the roll wrote the last time index entry, and no flush has come since.
     """
     try:
         if segment.find_max_timestamp().timestamp > segment.time_index.last().timestamp:

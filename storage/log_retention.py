@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from ..protocol.errors import CorruptRecordError
 from . import retention
 from .no_space import NoSpaceError
 
 if TYPE_CHECKING:
     from .log import Log
+    from .segment import Segment
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +27,27 @@ def apply_retention(log: Log, now_ms: int, high_watermark: int) -> list[int]:
     if config.delete:
         count = retention.beyond_size(_facts(log), high_watermark, config.retention_bytes)
         deleted += _delete_leading(log, count, f"retention.bytes={config.retention_bytes}", now_ms)
-        count = retention.beyond_time(_facts(log), high_watermark, config.retention_ms, now_ms)
+        count = _beyond_time(log, now_ms, high_watermark)
         deleted += _delete_leading(log, count, f"retention.ms={config.retention_ms}", now_ms)
         if config.retention_ms >= 0:
             _warn_of_future(log, retention.pinned_by_future(_facts(log), now_ms))
     return deleted
+
+
+def _beyond_time(log: Log, now_ms: int, high_watermark: int) -> int:
+    """How many leading segments are too old. That is not left to their indexes alone, which a crash may have torn."""
+    while True:
+        count = retention.beyond_time(_facts(log), high_watermark, log.config.retention_ms, now_ms)
+        doubtful = log.view.segments[:count]
+        if log.files.guard("cannot read a segment", lambda: all(_is_confirmed(each) for each in doubtful)):  # noqa: B023
+            return count
+
+
+def _is_confirmed(segment: Segment) -> bool:
+    try:
+        return segment.confirm_max_timestamp()
+    except CorruptRecordError:  # no reason to keep the rest for ever
+        return True
 
 
 def _warn_of_future(log: Log, pinned: retention.SegmentFacts | None) -> None:

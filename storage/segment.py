@@ -247,6 +247,25 @@ class Segment:
         timestamp = self.max_timestamp.timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
+    def confirm_max_timestamp(self) -> bool:
+        """Whether the batches say so, too; if not, what they say is taken from now on.
+
+        For what cannot be undone: a crash may have torn the last entry of the time index. One read, else all batches'
+        headers. Raises OSError, CorruptRecordError.
+        """
+        told = self.max_timestamp
+        if told.timestamp >= 0 and self._position_of_time(told.offset, told.timestamp, self.size_bytes) is not None:
+            return True
+        largest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        for span in self.spans(0, self.size_bytes):
+            if span.max_timestamp > largest.timestamp:
+                largest = TimestampOffset(span.max_timestamp, span.last_offset)
+        if largest.timestamp == told.timestamp:
+            return True
+        self._note_wrong_entry(self.time_index.path, told.offset)
+        self.set_max_timestamp(largest)
+        return False
+
     def modified_ms(self) -> int:
         return self._files.modified_ms(self.log_ref.path)
 

@@ -17,6 +17,7 @@ FAILED_ONCE = {
     973: "an order for a registration whose session was gone, taken for an error nobody had thought of",
     1336: "writes under way together, of which only the first one's error was taken",
     1482: "the same as 1336",
+    1733: "a segment closed behind a flush, whose last index entry no later flush had come back to",
     1984: "a log directory that failed at the very end of a stop, when nobody could be told any more",
     3215: "records that were deleted everywhere, and a replica back in that moment, of which the answer was told",
     3397: "a checker that did not know of a member that crashed on its way into the ISR",

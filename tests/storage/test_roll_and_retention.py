@@ -1,6 +1,7 @@
 """When segments end, and when they go."""
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,24 @@ def test_flush_messages_syncs_as_they_come(tmp_path: Path) -> None:
     assert log.recovery_point == 3
 
 
+def test_what_closes_the_indexes_of_a_segment_is_synced_by_the_next_flush(tmp_path: Path) -> None:
+    """Though all of its records were synced before, so that the recovery point is behind it."""
+    log = open_log(tmp_path)
+    append(log)
+    log.flush(NOW_MS)
+    log.roll(NOW_MS)
+    append(log)
+    closed = log.segments[0].sync_targets()
+    plan = log.plan_flush()
+    assert plan is not None
+    assert set(closed) <= set(plan.targets)
+    log.mark_flushed(plan, NOW_MS)
+    append(log)
+    plan = log.plan_flush()
+    assert plan is not None
+    assert not set(closed) & set(plan.targets)
+
+
 class TestRetention:
     def segments(self, log: Log) -> None:
         """Five segments of one record, a day apart, the last one active."""
@@ -104,6 +123,18 @@ class TestRetention:
         assert log.apply_retention(NOW_MS + 4 * DAY_MS, log.log_end_offset) == [0, 1]
         assert (log.log_start_offset, bases(log)) == (2, [2, 3, 4])
         assert records_from(log)[0][0] == 2
+
+    def test_by_time_is_not_left_to_a_torn_index(self, tmp_path: Path) -> None:
+        """A Kafka that closed the segment may not have synced the last entry of its time index before a crash."""
+        log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
+        self.segments(log)
+        start = close_cleanly(log)
+        (Path(log.directory) / "00000000000000000001.timeindex").write_bytes(struct.pack(">qi", NOW_MS & ~0xFFFFFF, 0))
+        log = open_log(tmp_path, log.config, start)
+        assert log.segments[1].max_timestamp.timestamp < NOW_MS
+        assert log.apply_retention(NOW_MS + 2 * DAY_MS + 1, log.log_end_offset) == [0]
+        assert log.segments[0].max_timestamp == (NOW_MS + DAY_MS, 1)
+        assert log.apply_retention(NOW_MS + 4 * DAY_MS, log.log_end_offset) == [1]
 
     def test_of_everything_leaves_an_empty_segment_at_the_end(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1))
