@@ -15,6 +15,7 @@ FOLDER_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_PROCESSOR_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_COUNTS: dict[str, int] = defaultdict(int)
 FIGURES: list[str] = []
+BROKEN_PROMISES: list[str] = []  # tests that found something acknowledged lost, doubled or moved
 
 # The same examples in every run: fresh ones are for the long forms. No deadline: machines are shared and noisy.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -56,9 +57,17 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     FOLDER_SECONDS[folder] += report.duration
     FOLDER_PROCESSOR_SECONDS[folder] += getattr(report, "processor_s", 0.0)
     FOLDER_COUNTS[folder] += report.when == "call"
+    if report.failed and "BrokenPromiseError" in report.longreprtext:
+        BROKEN_PROMISES.append(report.nodeid)
     if report.when == "call" and report.user_properties:
         figures = ", ".join(f"{name} {value}" for name, value in report.user_properties)
         FIGURES.append(f"{report.nodeid.rpartition('::')[2]}: {figures}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    cache = session.config.cache
+    if cache is not None and not hasattr(session.config, "workerinput"):
+        cache.set("broken/promises", BROKEN_PROMISES)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -44,3 +44,36 @@ def test_long_tests_run_in_the_long_form_only(script: ModuleType) -> None:
     assert "-m not long" in arguments(script)
     assert "-m not long" not in arguments(script, "--long")
     assert "--kill-rounds" not in arguments(script)
+
+
+FAILS_ONCE = """
+from pathlib import Path
+from support.cluster_promises import check_offsets
+
+
+def test_that_fails_once() -> None:
+    mark = Path(__file__).with_name("failed")
+    if not mark.exists():
+        mark.touch()
+        {failure}
+"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "passes"),
+    [("raise OSError('the machine is busy')", True), ("check_offsets([(1, b'')], 'events-0')", False)],
+    ids=["noise", "a lost record"],
+)
+def test_what_fails_once_may_be_noise_but_no_broken_promise_is(
+    script: ModuleType, failure: str, passes: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "conftest.py").write_text((SCRIPT.parent.parent / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_once.py").write_text(FAILS_ONCE.format(failure=failure))
+    options, further = script.parse(["-c", str(SCRIPT.parent.parent / "pyproject.toml"), "-n", "1"])
+    assert script.run_suite(options, [*further, str(tmp_path)]) is passes
+
+
+def test_crashes_have_no_second_chance(script: ModuleType) -> None:
+    failed = ["tests/cluster/test_faults.py::a", "tests/crash/test_power_cut.py::b", "tests/interop/test_admin.py::c"]
+    assert script.without_second_chance(failed, []) == [failed[1]]
+    assert script.without_second_chance(failed, [failed[0]]) == failed[:2]

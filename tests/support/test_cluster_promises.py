@@ -48,6 +48,12 @@ def test_a_record_that_nobody_acknowledged_is_noticed() -> None:
         check_idempotent("mine", 3, {0: 0, 1: 2}, WHOLE, "t-0")
 
 
+def test_one_that_was_acknowledged_by_implication_is_to_be_there_anywhere() -> None:
+    check_idempotent("mine", 3, {0: 0, 2: 3}, WHOLE, "t-0", implied={1})
+    with pytest.raises(AssertionError, match="t-0: "):
+        check_idempotent("mine", 3, {0: 0, 2: 2}, log_of(b"mine:0", b"theirs:0", b"mine:2"), "t-0", implied={1})
+
+
 @pytest.mark.parametrize("log", [log_of(*MINE[:2]), log_of(b"mine:0", b"mine:2", b"mine:1"), log_of()])
 def test_a_plain_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) -> None:
     """It may send one twice, but what was acknowledged stands where that was said."""
