@@ -88,7 +88,7 @@ class ClusterClients:
         wanted = {partition: number + 1 for partition, number in self.to_events.sent.items()}
 
         def has(partition: int, number: int) -> bool:
-            offset = self.to_events.offsets[partition].get(number)
+            offset = self.to_events.offset_from(partition, number)
             return offset is not None and any(each.committed.get(partition, 0) > offset for each in self.members)
 
         return lambda: all(has(partition, number) for partition, number in wanted.items())
@@ -156,7 +156,14 @@ class ClusterClients:
             plain = self.plain.offsets[partition]
             check_kept({self.plain.value(number): offset for number, offset in plain.items()}, read, where)
         producing = self.to_events if topic == self.events else self.to_lonely
-        check_idempotent(producing.name, producing.sent[partition], producing.offsets[partition], read, where)
+        check_idempotent(
+            producing.name,
+            producing.sent[partition],
+            producing.offsets[partition],
+            read,
+            where,
+            producing.implied[partition],
+        )
 
     def _check_seen(self) -> None:
         """The group missed nothing below what it committed."""

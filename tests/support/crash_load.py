@@ -90,6 +90,8 @@ class Producing(CrashLoad):
 
     Attributes:
         offsets: of what was acknowledged, by partition and number.
+        implied: numbers by partition that were acknowledged without an offset. Of a request that timed out librdkafka
+            knows that it was stored when a later one is acknowledged, but not where.
         sent: how many, by partition.
     """
 
@@ -101,6 +103,7 @@ class Producing(CrashLoad):
         self.name = name
         self.topic = topic
         self.offsets: dict[int, dict[int, int]] = {partition: {} for partition in range(partitions)}
+        self.implied: dict[int, set[int]] = {partition: set() for partition in range(partitions)}
         self.sent = dict.fromkeys(range(partitions), 0)
         self._next = 0
         self._producer = Producer(
@@ -118,7 +121,10 @@ class Producing(CrashLoad):
 
     def further(self, more: int) -> Callable[[], bool]:
         wanted = {partition: number + more for partition, number in self.sent.items()}
-        return lambda: all(number in self.offsets[partition] for partition, number in wanted.items())
+        return lambda: all(
+            number in self.offsets[partition] or number in self.implied[partition]
+            for partition, number in wanted.items()
+        )
 
     def step(self) -> None:
         if len(self._producer) > self.most_under_way:
@@ -131,13 +137,21 @@ class Producing(CrashLoad):
         self.sent[partition] = number + 1
         self._producer.poll(0)
 
+    def offset_from(self, partition: int, number: int) -> int | None:
+        """Of that record, or the next one behind it whose offset is known; None as long as there is none."""
+        offsets = self.offsets[partition]
+        return next((offsets[each] for each in range(number, self.sent[partition]) if each in offsets), None)
+
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         value, partition, offset = message.value(), message.partition(), message.offset()
-        if error is not None or value is None or partition is None or offset is None:
+        if error is not None or value is None or partition is None:
             self.fail(str(error))
             return
         number = int(value.rpartition(b":")[2])
-        self.done(lambda: self.offsets[partition].update({number: offset}))
+        if offset is None:
+            self.done(lambda: self.implied[partition].add(number))
+        else:
+            self.done(lambda: self.offsets[partition].update({number: offset}))
 
     def stop(self) -> None:
         """Returns when everything that was sent is acknowledged."""
