@@ -17,7 +17,7 @@ from pybroker.broker.healthcheck import metadata_of
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError
 from support.cluster_view import ClusterView
-from support.java import java_executable, kafka_libs
+from support.java import java_executable, zookeeper_libs
 from support.kept_records import read_all
 from support.patience import await_that
 from support.ports import free_port
@@ -109,9 +109,9 @@ async def test_a_start_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -
 
 
 def test_data_in_a_given_directory_serve_the_next_cluster(tmp_path: Path) -> None:
-    java, libs = java_executable(), kafka_libs()
+    java, libs = java_executable(), zookeeper_libs()
     if java is None or libs is None:
-        pytest.skip("no Java, or none of Apache Kafka's jars")
+        pytest.skip("no Java, or no jars of ZooKeeper")
     for values in ([b"one"], [b"two"]):
         with Cluster(2, {"num.partitions": 1}, directory=tmp_path, zookeeper_jars=libs) as cluster:
             produce(cluster.bootstrap_servers, *values)
@@ -123,8 +123,8 @@ def test_data_in_a_given_directory_serve_the_next_cluster(tmp_path: Path) -> Non
 
 
 def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
-    if java_executable() is None or kafka_libs() is None:
-        pytest.skip("no Java, or none of Apache Kafka's jars")
+    if java_executable() is None or zookeeper_libs() is None:
+        pytest.skip("no Java, or no jars of ZooKeeper")
     program = "\n".join(
         [
             "import os, signal, sys",
@@ -135,7 +135,7 @@ def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path)
         ]
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(kafka_libs())],
+        [sys.executable, "-c", program, str(zookeeper_libs())],
         stdout=subprocess.PIPE,
         text=True,
         check=False,

