@@ -28,7 +28,7 @@ END = b"end\n"
 _CONNECT_TIMEOUT_S = 1.0
 _PAUSE_S = 0.2
 _PATIENCE_S = 60.0
-"""For a ZooKeeper that is away, when the session would last for longer."""
+"""For a ZooKeeper that is away: when it is back each session has its whole time again, however late that is."""
 _CLOSE_SESSION = -11
 _ORDER_LINES = 2
 
@@ -91,7 +91,7 @@ def _broker_died(told: bytes) -> None:
     import time
 
     order = json.loads(told)
-    deadline = time.monotonic() + min(order["session_timeout_ms"] / 1000, _PATIENCE_S)
+    deadline = time.monotonic() + max(order["session_timeout_ms"] / 1000, _PATIENCE_S)
     while time.monotonic() < deadline:
         for host, port in order["servers"]:
             try:

@@ -24,7 +24,7 @@ from pybroker.controller.zookeeper_store import ZooKeeperStore
 from pybroker.storage.apart import run_apart
 from pybroker.storage.cleaner_child import CleanerChild
 from support.kafka_process import ZooKeeperProcess
-from support.patience import BETWEEN_LOOKS_S, LOOKS, await_that
+from support.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
 
 ROOTS = count()
 LONGER_THAN_ANY_TEST_MS = 3_600_000
@@ -374,3 +374,16 @@ def test_guard_tries_each_server_until_one_answers(zookeeper: ZooKeeperProcess, 
         connection.close()
         guard.wait()
     assert asyncio.run(is_gone())
+
+
+def test_guard_tries_for_longer_than_the_session_was_to_last() -> None:
+    """A ZooKeeper that was away gives each session its whole time again."""
+    with socket.create_server(("127.0.0.1", 0)) as unwilling:
+        guard = SessionGuard([unwilling.getsockname()], (1, b"secret"), 1, None)
+        guard.let_go()
+        unwilling.settimeout(HANGS_AFTER_S)
+        for _ in range(3):
+            connection, _ = unwilling.accept()
+            connection.close()
+        os.kill(guard.pid, signal.SIGKILL)
+        guard.wait()
