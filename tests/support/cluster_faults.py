@@ -108,7 +108,12 @@ def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProce
     controller = it.view.controller()
     one, other = it.random.sample([each for each in it.cluster.broker_ids if each != controller], 2)
     it.cluster.cut(one, other)
-    it.await_progress(unless=lambda: it.view.controller() != controller)
+
+    def is_another() -> bool:
+        return it.view.controller() != controller
+
+    await_that(lambda: it.are_apart(one, other) or is_another(), "neither has the other in sync")
+    it.await_progress(unless=is_another)
     it.cluster.heal(one, other)
 
 

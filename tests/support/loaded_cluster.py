@@ -217,6 +217,16 @@ class LoadedCluster:
         found = await_answer(find, lambda found: not found or {broker} in found, f"no ISR has broker {broker} in it")
         return not found
 
+    def are_apart(self, one: int, other: int) -> bool:
+        """Whether no partition that one of them leads has the other in sync; of those that are written to, for others
+        have nothing that it could lack."""
+        return not any(
+            each.leader_id in (one, other) and {one, other} <= set(each.isr_nodes)
+            for topic in self.view.metadata().topics
+            for each in topic.partitions
+            if topic.name == self.clients.events
+        )
+
     def log_directories(self, broker: int) -> list[Path]:
         """Those that are there."""
         return sorted(self.cluster.data_directory(broker).parent.glob("data-*"))
