@@ -19,7 +19,9 @@ FAILED_ONCE = {
     1482: "the same as 1336",
     1733: "a segment closed behind a flush, whose last index entry no later flush had come back to",
     1984: "a log directory that failed at the very end of a stop, when nobody could be told any more",
+    2775: "the same as 1733",
     3215: "records that were deleted everywhere, and a replica back in that moment, of which the answer was told",
+    3367: "a checker that counted on a repetition being known when what it repeats had been trimmed",
     3397: "a checker that did not know of a member that crashed on its way into the ISR",
     4100: "the same as 3215",
     4600: "the same as 3215",
@@ -38,6 +40,7 @@ FAILED_ONCE = {
     6641: "the same as 6088",
     6800: "the same as 6088",
     6897: "a checker that gave a disk less time to cut a log than it may take",
+    7419: "a checker that took a later acknowledgement for the reason to expect an earlier batch",
     8394: "reads under way together when the broker stopped: the errors of all but one were left to nobody",
 }
 """Seeds above those that found something, and what it was. (What happens in a seed is another thing when the simulation
