@@ -69,7 +69,8 @@ class FinalChecker:
             if place in self._logs:
                 yield from self._check_read(place, read)
         for suspicion in self._history.suspicions:
-            if not self._tree.may_be_lost(suspicion.place, suspicion.lost):
+            may_be = self._tree.may_be_lacking if suspicion.is_refusal else self._tree.may_be_lost
+            if not may_be(suspicion.place, suspicion.lost):
                 yield f"{_named(suspicion.place)}: {suspicion.what}"
 
     def _count_excuses(self, place: Place) -> None:

@@ -123,6 +123,8 @@ class Suspicion:
     place: Place
     what: str
     lost: Acknowledged
+    is_refusal: bool = False
+    """By a leader that need not be one any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -174,12 +176,12 @@ class History:
         self.lines.append(line)
         self.digest = crc32(line.encode(), self.digest)
 
-    def suspect(self, place: Place, what: str, lost: Acknowledged | None) -> None:
+    def suspect(self, place: Place, what: str, lost: Acknowledged | None, *, is_refusal: bool = False) -> None:
         """``lost``: what explains it, if it is lost; None: nothing does."""
         if lost is None:
             self.violations.append(f"{place}: {what}")
         else:
-            self.suspicions.append(Suspicion(place, what, lost))
+            self.suspicions.append(Suspicion(place, what, lost, is_refusal))
 
     def has_committed(self, key: tuple[str, Place], before: Commit, commit: Commit) -> None:
         """A group's offset is another one now, be it lower than `before`, which was the last one when it was asked for:

@@ -42,6 +42,8 @@ FAILED_ONCE = {
     6897: "a checker that gave a disk less time to cut a log than it may take",
     7419: "a checker that took a later acknowledgement for the reason to expect an earlier batch",
     8394: "reads under way together when the broker stopped: the errors of all but one were left to nobody",
+    21300: "a checker that took two producers of one client for one",
+    21548: "a checker that did not know of a leader that heard of its election when the next one led",
 }
 """Seeds above those that found something, and what it was. (What happens in a seed is another thing when the simulation
 has changed.)"""

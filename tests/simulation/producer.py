@@ -209,7 +209,8 @@ class Lane:
             # A restarted leader reads the producer's last five batches in the log: a repetition of one that has been
             # trimmed since is taken for one out of order, as Kafka's leader takes it.
             if not (sent.maybe_taken and self._client.history.may_be_trimmed(sent.place, 1)):
-                self._client.history.suspect(sent.place, told, before[-1] if before else None)
+                lost = before[-1] if before else None
+                self._client.history.suspect(sent.place, told, lost, is_refusal=True)
         return True
 
     async def _try(self, sent: Sent, leader: int) -> ErrorCode:

@@ -270,7 +270,10 @@ class ReplicaChecker:
         partition = hosted.partition
         for each in self._tree.unsettled(place, partition.leader_epoch):
             if each.leader != leader:
-                self._tree.partitions[place].excuses.remove(each)
+                record = self._tree.partitions[place]
+                record.excuses.remove(each)
+                each.from_offset = each.kept_end
+                record.late.append(each)
         unsettled = self._tree.unsettled(place, partition.leader_epoch)
         if not unsettled:
             return

@@ -594,3 +594,16 @@ def test_a_consumer_may_pass_over_what_comes_in_the_place_of_what_it_had_read(to
     for narrower in ({"lost_end": 3}, {"from_offset": 4}, {"has_lost": False}):
         told.tree.checker.partitions[PLACE].excuses[0] = replace(excuse, **narrower)
         assert len(told.violations()) == 1, narrower
+
+
+def test_a_leader_that_others_have_overtaken_may_refuse_what_it_has_forgotten(told: Told) -> None:
+    """Nothing is lost by that."""
+    sent = told.sent(Guarantee.ONCE, 1, 4)
+    told.history.suspect(PLACE, "the next one was refused", sent.acknowledged, is_refusal=True)
+    told.there(b"p/1", start=4)
+    told.history.deletions[PLACE] = 4
+    assert told.violations() == ["t-0: the next one was refused"]
+    told.tree.checker.partitions[PLACE].late.append(Excuse(Reason.OTHERS_UP, 3, 6, 20.0, 4, 4))
+    assert told.violations() == []
+    told.there()
+    assert ["is lost" in violation for violation in told.violations()] == [True]

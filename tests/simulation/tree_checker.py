@@ -118,6 +118,9 @@ class PartitionRecord:
     """Members of the ISR that have lost unsynced bytes since they were last known to have them all. Who is none yet may
     be made one by the next state, which is on its way."""
     excuses: list[Excuse] = field(default_factory=list)
+    late: list[Excuse] = field(default_factory=list)
+    """Of those in whose place others led: nothing is lost by them, but they may hear of their election yet, and refuse
+    what follows what they have forgotten."""
 
 
 class ObservedTree(ZnodeTree):
@@ -244,6 +247,12 @@ class TreeChecker:
     def excuses(self, place: Place) -> list[Excuse]:
         record = self.partitions.get(place)
         return [] if record is None else record.excuses
+
+    def may_be_lacking(self, place: Place, known: Acknowledged) -> bool:
+        """To a leader, be it one that others have overtaken."""
+        record = self.partitions.get(place)
+        late = record.late if record is not None else []
+        return self.may_be_lost(place, known) or any(each.covers(known) for each in late)
 
     def may_be_lost(self, place: Place, known: Acknowledged) -> bool:
         return any(each.covers(known) for each in self.excuses(place))
