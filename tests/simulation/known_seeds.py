@@ -18,6 +18,7 @@ FAILED_ONCE = {
     1336: "writes under way together, of which only the first one's error was taken",
     1482: "the same as 1336",
     1733: "a segment closed behind a flush, whose last index entry no later flush had come back to",
+    1875: "a checker that looked at the logs of a broker in the middle of its start, before it had seen it lead",
     1984: "a log directory that failed at the very end of a stop, when nobody could be told any more",
     2775: "the same as 1733",
     3215: "records that were deleted everywhere, and a replica back in that moment, of which the answer was told",
