@@ -56,6 +56,10 @@ _ERRORS: dict[type[Exception], type[MetadataStoreError]] = {
     kazoo_errors.ConnectionLoss: ConnectionLossError,
     kazoo_errors.ConnectionClosedError: ConnectionLossError,
 }
+_REFUSED = (
+    "ZooKeeper does not let this broker do that: is pybroker.zookeeper.digest, or its certificate, that of the brokers"
+    " who have made the node (zookeeper.set.acl)?"
+)
 # In a refused multi: what was done before the operation that failed, and what was not tried behind it.
 _NOT_TO_BLAME = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
@@ -134,5 +138,5 @@ def error_of(error: Exception, path: str | None) -> MetadataStoreError:
         return error
     for theirs, ours in _ERRORS.items():
         if isinstance(error, theirs):
-            return ours(path, str(error) or theirs.__name__)
+            return ours(path, _REFUSED if ours is NotAuthorizedError else str(error) or theirs.__name__)
     return MetadataStoreError(path, repr(error))

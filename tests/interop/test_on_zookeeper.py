@@ -224,6 +224,20 @@ def test_nodes_are_whose_they_are_in_kafka(tmp_path: Path) -> None:
         zookeeper.process.kill()
 
 
+def test_who_brokers_are_zookeeper_knows_by_their_digest(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
+    connect = f"{zookeeper.connect}/secured"  # all above the tree is theirs, too
+    digest = {"pybroker_zookeeper_digest": "brokers:secret", "zookeeper_set_acl": "true"}
+    with on_zookeeper(tmp_path / "one", connect, **digest), client_of(connect) as client:
+        acls, _ = client.get_acls("/brokers/ids/1")
+        assert {(acl.id.scheme, acl.perms) for acl in acls} == {("digest", 31), ("world", 1)}
+        assert all(acl.id.id.startswith("brokers:") for acl in acls if acl.id.scheme == "digest")
+    for wrong in ({}, {"pybroker_zookeeper_digest": "brokers:guessed"}):
+        told = refused(on_zookeeper(tmp_path / "two", connect, broker_id="2", **wrong)).output
+        assert re.search(r"^pybroker: /\S+: ZooKeeper does not let .*digest", told, re.MULTILINE)
+        assert "Traceback" not in told
+    on_zookeeper(tmp_path / "two", connect, broker_id="2", **digest).start().stop()
+
+
 def test_kafka_takes_over_the_tree_and_the_directory_and_hands_them_back(
     tmp_path: Path, zookeeper: ZooKeeperProcess, connect: str
 ) -> None:

@@ -81,11 +81,9 @@ class BrokerProcess:
     def wait_until_ready(self) -> None:
         """After `begin`. Raises DidNotStartError."""
         assert self._process is not None
-        assert self._reader is not None
         self._ready.wait()
         if self._process.poll() is not None:
-            self._reader.join()
-            raise DidNotStartError(self._process.returncode, self.output)
+            raise DidNotStartError(self.wait(), self.output)
 
     def begin(self) -> None:
         """Starts the process and does not wait for it."""
