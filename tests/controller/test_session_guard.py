@@ -5,6 +5,7 @@ Sessions here last for longer than any test may: a node that goes was taken by t
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -303,10 +304,12 @@ def open_files(process_id: int) -> list[str]:
     return found
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at a process as Linux shows it")
 async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperProcess, root: str, owner: Owner) -> None:
     """Stopped it lives, too; and signals that go to everyone are not for the guard."""
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     os.kill(owner.process.pid, signal.SIGSTOP)
+    await asyncio.to_thread(await_that, lambda: ignores(owner.guard, signal.SIGHUP), "it has begun")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         owner.guard.send_signal(number)
     assert owner.guard.is_running()
@@ -315,6 +318,11 @@ async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperPr
     os.kill(owner.process.pid, signal.SIGCONT)
     assert os.getpgid(owner.guard.pid) != os.getpgid(owner.process.pid)
     await store.close()
+
+
+def ignores(process: psutil.Process, number: signal.Signals) -> bool:
+    (mask,) = re.findall(r"^SigIgn:\s+(\w+)$", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 async def test_guard_ends_with_a_session_that_is_closed(zookeeper: ZooKeeperProcess, root: str) -> None:
