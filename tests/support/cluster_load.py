@@ -16,6 +16,7 @@ from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopic
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from support.cluster_view import ClusterView
 from support.crash_load import CrashLoad
+from support.patience import HANGS_AFTER_S
 
 __all__ = ["PlainMember", "PlainProducing", "TopicChanging"]
 
@@ -68,7 +69,8 @@ class PlainProducing(CrashLoad):
     def give_up(self) -> None:
         """Its thread would go on to open sockets, and never to close one, when the brokers are gone."""
         super().give_up()
-        self._producer.close(timeout=0)
+        self._producer._sender.force_close()  # else close waits for what is on its way, and closes nothing then
+        self._producer.close(timeout=HANGS_AFTER_S)
 
     def value(self, number: int) -> bytes:
         return f"{self.name}:{number}".encode()

@@ -69,11 +69,13 @@ class LoadedCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._has_clients:
-            self.clients.give_up()
-        for broker in self.cluster.broker_ids:  # data are of no use any more: no need to stop cleanly
-            self.cluster.kill(broker)
-        self.cluster.__exit__(kind, error, trace)
+        try:
+            if self._has_clients:
+                self.clients.give_up()
+        finally:
+            for broker in self.cluster.broker_ids:  # data are of no use any more: no need to stop cleanly
+                self.cluster.kill(broker)
+            self.cluster.__exit__(kind, error, trace)
 
     # -- the load
 
