@@ -77,8 +77,6 @@ class BrokerAnswers:
                 offline.add(partition)
             elif error_code == ErrorCode.NONE:
                 offline.discard(partition)
-            elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # what a Kafka says to a leader epoch that it knows
-                logger.debug("broker %d knows its role in %s, or a later one", broker_id, partition)
             elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # Kafka's word for a leader epoch that it knows
                 logger.debug("broker %d has its role in %s already", broker_id, partition)
             else:

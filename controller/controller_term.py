@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from ..config.versions import is_at_least
 from ..storage.topic_partition import TopicPartition
 from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
@@ -34,6 +35,9 @@ from .znodes import ZnodeDecodeError
 __all__ = ["ControllerTerm"]
 
 logger = logging.getLogger(__name__)
+
+_FIRST_WITH_RECOVERY = "3.2-IV0"
+"""Of the protocol versions in which the state of a partition says that its leader was elected uncleanly."""
 
 
 class ControllerTerm:
@@ -62,7 +66,14 @@ class ControllerTerm:
         self.context = context = ControllerContext()
         self._batch = batch = RequestBatch(context, broker_id, inter_broker_listener)
         self.requests = requests = BrokerRequests(context, batch, channel_to, self._on_answer)
-        self.partitions = PartitionStateMachine(context, tree, batch, requests.flush, self._allows_unclean)
+        self.partitions = PartitionStateMachine(
+            context,
+            tree,
+            batch,
+            requests.flush,
+            self._allows_unclean,
+            marks_recovery=is_at_least(protocol_version, _FIRST_WITH_RECOVERY),
+        )
         self._replicas = ReplicaStateMachine(context, tree, batch, requests.flush)
         self._deletion = TopicDeletion(
             context,

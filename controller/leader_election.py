@@ -52,16 +52,20 @@ def elect_when_offline(
     is_online: Callable[[int], bool],
     *,
     unclean_allowed: bool,
+    marks_recovery: bool = True,
 ) -> Election:
     """For a partition without live leader: the first live replica in the ISR, else, where that is allowed, the first
-    live one at all; then records may be lost and the partition is RECOVERING."""
+    live one at all; then records may be lost and the partition is RECOVERING, if that is to be marked."""
     live = tuple(filter(is_online, assignment.replicas))
     in_sync = [replica for replica in live if replica in current.isr]
     if in_sync:
         isr = tuple(filter(is_online, current.isr))
         return Election(current.with_leader_and_isr(in_sync[0], isr), live)
     if unclean_allowed and live:
-        return Election(current.with_recovering_leader(live[0]), live)
+        leader = live[0]
+        if marks_recovery:
+            return Election(current.with_recovering_leader(leader), live)
+        return Election(current.with_leader_and_isr(leader, (leader,)), live)
     return Election(None, live)
 
 

@@ -41,12 +41,16 @@ class PartitionStateMachine:
         batch: RequestBatch,
         flush: Callable[[], None],
         allows_unclean: Callable[[Iterable[str]], Awaitable[Mapping[str, bool]]],
+        *,
+        marks_recovery: bool,
     ) -> None:
+        """``marks_recovery``: whether brokers know of it (KIP-704)."""
         self._context = context
         self._tree = tree
         self._batch = batch
         self._flush = flush
         self._allows_unclean = allows_unclean
+        self._marks_recovery = marks_recovery
 
     async def start(self) -> None:
         """Take the states from what was read of the tree, and elect leaders where there is none."""
@@ -235,7 +239,13 @@ class PartitionStateMachine:
 
         match strategy:
             case ElectionStrategy.OFFLINE | ElectionStrategy.UNCLEAN:
-                return elect_when_offline(assignment, state, is_online, unclean_allowed=unclean_allowed)
+                return elect_when_offline(
+                    assignment,
+                    state,
+                    is_online,
+                    unclean_allowed=unclean_allowed,
+                    marks_recovery=self._marks_recovery,
+                )
             case ElectionStrategy.REASSIGN:
                 return elect_on_reassignment(assignment, state, is_online)
             case ElectionStrategy.PREFERRED:

@@ -39,6 +39,8 @@ def test_nobody_out_of_sync_leads_unless_that_is_allowed() -> None:
     assert elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=False) == Election(None, (2, 3))
     unclean = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True)
     assert unclean == Election(LeaderAndIsr(2, (2,), 5, 9, LeaderRecoveryState.RECOVERING), (2, 3))
+    unmarked = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True, marks_recovery=False)
+    assert unmarked == Election(LeaderAndIsr(2, (2,), 5, 9), (2, 3))
     assert elect_when_offline(THREE, current, alive(), unclean_allowed=True).leader_and_isr is None
 
 
