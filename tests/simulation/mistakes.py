@@ -21,6 +21,7 @@ from pybroker.replication.append import AppendResult
 from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.replication.isolation import Isolation
+from pybroker.replication.isr import PendingExpand
 from pybroker.replication.partition import Leader, Partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.partition_state import PartitionState
@@ -53,6 +54,17 @@ def _lowest_of_committed(partition: Partition, leader: Leader, leader_end_offset
     """Not waiting for those that are about to join the ISR, or may have."""
     ends = [leader.replicas[member].log_end_offset for member in leader.isr.members if member in leader.replicas]
     return min([leader_end_offset, *ends])
+
+
+@contextmanager
+def _nobody_is_about_to_join() -> Iterator[None]:
+    """The same, and a leader that believes it: who is about to join is no part of its maximal ISR."""
+    with (
+        patch.object(PendingExpand, "maximal", property(lambda self: self.members)),
+        patch.object(PendingExpand, "proposed", property(lambda self: self.members | {self.joining})),
+        patch.object(Partition, "_lowest_end_offset", _lowest_of_committed),
+    ):
+        yield
 
 
 @contextmanager
@@ -232,6 +244,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "the high watermark does not wait for the maximal ISR": partial(
         _patched, Partition, "_lowest_end_offset", _lowest_of_committed
     ),
+    "the maximal ISR is the ISR": _nobody_is_about_to_join,
     "the high watermark moves below min.insync.replicas": partial(
         _patched, Partition, "effective_minimum_isr", lambda self: 1
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.isr import IsrState
+from pybroker.replication.isr import IsrState, PendingExpand
 from pybroker.replication.partition import Leader, Partition
 from simulation.committed_batches import CommittedBatches, batches_of
 from simulation.history import History, Place, ViolationError
@@ -162,7 +162,13 @@ class ReplicaChecker:
 
     def _check_maximal(self, partition: Partition, place: Place, leader: Leader) -> None:
         """The high watermark has moved, and the ISR has not: every member, or who may be one by now, has reached it."""
-        for member in leader.isr.maximal:
+        record = self._tree.partitions[place]
+        maximal = set(leader.isr.members)
+        if isinstance(leader.isr, PendingExpand):
+            maximal.add(leader.isr.joining)
+        if record.leader_epoch == partition.leader_epoch:
+            maximal.update(record.isr)
+        for member in sorted(maximal):
             replica = leader.replicas.get(member)
             if replica is not None and replica.log_end_offset < partition.high_watermark:
                 raise ViolationError(

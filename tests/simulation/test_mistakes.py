@@ -12,6 +12,7 @@ from simulation.simulation_run import Plan, run_seed
 CAUGHT_BY = {
     "a follower truncates to its high watermark": (26, "leads under epoch"),
     "the high watermark does not wait for the maximal ISR": (11, "the high watermark moves to"),
+    "the maximal ISR is the ISR": (11, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (49, "is elected, the ISR was"),
     "the controller forgets broker epochs": (33, "at offset"),
