@@ -29,7 +29,7 @@ examples:
   pybroker metadata copy --from ./pybroker-data --to localhost:2181/kafka             from one broker to a cluster
   pybroker metadata copy --from localhost:2181/kafka --to ./pybroker-data --dry-run   what the way back would do
 
-exit codes: 0 copied, or could be; 1 refused, and nothing was changed; 2 bad arguments"""
+exit codes: 0 copied, or could be; 1 refused or failed, and it is said if anything was changed; 2 bad arguments"""
 
 
 def metadata_command(arguments: Sequence[str]) -> int:

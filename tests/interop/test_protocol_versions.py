@@ -37,6 +37,9 @@ SETTINGS = {
 }
 RECORDS = 50
 
+ROUNDS = ["3.0", "3.0", "3.1", "3.2", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.9"]
+"""Controllers take turns. Of one release alone are AlterPartition v1 (3.2), which who is not controller sends, and
+ListOffsets v9 (3.9), which who is sends: so both kinds are controller there."""
 VERSIONS = ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
 REQUESTS: Mapping[ApiKey, list[int]] = {
     ApiKey.LEADER_AND_ISR: [5, 5, 6, 6, 7, 7, 7, 7, 7, 7],
@@ -168,10 +171,10 @@ def go_on_alone(cluster: MixedCluster, broker_id: int) -> None:
 
 
 def test_they_replicate_and_lead_under_each_version(cluster: MixedCluster, taps: dict[int, RequestTap]) -> None:
-    for number, version in enumerate([VERSIONS[0], *VERSIONS]):
+    for number, version in enumerate(ROUNDS):
         is_beginning = number == 0  # after which each has been away
-        cluster.set_for_all("inter.broker.protocol.version", version)
         first, second = ((KAFKA, OURS), (OURS, KAFKA))[number % 2]
+        cluster.set_for_all("inter.broker.protocol.version", version)
         cluster.start(first, second)
         assert cluster.controller == first
         if is_beginning:
