@@ -65,7 +65,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    cache = session.config.cache
+    cache = getattr(session.config, "cache", None)  # none with ``-p no:cacheprovider``
     if cache is not None and not hasattr(session.config, "workerinput"):
         cache.set("broken/promises", BROKEN_PROMISES)
 
