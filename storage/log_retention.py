@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..protocol.errors import CorruptRecordError
@@ -38,8 +39,7 @@ def _beyond_time(log: Log, now_ms: int, high_watermark: int) -> int:
     """How many leading segments are too old. That is not left to their indexes alone, which a crash may have torn."""
     while True:
         count = retention.beyond_time(_facts(log), high_watermark, log.config.retention_ms, now_ms)
-        doubtful = log.view.segments[:count]
-        if log.files.guard("cannot read a segment", lambda: all(_is_confirmed(each) for each in doubtful)):  # noqa: B023
+        if all(log.files.guard("cannot read a segment", partial(_is_confirmed, each)) for each in log.segments[:count]):
             return count
 
 

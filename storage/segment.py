@@ -256,10 +256,7 @@ class Segment:
         told = self.max_timestamp
         if told.timestamp >= 0 and self._position_of_time(told.offset, told.timestamp, self.size_bytes) is not None:
             return True
-        largest = TimestampOffset(NO_TIMESTAMP, self.base_offset)
-        for span in self.spans(0, self.size_bytes):
-            if span.max_timestamp > largest.timestamp:
-                largest = TimestampOffset(span.max_timestamp, span.last_offset)
+        largest = self._largest_from(0, TimestampOffset(NO_TIMESTAMP, self.base_offset))
         if largest.timestamp == told.timestamp:
             return True
         self._note_wrong_entry(self.time_index.path, told.offset)
@@ -408,8 +405,11 @@ class Segment:
     def find_max_timestamp(self) -> TimestampOffset:
         """By the time index and what lies behind its last entry."""
         largest = self.time_index.last()
-        start = self.offset_index.lookup(largest.offset).position
-        for span in self.spans(start, self.size_bytes):
+        return self._largest_from(self.offset_index.lookup(largest.offset).position, largest)
+
+    def _largest_from(self, position: int, largest: TimestampOffset) -> TimestampOffset:
+        """`largest`, or what the batches from `position` on have above it."""
+        for span in self.spans(position, self.size_bytes):
             if span.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(span.max_timestamp, span.last_offset)
         return largest
