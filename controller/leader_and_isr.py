@@ -50,13 +50,8 @@ class LeaderAndIsr:
 
     def with_recovering_leader(self, leader: int) -> "LeaderAndIsr":
         """An unclean election: the leader alone is in sync with itself."""
-        return replace(
-            self,
-            leader=leader,
-            isr=(leader,),
-            leader_epoch=self.leader_epoch + 1,
-            leader_recovery_state=LeaderRecoveryState.RECOVERING,
-        )
+        elected = self.with_leader_and_isr(leader, (leader,))
+        return replace(elected, leader_recovery_state=LeaderRecoveryState.RECOVERING)
 
     def with_next_epoch(self) -> "LeaderAndIsr":
         return replace(self, leader_epoch=self.leader_epoch + 1)

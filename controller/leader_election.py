@@ -62,10 +62,9 @@ def elect_when_offline(
         isr = tuple(filter(is_online, current.isr))
         return Election(current.with_leader_and_isr(in_sync[0], isr), live)
     if unclean_allowed and live:
-        leader = live[0]
         if marks_recovery:
-            return Election(current.with_recovering_leader(leader), live)
-        return Election(current.with_leader_and_isr(leader, (leader,)), live)
+            return Election(current.with_recovering_leader(live[0]), live)
+        return Election(current.with_leader_and_isr(live[0], live[:1]), live)
     return Election(None, live)
 
 

@@ -128,14 +128,15 @@ class ClusterLinks:
     async def meets_kafka(self) -> bool | None:
         """Whether some other broker that is alive is one of Kafka's, which with ZooKeeper never serve
         DescribeTopicPartitions. None: not everybody has said so, or the controller has not told yet who is alive."""
-        answers = [
-            await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id)
-            for broker_id in self._cache.broker_ids
-            if broker_id != self._broker_id
-        ]
-        if True in answers:
-            return True
-        return None if None in answers or not self._cache.broker_ids else False
+        broker_ids = self._cache.broker_ids
+        are_all_known = bool(broker_ids)
+        for broker_id in broker_ids:
+            if broker_id != self._broker_id:
+                lacks = await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id)
+                if lacks:
+                    return True
+                are_all_known = are_all_known and lacks is not None
+        return False if are_all_known else None
 
     async def _lacks(self, api: ApiKey, broker_id: int) -> bool | None:
         """Whether the broker says that it does not serve the API; None when it says nothing."""
