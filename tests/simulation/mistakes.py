@@ -151,66 +151,64 @@ def _write_by_whomever(store: ModelStore, operations: Sequence[Operation]) -> An
 _multi = ModelStore.multi
 
 
-def _append_unseen(
-    partitions: PartitionSet,
-    topic_partition: TopicPartition,
-    records: Any,
-    required_acks: int,
-    timeout_ms: int,
-    now_ms: int,
-    done: Callable[[AppendResult], None],
-    **named: Any,
-) -> None:
-    """Who wants to hear from the leader alone hears at once, whatever becomes of it."""
-    hosted = partitions.get(topic_partition)
-    if required_acks == 1 and hosted is not None and hosted.partition.is_leader:
-        end = hosted.log.log_end_offset
-        done(AppendResult(base_offset=end, last_offset=end))
-        done = _nobody
-    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+Done = Callable[[AppendResult], None]
+Change = Callable[[HostedPartition, int, Done, bool], tuple[int, Done] | None]
+"""``(hosted, required_acks, done, is_clients)``: which acks are waited for, and who is told. None: nothing is taken."""
+
+
+def _appending(change: Change) -> Callable[..., None]:
+    """`PartitionSet.append` to what is hosted, with that change."""
+
+    def append(
+        partitions: PartitionSet,
+        topic_partition: TopicPartition,
+        records: Any,
+        required_acks: int,
+        timeout_ms: int,
+        now_ms: int,
+        done: Done,
+        **named: Any,
+    ) -> None:
+        hosted = partitions.get(topic_partition)
+        if hosted is not None:
+            is_clients = not topic_partition.topic.startswith("__") and "origin" not in named
+            changed = change(hosted, required_acks, done, is_clients)
+            if changed is None:
+                return
+            required_acks, done = changed
+        _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+
+    return append
 
 
 _append_to_set = PartitionSet.append
 
 
-def _append_under_the_first_epoch(
-    partitions: PartitionSet,
-    topic_partition: TopicPartition,
-    records: Any,
-    required_acks: int,
-    timeout_ms: int,
-    now_ms: int,
-    done: Callable[[AppendResult], None],
-    **named: Any,
-) -> None:
+def _unseen(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
+    """Who wants to hear from the leader alone hears at once, whatever becomes of it."""
+    if required_acks == 1 and hosted.partition.is_leader:
+        end = hosted.log.log_end_offset
+        done(AppendResult(base_offset=end, last_offset=end))
+        return required_acks, _nobody
+    return required_acks, done
+
+
+def _under_first_epoch(
+    hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool
+) -> tuple[int, Done] | None:
     """Once there was an election, leaders of what clients use take nothing."""
-    hosted = partitions.get(topic_partition)
-    is_clients = not topic_partition.topic.startswith("__") and "origin" not in named
-    if hosted is not None and is_clients and hosted.partition.leader_epoch > 0:
+    if is_clients and hosted.partition.leader_epoch > 0:
         done(AppendResult(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
-        return
-    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+        return None
+    return required_acks, done
 
 
-def _append_and_refuse(
-    partitions: PartitionSet,
-    topic_partition: TopicPartition,
-    records: Any,
-    required_acks: int,
-    timeout_ms: int,
-    now_ms: int,
-    done: Callable[[AppendResult], None],
-    **named: Any,
-) -> None:
+def _refused_afterwards(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
     """For want of replicas, once it is written."""
-    hosted = partitions.get(topic_partition)
-    if required_acks == -1 and hosted is not None and _has_too_few(hosted.partition):
+    if required_acks == -1 and _has_too_few(hosted.partition):
         refused = AppendResult(error=ErrorCode.NOT_ENOUGH_REPLICAS)
-        _append_to_set(
-            partitions, topic_partition, records, 1, timeout_ms, now_ms, lambda result: done(refused), **named
-        )
-        return
-    _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+        return 1, lambda result: done(refused)
+    return required_acks, done
 
 
 def _has_too_few(partition: Partition) -> bool:
@@ -266,13 +264,13 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "a follower that has caught up stays outside of the ISR": partial(
         _patched, Partition, "maybe_expand_isr", lambda self, replica: None
     ),
-    "a record is acknowledged before it is written": partial(_patched, PartitionSet, "append", _append_unseen),
+    "a record is acknowledged before it is written": partial(_patched, PartitionSet, "append", _appending(_unseen)),
     "a controller writes without asking who is controller": partial(_patched, ModelStore, "multi", _write_by_whomever),
     "a commit of offsets does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
     "logs of deleted topics stay": partial(_patched, StateChanges, "_delete_log", _keep_log),
     "more records are deleted than somebody asked for": partial(_patched, record_deletion, "_target", _all_committed),
-    "leaders take nothing after an election": partial(_patched, PartitionSet, "append", _append_under_the_first_epoch),
-    "what is refused is written": partial(_patched, PartitionSet, "append", _append_and_refuse),
+    "leaders take nothing after an election": partial(_patched, PartitionSet, "append", _appending(_under_first_epoch)),
+    "what is refused is written": partial(_patched, PartitionSet, "append", _appending(_refused_afterwards)),
     **LOG_MISTAKES,
 }
 """By what is wrong: a context in which it is."""

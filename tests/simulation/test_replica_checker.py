@@ -196,13 +196,18 @@ def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
 # --- what may be lost
 
 
-def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
-    """1 has both, 2 the first one; 2 is elected all the same."""
-    for replica, values in ((checked.one, "ab"), (checked.two, "a")):
+def all_of_one_is_committed(checked: Checked, of_one: str, of_two: str) -> None:
+    """1, which leads, has these records, a batch each, and 2 those."""
+    for replica, values in ((checked.one, of_one), (checked.two, of_two)):
         for value in values:
             replica.append(value)
-    checked.others_have(2)
-    checked.one.commit(2)
+    checked.others_have(len(of_one))
+    checked.one.commit(len(of_one))
+
+
+def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
+    """1 has both, 2 the first one; 2 is elected all the same."""
+    all_of_one_is_committed(checked, "ab", "a")
     checked.see()
     record = checked.tree.partitions[PLACE]
     record.leader, record.leader_epoch, record.isr = 2, 6, (2,)
@@ -245,43 +250,28 @@ def test_what_may_be_lost_begins_where_the_next_leaders_log_is_another(checked: 
 
 
 def test_nothing_is_lost_when_the_next_leader_has_it_all(checked: Checked) -> None:
-    for replica in (checked.one, checked.two):
-        replica.append("a")
-    checked.others_have(1)
-    checked.one.commit(1)
+    all_of_one_is_committed(checked, "a", "a")
     checked.see()
     excuse = two_leads_under_an_excuse(checked)
     assert (excuse.from_offset, excuse.has_lost) == (1, False)
 
 
 def test_a_leader_that_lacks_more_than_its_crash_took_is_not_excused(checked: Checked) -> None:
-    for replica, values in ((checked.one, "abc"), (checked.two, "a")):
-        for value in values:
-            replica.append(value)
-    checked.others_have(3)
-    checked.one.commit(3)
+    all_of_one_is_committed(checked, "abc", "a")
     checked.see()
     with pytest.raises(ViolationError, match="more is lost than its crash took, which left what is before 2"):
         two_leads_under_an_excuse(checked, kept_end=2)
 
 
 def test_what_a_crash_left_is_not_lost_although_nobody_has_compared_it(checked: Checked) -> None:
-    for replica in (checked.one, checked.two):
-        replica.append("a")
-        replica.append("b")
-    checked.others_have(2)
-    checked.one.commit(2)
+    all_of_one_is_committed(checked, "ab", "ab")
     checked.checker.check(cast("Any", [checked.one]))  # the high watermark is known, what is below it is not
     excuse = two_leads_under_an_excuse(checked, kept_end=2)
     assert (excuse.from_offset, excuse.has_lost) == (2, False)
 
 
 def test_an_excuse_is_none_for_somebody_else_who_leads(checked: Checked) -> None:
-    for replica, values in ((checked.one, "ab"), (checked.two, "a")):
-        for value in values:
-            replica.append(value)
-    checked.others_have(2)
-    checked.one.commit(2)
+    all_of_one_is_committed(checked, "ab", "a")
     checked.see()
     excuse = Excuse(Reason.LAST, 3, 6, 0.0)  # it was elected, and nobody has seen it lead
     checked.tree.partitions[PLACE] = PartitionRecord(2, 7, (2, 1), excuses=[excuse])
