@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from pybroker import Broker
 from pybroker.config.table import BROKER_SETTINGS
-from support.java import java_executable, kafka_libs
+from support.java import java_executable, zookeeper_libs
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,7 +49,7 @@ def test_the_examples_are_found() -> None:
 
 @pytest.mark.parametrize("example", LIBRARY, ids=name_of)
 def test_library_page(example: Example, tmp_path: Path) -> None:
-    if "import Cluster" in example.code and (java_executable() is None or kafka_libs() is None):
+    if "import Cluster" in example.code and (java_executable() is None or zookeeper_libs() is None):
         pytest.skip("no Java for ZooKeeper, or none of Apache Kafka's jars")
     if "def test_" in example.code:
         file = tmp_path / "test_example.py"

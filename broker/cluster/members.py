@@ -16,7 +16,7 @@ from pathlib import Path
 from ..start_error import StartError
 from .ports import HOST, free_ports
 
-__all__ = ["BrokerMember", "Member", "ZooKeeperMember"]
+__all__ = ["BrokerMember", "Member", "ZooKeeperMember", "zookeeper_serves"]
 
 _BETWEEN_LOOKS_S = 0.01
 _LAST_LINES = 20
@@ -174,9 +174,14 @@ class ZooKeeperMember(Member):
                 os.killpg(pid, signal.SIGKILL if number == signal.SIGTERM else number)
 
     def _is_ready(self) -> bool:
-        try:
-            with socket.create_connection((HOST, self.port), timeout=1) as asked:
-                asked.sendall(b"srvr")
-                return asked.recv(64).startswith(b"Zookeeper version")
-        except OSError:
-            return False
+        return zookeeper_serves(self.port)
+
+
+def zookeeper_serves(port: int) -> bool:
+    """What a ZooKeeper of this machine says of itself when it is asked, which its whitelist must allow ("srvr")."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1) as asked:
+            asked.sendall(b"srvr")
+            return asked.recv(64).startswith(b"Zookeeper version")
+    except OSError:
+        return False

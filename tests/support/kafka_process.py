@@ -1,12 +1,12 @@
 """Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the oracle that tests and benchmarks ask."""
 
 import os
-import socket
 import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from pybroker.broker.cluster.members import zookeeper_serves
 from support.java import QUICK_TO_START, java_command
 from support.patience import await_that
 from support.ports import free_port
@@ -112,17 +112,10 @@ class ZooKeeperProcess(JavaProcess):
     def wait_until_ready(self) -> None:
         """It is asked, for what it logs is up to the jars that it was found in."""
         assert self._process is not None
-        await_that(lambda: self._serves() or self._process is None or self._process.poll() is not None, "ZooKeeper")
-        if self._process.poll() is not None:
+        process = self._process
+        await_that(lambda: zookeeper_serves(self.port) or process.poll() is not None, "ZooKeeper")
+        if process.poll() is not None:
             raise AssertionError(f"ZooKeeper did not start:\n{''.join(self.lines[-60:])}")
-
-    def _serves(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as asked:
-                asked.sendall(b"srvr")
-                return asked.recv(64).startswith(b"Zookeeper version")
-        except OSError:
-            return False
 
 
 class KafkaProcess(JavaProcess):
