@@ -356,6 +356,22 @@ async def test_garbage_asks_for_nothing_and_is_taken_away(plane: ControlPlane) -
     assert await assignment(plane) == ReplicaAssignment((1, 2, 3))
 
 
+@pytest.mark.parametrize("target", [(), (4, 4), (-1,), (4, -1)])
+async def test_replicas_that_cannot_be_are_refused_in_the_tree_too(
+    plane: ControlPlane, target: tuple[int, ...]
+) -> None:
+    await ask_in_tree(plane, {T0: target})
+    assert await wishes(plane) is None
+    assert await assignment(plane) == ReplicaAssignment((1, 2, 3))
+
+
+async def test_a_wish_in_the_tree_may_name_a_broker_that_is_down(plane: ControlPlane) -> None:
+    """As in Kafka, which refuses that of clients that ask the controller itself."""
+    await ask_in_tree(plane, {T0: (1, 7)})
+    assert await wishes(plane) == {T0: (1, 7)}
+    assert (await assignment(plane)).adding == (7,)
+
+
 async def test_next_controller_finds_wishes_that_nobody_took(plane: ControlPlane) -> None:
     await plane.controller.stop()
     await ask_in_tree_of_nobody(plane, {T0: (4,)})
