@@ -106,8 +106,14 @@ class DataDirectory:
         while os.path.exists(name):
             number += 1
             name = f"{self._store}.copied-{number}"
-        self._files.rename(str(self._store), name)
-        self._files.sync_directory(str(self._directory))
+        try:
+            self._files.rename(str(self._store), name)
+            self._files.sync_directory(str(self._directory))
+        except OSError as error:
+            raise CommandError(
+                f"the copy is complete, but {self._store} could not be renamed ({error.strerror or error}): move it "
+                f"away before a broker is started on {self._directory}, which would go on with what was true before"
+            ) from error
         return [f"{self._store} is called {name} now: it is not needed any more"]
 
     def taken(self, tree: TreeCopy) -> list[str]:

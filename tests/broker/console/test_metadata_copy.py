@@ -1,5 +1,7 @@
 """``pybroker metadata copy``: what it refuses, in one line, before anything is changed."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from pybroker import Broker
 from pybroker.broker.command_line import main
 from pybroker.config.config import METADATA_STORE_FILE
+from pybroker.storage.files import Files
 
 
 @pytest.fixture
@@ -101,3 +104,22 @@ def test_from_one_directory_into_another(data: Path, tmp_path: Path, capsys: pyt
     assert (data / f"{METADATA_STORE_FILE}.copied").exists()
     with Broker({"log.dirs": other}):
         pass
+
+
+def test_store_that_cannot_be_renamed_when_it_is_copied(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = shutil.copytree(data, tmp_path / "other")
+    (other / METADATA_STORE_FILE).unlink()
+
+    def refuse(files: Files, source: str, target: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), source)
+
+    monkeypatch.setattr(Files, "rename", refuse)
+    assert main(["metadata", "copy", "--from", str(data), "--to", str(other)]) == 1
+    output = capsys.readouterr()
+    assert "copied from" in output.out
+    assert f"the copy is complete, but {data / METADATA_STORE_FILE} could not be renamed" in output.err
+    assert output.err.count("\n") == 1
+    assert (data / METADATA_STORE_FILE).exists()
+    assert (other / METADATA_STORE_FILE).exists()
