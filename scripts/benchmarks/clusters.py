@@ -24,6 +24,7 @@ from support.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.wire import exchange
+from benchmarks.zookeeper_sessions import session_of, wait_for_a_ping
 
 __all__ = ["BROKER_IDS", "CLUSTERS", "Cluster", "ClusterKind", "wait_until"]
 
@@ -104,6 +105,11 @@ class Cluster:
 
     def resume(self, broker_id: int) -> None:
         os.kill(self._brokers[broker_id].pid, signal.SIGCONT)
+
+    def wait_for_a_ping(self, broker_id: int) -> None:
+        """Until ZooKeeper has heard of its session, which is quiet, once more."""
+        port = self._zookeeper.port
+        wait_for_a_ping(port, session_of(port, f"/brokers/ids/{broker_id}"))
 
     # -- all of them
 
