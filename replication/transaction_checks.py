@@ -142,7 +142,7 @@ class TransactionChecks:
             else:  # a batch before it came when the first one was verified, but not yet in the log
                 self._waiting[asked, part].append(checked)
             return
-        guard = producers.guards.begin(*batch, self._clock_ms())
+        guard = producers.guards.begin(*batch, self._clock_ms(), producers.max_producers)
         if guard is asked:
             self._waiting[guard, part].append(checked)
             return

@@ -9,10 +9,7 @@ Guards come on the loop and go on the log's strand; each step is one operation o
 
 from __future__ import annotations
 
-__all__ = ["MAX_GUARDS", "OPEN_TRANSACTION", "TransactionGuard", "TransactionGuards"]
-
-MAX_GUARDS = 10_000
-"""Of one log. Those that were never used for long are let go first: what waits under one of them is refused then."""
+__all__ = ["OPEN_TRANSACTION", "TransactionGuard", "TransactionGuards"]
 
 
 class TransactionGuard:
@@ -44,10 +41,11 @@ class TransactionGuards(dict[int, TransactionGuard]):
 
     __slots__ = ()
 
-    def begin(self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int) -> TransactionGuard:
-        """The guard for a batch that begins a transaction: that which is there, or a new one."""
-        if producer_id not in self and len(self) >= MAX_GUARDS:
-            for oldest in list(self)[: MAX_GUARDS // 10]:
+    def begin(self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int, most: int) -> TransactionGuard:
+        """The guard for a batch that begins a transaction: that which is there, or a new one. When there are ``most``,
+        the oldest are let go: what waits under one of them is refused then."""
+        if producer_id not in self and len(self) >= most:
+            for oldest in list(self)[: len(self) - most + max(most // 10, 1)]:
                 self.end(oldest)
         guard = self.setdefault(producer_id, TransactionGuard(producer_epoch, sequence, now_ms))
         guard.note(producer_epoch, sequence)

@@ -189,7 +189,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Idempotent producers that a partition remembers; with more, those silent for longest are forgotten.",
+        "Idempotent producers that a partition remembers; with more, those silent for longest are forgotten. As many "
+        "may wait for the coordinators of transactions that they begin in it.",
     ),
     Setting(
         "pybroker.request.max.elements",

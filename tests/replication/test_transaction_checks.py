@@ -266,3 +266,13 @@ async def test_questions_that_came_to_nothing_are_forgotten_in_time(leader: Lead
     assert len(log.producer_state.guards) == 1
     log.remove_expired_producers(NOW_MS + DAY_MS)
     assert len(log.producer_state.guards) == 0
+
+
+async def test_as_many_producers_may_wait_for_an_answer_as_a_partition_remembers(leader: Leader) -> None:
+    log = leader.replicas.hosted().log
+    log.producer_state.max_producers = 5
+    results = [leader.send(b"a", producer_id=producer_id) for producer_id in range(6)]
+    assert len(log.producer_state.guards) == 5
+    for _ in results:
+        leader.coordinator.answer(ErrorCode.NONE)
+    assert [codes(result) for result in results] == [[ErrorCode.INVALID_TXN_STATE]] + [[ErrorCode.NONE]] * 5
