@@ -12,20 +12,18 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, NamedTuple
 
+from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, Message, decode, decode_prefix, encode
 from ...protocol.messages.headers import RequestHeader, ResponseHeader
 from ..network.frame_reader import FrameReader, FrameSizeError, new_shared_buffer
 from ..network.spent_frames import SpentFrames
 
-__all__ = ["MAX_ANSWER_BYTES", "Address", "BrokerLink"]
+__all__ = ["Address", "BrokerLink"]
 
 logger = logging.getLogger(__name__)
 
 Address = tuple[str, int]
-
-MAX_ANSWER_BYTES = 512 * 1024 * 1024
-"""A leader sends a batch of any size whole, and one may be as big as its socket.request.max.bytes lets it be."""
 
 _SIZE = Struct(">i")
 _MAX_CORRELATION_ID = 2**31 - 1
@@ -44,7 +42,7 @@ class BrokerLink:
         *,
         client_id: str,
         connect_timeout_ms: int,
-        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        max_answer_bytes: int,
     ) -> None:
         self._loop = loop
         self._address = address
@@ -54,6 +52,23 @@ class BrokerLink:
         self._connection: _Connection | None = None
         self._connecting: asyncio.Task[_Connection] | None = None
         self._is_closed = False
+
+    @classmethod
+    def configured(
+        cls,
+        loop: asyncio.AbstractEventLoop,
+        address: Callable[[], Address | None],
+        client_id: str,
+        config: Config,
+    ) -> "BrokerLink":
+        """As the settings of the broker that asks have it."""
+        return cls(
+            loop,
+            address,
+            client_id=client_id,
+            connect_timeout_ms=config.int("socket.connection.setup.timeout.ms"),
+            max_answer_bytes=config.int("pybroker.inter.broker.response.max.bytes"),
+        )
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
         """The answer to ``request`` in ``version`` of its API.

@@ -251,12 +251,7 @@ class ClusterLinks:
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def _link_to(self, address: Callable[[], Address | None], client_id: str | None = None) -> BrokerLink:
-        return BrokerLink(
-            self._loop,
-            address,
-            client_id=client_id or str(self._broker_id),
-            connect_timeout_ms=self._config.int("socket.connection.setup.timeout.ms"),
-        )
+        return BrokerLink.configured(self._loop, address, client_id or str(self._broker_id), self._config)
 
     def _new_fetcher(self, fetcher_id: FetcherId) -> Fetcher:
         config, leader_id = self._config, fetcher_id.leader_id

@@ -44,12 +44,7 @@ def channel_over_network(
         endpoint = info.endpoint(listener) if info is not None else None
         return (endpoint.host, endpoint.port) if endpoint is not None else None
 
-    link = BrokerLink(
-        loop,
-        address,
-        client_id=str(controller_id),
-        connect_timeout_ms=config.int("socket.connection.setup.timeout.ms"),
-    )
+    link = BrokerLink.configured(loop, address, str(controller_id), config)
     versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
     return RemoteChannel(broker_id, link, versions, config.int("request.timeout.ms"))
 

@@ -131,6 +131,17 @@ SETTINGS = (
         "what is assigned to them.",
     ),
     Setting(
+        "pybroker.inter.broker.response.max.bytes",
+        INT,
+        "536870912",
+        at_least(1024),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Largest answer that is taken from another broker. A leader sends a batch whole, so it must be above the "
+        "socket.request.max.bytes of all brokers.",
+    ),
+    Setting(
         "pybroker.max.in.flight.requests.per.connection",
         INT,
         "8",

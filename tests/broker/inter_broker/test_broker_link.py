@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from pybroker import Broker
 from pybroker.broker.inter_broker.broker_link import Address, BrokerLink
+from pybroker.config.config import Config
 from pybroker.protocol.codec import encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
@@ -19,10 +20,18 @@ LONG_MS = 3_600_000
 VERSION = 12
 
 
-def link_to(address: Address | None, **options: int) -> BrokerLink:
-    return BrokerLink(
-        asyncio.get_running_loop(), lambda: address, client_id="link", connect_timeout_ms=LONG_MS, **options
+def link_to(address: Address | None, most_bytes: int = 100_000) -> BrokerLink:
+    return link_asking(lambda: address, most_bytes)
+
+
+def link_asking(address: Callable[[], Address | None], most_bytes: int = 100_000) -> BrokerLink:
+    config = Config.load(
+        overrides={
+            "pybroker.inter.broker.response.max.bytes": str(most_bytes),
+            "socket.connection.setup.timeout.ms": str(LONG_MS),
+        }
     )
+    return BrokerLink.configured(asyncio.get_running_loop(), address, "link", config)
 
 
 class Peer:
@@ -159,7 +168,7 @@ async def test_who_does_not_answer_in_time_loses_the_connection() -> None:
     [
         struct.pack(">i", -1),
         struct.pack(">i", 0),
-        struct.pack(">i", 1001) + b"x",
+        struct.pack(">i", 1025) + b"x",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         struct.pack(">iib", 5, 1, 0),  # no body
         struct.pack(">iib", 5, 77, 0),  # an answer to another request
@@ -173,7 +182,7 @@ async def test_what_is_no_answer_ends_the_connection(junk: bytes) -> None:
         await peer.reader.read()
 
     async with serving(talk_nonsense) as address:
-        link = link_to(address, max_answer_bytes=1000)
+        link = link_to(address, most_bytes=1024)
         with pytest.raises(ConnectionError):
             await link.ask(MetadataRequest(), VERSION, LONG_MS)
         assert not link.is_connected
@@ -211,7 +220,7 @@ async def test_the_address_is_asked_for_at_each_connection() -> None:
         peer.answer(await peer.receive(), "here")
 
     addresses: list[Address | None] = [None]
-    link = BrokerLink(asyncio.get_running_loop(), lambda: addresses[-1], client_id="link", connect_timeout_ms=LONG_MS)
+    link = link_asking(lambda: addresses[-1])
     with pytest.raises(ConnectionError):
         await link.ask(MetadataRequest(), VERSION, LONG_MS)
     async with serving(answer_one) as address:
