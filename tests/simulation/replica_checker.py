@@ -3,7 +3,7 @@
 What has been below some replica's high watermark is committed: from then on every replica must have it there.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pybroker.replication.hosted_partition import HostedPartition
@@ -44,23 +44,22 @@ class ReplicaChecker:
         self._committed: dict[Place, CommittedBatches] = {}
         self._trimming = TrimmingChecker(history or History(), self._committed)
         self._checked: dict[_LogKey, int] = {}
-        self._seen: dict[tuple[int, Place], tuple[object, ...]] = {}
-        """As what a replica was last looked at: what has not changed since is as right as it was."""
+        self._seen: dict[int, dict[Partition, tuple[object, ...]]] = {}
+        """By broker, as what a replica was last looked at: what has not changed since is as right as it was."""
         self._outside_since_s: dict[tuple[int, Place], float] = {}
         """Since when a follower's high watermark has not been inside of its log."""
         self.committed_ends: dict[Place, int] = {}
         """The highest high watermark that any replica had so far."""
         self._not_lost_ends: dict[Place, int] = {}
         """The same, since the last time that something may have been lost."""
-        self.checks = 0
+        self.changes = 0
+        """How often a replica was not as it had been when it was last looked at."""
 
-    def check(self, brokers: Iterable["SimulatedBroker"]) -> None:
-        """Raises ViolationError."""
-        self.checks += 1
+    def check(self, brokers: Iterable["SimulatedBroker"], changed: "Sequence[SimulatedBroker] | None" = None) -> None:
+        """``changed``: which of them are to be looked at; None: all. Raises ViolationError."""
         self._brokers = list(brokers)
-        for broker in self._brokers:
-            for hosted in broker.partitions():
-                self._check_one(broker, hosted)
+        for broker in self._brokers if changed is None else changed:
+            self._check_changes(broker)
         self._trimming.judge()
 
     def known_epoch(self, broker_id: int, place: Place) -> int:
@@ -92,31 +91,37 @@ class ReplicaChecker:
         try:
             for hosted in broker.partitions():
                 self._trimming.saw(broker, hosted)
-                if broker.is_running:
-                    self._check_one(broker, hosted)
+            if broker.is_running:
+                self._check_changes(broker)
             self._trimming.judge()
             if broker.is_running:  # in its start it serves nobody, so that nothing new is committed
                 self.check_logs([broker])
         except ViolationError as violation:
             self._tree.violations.append(str(violation))
+        self._seen.pop(broker.broker_id, None)
+
+    def _check_changes(self, broker: "SimulatedBroker") -> None:
+        seen = self._seen.setdefault(broker.broker_id, {})
+        for hosted in broker.partitions():
+            partition = hosted.partition
+            leader = partition.leader
+            state = (  # compared after every turn of the loop: most of it is the same object as before
+                hosted.log.view,
+                partition.high_watermark,
+                partition.leader_epoch,
+                partition.partition_epoch,
+                partition.topic_id,
+                leader and leader.isr,
+            )
+            if seen.get(partition) != state:
+                seen[partition] = state
+                self.changes += 1
+                self._check_one(broker, hosted)
 
     def _check_one(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
         partition, view = hosted.partition, hosted.log.view
         high_watermark, leader_role = partition.high_watermark, partition.leader
-        state = (
-            broker.starts,
-            partition.topic_id,
-            high_watermark,
-            view.log_start_offset,
-            view.log_end_offset,
-            partition.leader_epoch,
-            partition.partition_epoch,
-            leader_role and leader_role.isr,
-        )
         who = (broker.broker_id, partition.topic_partition)
-        if self._seen.get(who) == state:
-            return
-        self._seen[who] = state
         self._epochs[who] = partition.leader_epoch
         self._note_high_watermark(hosted)
         self._trimming.saw(broker, hosted)
@@ -149,7 +154,7 @@ class ReplicaChecker:
         """A high watermark is not inside of the log. While a follower's is cut, the loop has yet to hear of it."""
         partition, view, now_s = hosted.partition, hosted.log.view, self._tree.now_s()
         who = (broker.broker_id, partition.topic_partition)
-        self._seen.pop(who, None)
+        self._seen[broker.broker_id].pop(partition, None)
         since_s = self._outside_since_s.get(who, now_s)
         if not hosted.strand.is_idle or now_s - since_s > 2 * _LONGEST_CUT_S:
             since_s = now_s  # it is being cut, which takes its time on a slow disk; or that was another time

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -58,7 +58,7 @@ ResultT = TypeVar("ResultT")
 
 _TOPICS = "/brokers/topics"
 _DELETIONS = "/admin/delete_topics"
-_CHECK_EVERY_TURNS = 4
+_ALL_ARE_CHECKED_EVERY_TURNS = 64
 _END_S = 0.01
 _LOG_CHECK_INTERVAL_S = 0.5
 
@@ -106,12 +106,14 @@ class SimulatedCluster:
             )
             for broker_id in range(1, broker_count + 1)
         }
+        self._brokers_by_host: dict[str | None, SimulatedBroker] = {
+            broker.name: broker for broker in self.brokers.values()
+        }
         for broker in self.brokers.values():
             broker.on_end = partial(self.replicas.note_high_watermarks, broker)
             broker.on_crash = partial(self.replicas.note_logs, broker)
             broker.on_failure = partial(self.effects.add, "brokers that gave up", broker.name)
         self.violation: ViolationError | None = None
-        self._turns_checked = 0
         self._logs_checked_s = 0.0
         self.loop.before_turn = self._watch
 
@@ -236,29 +238,36 @@ class SimulatedCluster:
             self.violation = ViolationError(f"{who}: {what}\n{text}")
 
     def _watch(self) -> None:
-        """The loop is about to go on: now and then, everything is looked at."""
-        if self.violation is not None or self.loop.turns - self._turns_checked < _CHECK_EVERY_TURNS:
+        """The loop is about to go on: look at all that may have changed in this turn.
+
+        What a broker has changes when something runs on its machine; now and then all are looked at, all the same.
+        """
+        if self.violation is not None:
             return
-        self._turns_checked = self.loop.turns
+        hosts_run, brokers = self.loop.hosts_run, self._brokers_by_host
+        changed = None
+        if None not in hosts_run and self.loop.turns % _ALL_ARE_CHECKED_EVERY_TURNS:
+            changed = [broker for host in hosts_run if (broker := brokers.get(host)) is not None and broker.is_running]
+        hosts_run.clear()
         try:
-            self.check()
+            self.check(changed)
         except ViolationError as violation:
             self.violation = violation
             self.note("checker", str(violation))
 
-    def check(self) -> None:
-        """Raises ViolationError."""
+    def check(self, changed: Sequence[SimulatedBroker] | None = None) -> None:
+        """``changed``: the brokers whose replicas are to be looked at; None: all. Raises ViolationError."""
         if self.tree.violations:
             raise ViolationError(self.tree.violations[0])
         if self.history.violations:
             raise ViolationError(self.history.violations[0])
         if self.loop.errors:
             raise ViolationError(_described(self.loop.errors[0]))
-        brokers = self.running()
-        self.replicas.check(brokers)
+        if changed is None or changed:
+            self.replicas.check(self.running(), changed)
         if self.loop.time() - self._logs_checked_s >= _LOG_CHECK_INTERVAL_S:
             self._logs_checked_s = self.loop.time()
-            self.replicas.check_logs(brokers)
+            self.replicas.check_logs(self.running())
 
 
 def _described(context: dict[str, object]) -> str:

@@ -7,6 +7,7 @@ which are those of a `Network` in memory. What touches the real world (executors
 
 import asyncio
 from asyncio import base_events
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -41,7 +42,8 @@ class LoopNetwork(Protocol):
 class VirtualLoop(base_events.BaseEventLoop):
     """`time()` begins at 0. `network` is set by whoever makes one.
 
-    `errors` are what callbacks raised that nobody waited for (`call_exception_handler`).
+    `errors` are what callbacks raised that nobody waited for (`call_exception_handler`). `hosts_run`: the machines on
+    which something ran since whoever looks at them cleared them; None stands for what runs on none.
     """
 
     network: LoopNetwork
@@ -51,6 +53,8 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._now_s = 0.0
         self._clock_resolution = 1e-9
         self._selector = _Skip(self)
+        self.hosts_run: dict[str | None, None] = {}
+        self._ready = _Ready(self.hosts_run)
         self.errors: list[dict[str, Any]] = []
         self.turns = 0
         self.before_turn: Callable[[], None] | None = None
@@ -120,6 +124,19 @@ def _note_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
     assert isinstance(loop, VirtualLoop)
     if context.get("message") != "Task was destroyed but it is pending!":
         loop.errors.append(context)
+
+
+class _Ready(deque[asyncio.Handle]):
+    """What a loop runs next: it tells on which machine that is."""
+
+    def __init__(self, hosts_run: dict[str | None, None]) -> None:
+        super().__init__()
+        self._hosts_run = hosts_run
+
+    def popleft(self) -> asyncio.Handle:
+        handle = super().popleft()
+        self._hosts_run[handle._context.get(CURRENT_HOST)] = None  # type: ignore[attr-defined]
+        return handle
 
 
 class _Skip:
