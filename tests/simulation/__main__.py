@@ -6,9 +6,15 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from simulation.campaign import Summary, run_seeds, shortened, useful_lines
+from simulation.campaign import Summary, run_seeds
+from simulation.shortening import retold
+from simulation.simulation_run import Result
+
+_TOLD = 3
+"""So many of those that failed are run again, for what happened in them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,20 +34,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     until_s = None if given.minutes is None else time.monotonic() + given.minutes * 60
     summary = Summary()
+    failed: list[Result] = []
     for result, cpu_s in run_seeds(seeds, given.jobs, until_s):
         summary.add(result, cpu_s)
         if given.lines:
-            print("\n".join(result.lines))
+            print("\n".join([f"{_named(result)}:", *result.lines]))
         if result.violation is not None:
-            print(f"seed {result.seed} failed: {result.violation}", flush=True)
-        elif summary.seeds % 100 == 0:
+            failed.append(replace(result, lines=result.lines[:1]))
+            print(f"{_named(result)} failed: {result.violation}", flush=True)
+        elif summary.seeds % 100 == 0 and result.plan.only_fault is None:
             print(f"{summary.seeds} seeds, {len(summary.failed)} failed", file=sys.stderr, flush=True)
-    for seed in sorted(summary.failed)[:3]:
-        plan, result = shortened(seed)
-        print(f"\nseed {seed}, {plan}: {result.violation}")
-        print("\n".join(useful_lines(result)))
+    failed.sort(key=lambda result: result.seed)
+    for result in failed[:_TOLD]:
+        print("\n".join(["", *retold(result)]), flush=True)
+    for result in failed[_TOLD:]:
+        print(f"to see what happened: scripts/simulate --seeds {result.seed}")
     summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
-    failed = bool(summary.failed)
     if given.tally is not None:
         summary.add_saved(given.tally)
         summary.save(given.tally)
@@ -49,9 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def seeds_of(told: str) -> range:
+def _named(result: Result) -> str:
+    fault = result.plan.only_fault
+    return f"seed {result.seed}" if fault is None else f"seed {result.seed} with one fault alone ({fault})"
+
+
+def seeds_of(text: str) -> range:
     """``"3-5"`` or ``"4"``; none when it is neither."""
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", told)
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 
 

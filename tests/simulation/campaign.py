@@ -1,4 +1,8 @@
-"""Many seeds, in several processes; what fails is run again with as few faults as still make it fail."""
+"""Many seeds, in several processes, and what they came to.
+
+By every tenth seed its cluster is run once more, with one fault alone: where as much goes wrong at a time as in a
+seed's own run, nobody can say which fault it was that changed something.
+"""
 
 import json
 import multiprocessing
@@ -8,22 +12,33 @@ import traceback
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from simulation.faults import FAULTS
 from simulation.final_checker import EXCUSED
 from simulation.simulation_run import Plan, Result, run_seed
 
-__all__ = ["Summary", "run_seeds", "shortened", "useful_lines"]
+__all__ = ["Summary", "run_seeds"]
 
 CPU_BUDGET_S = 1.0
 """What a seed may cost."""
-_LINES = 120
+ALONE_EVERY = 10
+"""Of so many seeds, by one a fault is brought about alone, too; each fault in its turn."""
+
+
+_ALONE = ("fired", "met", "changed")
+
+_Run = tuple[Result, float]
+"""With the seconds of CPU that it took."""
 
 
 @dataclass
 class Summary:
-    """Of all seeds that were run, here and in the runs that were added. `cpu_s` is that of the runs alone."""
+    """Of all seeds that were run, here and in the runs that were added. `cpu_s` is that of their own runs only.
+
+    `alone`: under "fired", "met" and "changed", what faults came to by themselves.
+    """
 
     seeds: int = 0
     cpu_s: float = 0.0
@@ -39,8 +54,15 @@ class Summary:
     met: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
+    alone: dict[str, Counter[str]] = field(default_factory=lambda: {what: Counter() for what in _ALONE})
 
     def add(self, result: Result, cpu_s: float) -> None:
+        if result.violation is not None and result.seed not in self.failed:
+            self.failed.append(result.seed)
+        if result.plan.only_fault is not None:
+            for what, counts in self.alone.items():
+                counts.update(getattr(result, what))
+            return
         self.seeds += 1
         self.cpu_s += cpu_s
         self.slowest = max(self.slowest, (cpu_s, result.seed))
@@ -51,8 +73,6 @@ class Summary:
         self.met += result.met
         self.changed += result.changed
         self.counts += result.counts
-        if result.violation is not None:
-            self.failed.append(result.seed)
 
     def add_saved(self, path: Path) -> None:
         """What `save` wrote, if it has."""
@@ -69,6 +89,8 @@ class Summary:
         self.failed += saved["failed"]
         for name in ("fired", "met", "changed", "counts"):
             getattr(self, name).update(saved[name])
+        for what, counts in self.alone.items():
+            counts.update(saved.get("alone", {}).get(what, {}))
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(vars(self), indent=1))
@@ -77,12 +99,15 @@ class Summary:
         yield f"{self.seeds} seeds ({', '.join(self.ranges)}), {self.virtual_s:.0f} virtual seconds"
         yield (
             f"{self.cpu_s:.0f} s of CPU: {self.cpu_s / max(self.seeds, 1):.2f} a seed, at most {self.slowest[0]:.2f} "
-            f"(seed {self.slowest[1]}), {self.over_budget} over {CPU_BUDGET_S:.0f} s"
+            f"(seed {self.slowest[1]}), {self.over_budget} over {CPU_BUDGET_S:.0f} s "
+            f"({self.over_budget / max(self.seeds, 1):.1%})"
         )
         yield f"{self.longest[0]} turns of the loop at most (seed {self.longest[1]})"
-        yield f"{'fault':<34}{'fired':>8}{'met':>8}{'changed':>8}"
-        for name, count in sorted(self.fired.items()):
-            yield f"{name:<34}{count:>8}{self.met[name]:>8}{self.changed[name]:>8}"
+        yield f"{'fault':<34}{'fired':>8}{'met':>8}{'changed':>8}{'alone:':>10}{'met':>8}{'changed':>8}"
+        for name in sorted({*self.fired, *self.alone["fired"]}):
+            fired, met, changed = (self.alone[what][name] for what in _ALONE)
+            together = f"{name:<34}{self.fired[name]:>8}{self.met[name]:>8}{self.changed[name]:>8}"
+            yield f"{together}{fired:>10}{met:>8}{changed:>8}"
         yield f"{'what happened':<58}{'times':>8}"
         for name, count in sorted(self.counts.items()):
             yield f"{name:<58}{count:>8}"
@@ -101,7 +126,7 @@ class Summary:
                 yield f"{name:<96}{count / partitions:>12.2%}{runs / max(self.seeds, 1):>12.2%}"
 
 
-def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[tuple[Result, float]]:
+def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[_Run]:
     """Results as they come, with the CPU seconds each took. None begins after `until_s` (of `time.monotonic`).
 
     Whatever goes wrong in a seed is that seed's result; the others are run all the same.
@@ -111,18 +136,16 @@ def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> 
         for seed in left:
             if until_s is not None and time.monotonic() > until_s:
                 return
-            yield _timed(seed)
+            yield from _runs_of(seed)
         return
     while (yield from _run_in_processes(left, jobs, until_s)):
         pass
 
 
-def _run_in_processes(
-    left: Iterator[int], jobs: int, until_s: float | None
-) -> Generator[tuple[Result, float], None, bool]:
+def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> Generator[_Run, None, bool]:
     """Whether a process died, and others are needed for what is left."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), os.nice, (5,)) as executor:
-        running: dict[Future[tuple[Result, float]], int] = {}
+        running: dict[Future[list[_Run]], int] = {}
         is_broken = False
         while True:
             while not is_broken and len(running) < 2 * jobs and (until_s is None or time.monotonic() < until_s):
@@ -136,22 +159,31 @@ def _run_in_processes(
             for future in done:
                 seed, error = running.pop(future), future.exception()
                 is_broken = is_broken or isinstance(error, BrokenExecutor)
-                yield (_broken_off(seed, error), 0.0) if error is not None else future.result()
+                yield from [(_broken_off(seed, error), 0.0)] if error is not None else future.result()
 
 
-def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[tuple[Result, float]]:
+def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[list[_Run]]:
     try:
-        return executor.submit(_timed, seed)
+        return executor.submit(_runs_of, seed)
     except BrokenExecutor as error:  # a process died just now
-        failed: Future[tuple[Result, float]] = Future()
+        failed: Future[list[_Run]] = Future()
         failed.set_exception(error)
         return failed
 
 
-def _timed(seed: int) -> tuple[Result, float]:
+def _runs_of(seed: int) -> list[_Run]:
+    """The seed's own, and now and then one fault alone."""
+    runs = [_timed(seed, None)]
+    if seed % ALONE_EVERY == 0:
+        names = list(FAULTS)
+        runs.append(_timed(seed, Plan.of_seed(seed).with_one_fault(names[seed // ALONE_EVERY % len(names)])))
+    return runs
+
+
+def _timed(seed: int, plan: Plan | None) -> _Run:
     started_s = time.process_time()
     try:
-        result = run_seed(seed)
+        result = run_seed(seed, plan)
     except Exception as error:
         result = _broken_off(seed, error)
     return result, time.process_time() - started_s
@@ -160,30 +192,3 @@ def _timed(seed: int) -> tuple[Result, float]:
 def _broken_off(seed: int, error: BaseException) -> Result:
     """Of a seed that could not even tell what happened."""
     return Result(seed, "".join(("the run broke off\n", *traceback.format_exception(error))))
-
-
-def shortened(seed: int) -> tuple[Plan, Result]:
-    """A failing seed with as few faults, and no changes by administrators, as still make it fail."""
-    plan = Plan.of_seed(seed)
-    result = run_seed(seed, plan)
-    for number in range(plan.fault_count):
-        plan, result = _if_it_fails(seed, replace(plan, skipped=plan.skipped | {number}), plan, result)
-    return _if_it_fails(seed, replace(plan, change_count=0), plan, result)
-
-
-def _if_it_fails(seed: int, fewer: Plan, plan: Plan, result: Result) -> tuple[Plan, Result]:
-    other = run_seed(seed, fewer)
-    return (plan, result) if other.violation is None else (fewer, other)
-
-
-def useful_lines(result: Result) -> list[str]:
-    """The end of what happened, without the producers' daily work on partitions that the violation is not about."""
-    violation = result.violation or ""
-    kept = [line for line in result.lines if " producer" not in line.split(":", 1)[0] or _is_about(line, violation)]
-    return kept[-_LINES:]
-
-
-def _is_about(line: str, violation: str) -> bool:
-    """It begins with what was sent, of which the violation speaks."""
-    words = line.split()[2:3]
-    return any(word.partition("+")[0].rstrip(":") in violation for word in words)

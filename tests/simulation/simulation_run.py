@@ -6,7 +6,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from pybroker.storage.log import Log
@@ -64,6 +64,16 @@ class Plan:
             shape=ClusterShape.by_chance(random),
         )
 
+    def with_one_fault(self, name: str) -> "Plan":
+        """The same cluster, to which nothing happens but this."""
+        shape = replace(self.shape, log_directories=2)  # one of them may fail
+        return replace(self, fault_count=1, change_count=0, shape=shape, faults=(name,))
+
+    @property
+    def only_fault(self) -> str | None:
+        """By name, of a plan of `with_one_fault`."""
+        return self.faults[0] if self.faults is not None and self.fault_count == 1 else None
+
 
 @dataclass
 class Result:
@@ -71,6 +81,7 @@ class Result:
 
     seed: int
     violation: str | None = None
+    plan: Plan = field(default_factory=Plan)
     lines: list[str] = field(default_factory=list)
     digest: int = 0
     virtual_s: float = 0.0
@@ -88,7 +99,7 @@ def run_seed(
     cluster = SimulatedCluster(plan.broker_count, Random(seed), shape=plan.shape)
     prepare(cluster)
     run = _Run(cluster, plan)
-    result = Result(seed)
+    result = Result(seed, plan=plan)
     with _told_lines(cluster), all_read_here():
         try:
             cluster.loop.run_until_complete(run.run())

@@ -1,12 +1,15 @@
 """What is said of many seeds: each that failed by its number, whatever made it fail; and how they are asked for."""
 
 import os
+from collections import Counter
 
 import pytest
 from simulation import campaign, simulation_run
 from simulation.__main__ import main, seeds_of
-from simulation.campaign import Summary, run_seeds, useful_lines
+from simulation.campaign import Summary, run_seeds
+from simulation.faults import FAULTS
 from simulation.producer import Producer
+from simulation.shortening import useful_lines
 from simulation.simulated_cluster import SimulatedCluster
 from simulation.simulation_run import Plan, run_seed
 
@@ -37,7 +40,7 @@ def test_a_run_that_cannot_be_ended_has_failed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(seed: int) -> simulation_run.Result:
+    def run(seed: int, plan: Plan | None) -> simulation_run.Result:
         if seed == 2:
             raise KeyError("what a plan cannot be made of")
         return simulation_run.Result(seed)
@@ -49,10 +52,26 @@ def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypa
     assert (summary.seeds, summary.failed) == (3, [2])
 
 
+def test_by_every_tenth_seed_a_fault_comes_alone_each_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(seed: int, plan: Plan | None) -> simulation_run.Result:
+        plan = plan or Plan.of_seed(seed)
+        fault = plan.only_fault
+        met = Counter(["way is cut" if fault is None else fault])
+        return simulation_run.Result(seed, plan=plan, fired=met, met=met, counts=Counter(turns=1))
+
+    monkeypatch.setattr(campaign, "run_seed", run)
+    summary = Summary()
+    for result, cpu_s in run_seeds(range(1, 10 * len(FAULTS) + 1), 1):
+        summary.add(result, cpu_s)
+    assert summary.seeds == summary.counts["turns"] == summary.met["way is cut"] == 10 * len(FAULTS)
+    assert summary.alone["met"] == dict.fromkeys(FAULTS, 1)
+    assert summary.alone["changed"].total() == 0
+
+
 def test_a_process_that_dies_is_the_failure_of_its_seeds_and_others_run_what_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(campaign, "_timed", os._exit)  # whoever runs a seed dies of it
+    monkeypatch.setattr(campaign, "_runs_of", os._exit)  # whoever runs a seed dies of it
     results = [result for result, _ in run_seeds(range(1, 8), 2)]
     assert sorted(result.seed for result in results) == list(range(1, 8))
     assert ["the run broke off" in (result.violation or "") for result in results] == [True] * 7

@@ -12,9 +12,9 @@ from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.registry import GroupRegistry
 from pybroker.broker.offsets_topic import OffsetsTopic
-from simulation.campaign import useful_lines
 from simulation.coordinator_moves import moved_coordinators
 from simulation.faults import FAULTS
+from simulation.shortening import useful_lines
 from simulation.simulation_run import Plan, Result, run_seed
 
 SEEDS = (*range(2001, 2016), 3035)

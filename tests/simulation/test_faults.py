@@ -23,3 +23,11 @@ def test_a_fault_is_met_and_changes_something(name: str) -> None:
         if met and (changed or name in _MAY_CHANGE_NOTHING):
             return
     pytest.fail(f"{name} was met {met} times, and changed something {changed} times")
+
+
+@pytest.mark.parametrize("seed", range(10, 90, 10))
+def test_nothing_alone_changes_nothing(seed: int) -> None:
+    """So whatever another fault changes alone, it has changed."""
+    result = run_seed(seed, Plan.of_seed(seed).with_one_fault("nothing"))
+    assert result.violation is None
+    assert (result.fired["nothing"], result.met["nothing"], result.changed["nothing"]) == (1, 1, 0)

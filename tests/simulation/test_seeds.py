@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulation.campaign import useful_lines
 from simulation.known_seeds import FAILED_ONCE, FIXED
+from simulation.shortening import useful_lines
 from simulation.simulation_run import Plan, run_seed
 
 TESTS = Path(__file__).parent.parent
