@@ -1,13 +1,17 @@
 """A simulated broker is wired by the code that wires a real one; it differs in what `Environment` names, in no more."""
 
 import ast
+import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pybroker
 import pytest
@@ -54,6 +58,7 @@ HELD = {
     "simulation.simulated_files.SimulatedFile": "files",
     "simulation.simulated_files.SimulatedFiles": "files",
     "simulation.simulated_files._Lock": "files",
+    "simulation.simulated_pool.InlineCompaction": "loop",
     "simulation.simulated_pool.SimulatedPool": "loop",
     "simulation.simulated_pool.SimulatedPool.close": "loop",
     "simulation.simulated_pool.SimulatedPool.kill": "loop",
@@ -62,7 +67,8 @@ HELD = {
     "simulation.virtual_loop.VirtualLoop": "loop",
     "simulation.virtual_loop.VirtualLoop.time": "loop",
 }
-"""All of the simulation's that a broker at work has, however it came by it, and what it is in the place of."""
+"""All of the simulation's that a broker at work has or is given, however it comes by it, and what it is in the place
+of."""
 
 WORLD = (
     "datetime",
@@ -98,8 +104,9 @@ REPLACED_MODULES = {
     "broker/environment.py",
     "storage/cleaner_child.py",
     "storage/worker_pool.py",
-    # started for real files only (`recover_ahead`), or where somebody waits (`all_read_here`)
+    # where somebody waits: `all_read_here`
     "storage/apart.py",
+    # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
     "storage/child_program.py",
 }
 """What the environment gives, and is others in a simulation; and processes that it never starts."""
@@ -254,7 +261,7 @@ def look_at_brokers(look: Callable[[BrokerServer], None]) -> None:
     assert len(seen) == 3
 
 
-def test_what_a_broker_holds_of_the_simulation_is_in_the_place_of_the_world() -> None:
+def test_what_a_broker_holds_of_the_simulation_is_in_the_place_of_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither is one of its own parts another, nor a method of one of its objects."""
     found: dict[str, str] = {}
     shadowed: list[str] = []
@@ -264,8 +271,42 @@ def test_what_a_broker_holds_of_the_simulation_is_in_the_place_of_the_world() ->
         shadowed.extend(shadowed_methods(server))
 
     look_at_brokers(look)
-    assert {name for name in found if not _is_pythons(name)} == HELD.keys()
+    given = set(found)
+    look_at_what_is_given(monkeypatch, lambda part: given.update(foreign_parts(part)))
+    assert {name for name in given if not _is_pythons(name)} == HELD.keys()
     assert {path for path in shadowed if not path.startswith("BrokerServer._environment.")} == set()
+
+
+def look_at_what_is_given(monkeypatch: pytest.MonkeyPatch, look: Callable[[object], None]) -> None:
+    """At all that an environment makes when it is asked, also what is let go of before anybody looks at the broker."""
+    make = SimulatedBroker.environment
+
+    def telling(broker: SimulatedBroker, files: SimulatedFiles) -> Environment:
+        environment = make(broker, files)
+        for each in fields(environment):
+            part = getattr(environment, each.name)
+            look(part)
+            if isinstance(part, types.FunctionType):
+                setattr(environment, each.name, partial(_giving, part, look))
+        return environment
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatedBroker, "environment", telling)
+        look_at_brokers(lambda server: None)
+
+
+def _giving(give: Callable[..., Any], look: Callable[[object], None], *arguments: object) -> object:
+    given = give(*arguments)
+    if inspect.isawaitable(given):
+        return _given_later(given, look)
+    look(given)
+    return given
+
+
+async def _given_later(awaited: Awaitable[object], look: Callable[[object], None]) -> object:
+    given = await awaited
+    look(given)
+    return given
 
 
 def _is_pythons(name: str) -> bool:
