@@ -30,6 +30,9 @@ __all__ = ["Plan", "Result", "run_seed"]
 _START_S = 30.0
 _HEAL_S = 90.0
 _RESTART_S = 2.0
+_LOAD_TURNS = 14_000
+"""When a run has taken so many turns of the loop, its producers rest. What is left of its faults, and the healing, take
+some 8,000 more: so a seed has its price, however much it has been given to do."""
 _TIMES_ARE_CHECKED = {"message.timestamp.after.max.ms": "10000", "message.timestamp.before.max.ms": "10000"}
 """A leader refuses records whose time is far from what its clock says."""
 _SHORT_OF_ROOM = (
@@ -143,6 +146,7 @@ class _Run:
         self._members: list[GroupMember] = []
         self._client_hosts: list[str] = []
         self._client_tasks: list[asyncio.Task[None]] = []
+        self._is_healing = False
         self.counts: Counter[str] = Counter()
         self.faults = Faults(cluster, self._client_hosts, Random(random.random()))
 
@@ -155,6 +159,7 @@ class _Run:
             self._fail("the brokers did not start")
         await cluster.spawn("admin", self._create_topics())
         self._start_clients()
+        cluster.loop.call_at_turn(_LOAD_TURNS, self._rest)
         names = list(plan.faults or FAULTS)
         changes = AdminChanges(
             self._admin,
@@ -233,6 +238,15 @@ class _Run:
             self._members.append(member)
             self._spawn_client(client.name, member.run())
 
+    def _rest(self) -> None:
+        if not self._is_healing:
+            self.counts["runs in which producers rested early"] += 1
+            self._stop_producers()
+
+    def _stop_producers(self) -> None:
+        for producer in self._producers:
+            producer.stop()
+
     def _spawn_client(self, host: str, work: "asyncio._CoroutineLike[None]") -> None:
         self._client_hosts.append(host)
         self._client_tasks.append(self._cluster.spawn(host, work))
@@ -249,14 +263,13 @@ class _Run:
     async def _heal(self) -> None:
         """All faults are over: everything must work again, by itself."""
         cluster = self._cluster
+        self._is_healing = True
         cluster.network.heal_all()
         for broker in cluster.brokers.values():
             broker.disk.is_full, broker.disk.failing, broker.disk.slow_s = False, None, 0.0
             cluster.zookeeper.heal(broker.name)
         cluster.zookeeper.start()
-        for producer in self._producers:
-            producer.stop()
-
+        self._stop_producers()
         await self._until_healed()
 
     async def _until_healed(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from simulation import campaign, simulation_run
@@ -37,6 +38,22 @@ def test_a_run_that_cannot_be_ended_has_failed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(SimulatedCluster, "end", end_and_break_off)
     assert "could not be ended" in (run_seed(3, PLAN).violation or "")
+
+
+def test_producers_rest_when_a_run_has_become_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken(load_turns: int) -> tuple[int, int, int]:
+        monkeypatch.setattr(simulation_run, "_LOAD_TURNS", load_turns)
+        result = run_seed(3, replace(PLAN, duration_s=12.0))
+        assert result.violation is None
+        counts = result.counts
+        return counts["turns"], counts["acks=1: acknowledged"], counts["runs in which producers rested early"]
+
+    all_turns, all_batches, has_rested = taken(100_000)
+    assert has_rested == 0
+    turns, batches, has_rested = taken(all_turns // 3)
+    assert turns < 0.8 * all_turns
+    assert 0 < batches < 0.6 * all_batches
+    assert has_rested == 1
 
 
 def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,16 +59,24 @@ class VirtualLoop(base_events.BaseEventLoop):
         self.turns = 0
         self.before_turn: Callable[[], None] | None = None
         """Called when all that was ready has run."""
+        self._at_turn: tuple[int, Callable[[], None]] | None = None
         self.set_exception_handler(_note_error)
 
     def time(self) -> float:
         return self._now_s
+
+    def call_at_turn(self, number: int, callback: Callable[[], None]) -> None:
+        """Call it once so many turns are over, in place of what was to be called so before."""
+        self._at_turn = number, callback
 
     def skip(self, seconds: float | None) -> None:
         """Nothing is ready for so long (None: ever)."""
         self.turns += 1
         if self.before_turn is not None:
             self.before_turn()
+        if self._at_turn is not None and self.turns >= self._at_turn[0]:
+            (_, callback), self._at_turn = self._at_turn, None
+            callback()
         if seconds is None:
             raise DeadlockError(f"nothing is left to happen at {self._now_s:.6f} s")
         if seconds > 0:
