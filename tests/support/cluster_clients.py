@@ -40,7 +40,7 @@ class ClusterClients:
             Producing(servers, topic, partitions, topic, linger_ms=5, request_timeout_ms=5000, **_SETTINGS)
             for topic in (events, lonely)
         )
-        self.to_events.most_under_way = self.to_lonely.most_under_way = 30
+        self.to_events.most_under_way = self.to_lonely.most_under_way = 10
         self.plain = PlainProducing(servers, events, partitions, "plain")
         self._keep(self._group, [TopicPartition(events, number, 0) for number in range(partitions)])
         self.members: list[Consuming | PlainMember] = [
@@ -49,7 +49,7 @@ class ClusterClients:
         ]
         self.committing = Committing(servers, lonely, partitions, self._committers, **_SETTINGS)
         self.topics = TopicChanging(view, random, f"made-beside-{events}")
-        self.producers = [self.to_events, self.to_lonely, self.plain]
+        self.producers: list[Producing | PlainProducing] = [self.to_events, self.to_lonely, self.plain]
         self.committers = [*self.members, self.committing]
         self.everybody: list[CrashLoad] = [*self.producers, *self.committers, self.topics]
 

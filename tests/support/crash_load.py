@@ -95,7 +95,8 @@ class Producing(CrashLoad):
         sent: how many, by partition.
     """
 
-    most_under_way = 300
+    most_under_way = 100
+    """In each partition: what one of them keeps waiting does not keep the others waiting, too."""
 
     def __init__(self, servers: str, topic: str, partitions: int, name: str, **settings: object) -> None:
         """``settings``: further ones of librdkafka, with ``_`` for dots."""
@@ -127,15 +128,19 @@ class Producing(CrashLoad):
         )
 
     def step(self) -> None:
-        if len(self._producer) > self.most_under_way:
+        behind = [each for each in self.sent if self._under_way(each) < self.most_under_way]
+        if not behind:
             self._producer.poll(0.05)
             return
-        partition = self._next = (self._next + 1) % len(self.sent)
+        partition = self._next = next((each for each in behind if each > self._next), behind[0])
         number = self.sent[partition]
         value = f"{self.name}:{number}"
         self._producer.produce(self.topic, value, partition=partition, on_delivery=self._delivered)
         self.sent[partition] = number + 1
         self._producer.poll(0)
+
+    def _under_way(self, partition: int) -> int:
+        return self.sent[partition] - len(self.offsets[partition]) - len(self.implied[partition])
 
     def offset_from(self, partition: int, number: int) -> int | None:
         """Of that record, or the next one behind it whose offset is known; None as long as there is none."""
