@@ -1,4 +1,4 @@
-"""A cluster of three brokers on a real ZooKeeper, stock clients at work, and one fault after the other.
+"""A cluster of brokers on a real ZooKeeper, stock clients at work, and one fault after the other.
 
 What is checked, `support.cluster_promises` has tests of. Seen to fail with a leader that acknowledges before the
 followers have it ("cut_off_from_all": out of order sequence numbers, for what came before is lost), and with a
@@ -8,7 +8,12 @@ coordinator that drops the offsets when it reads its partition ("leader_is_kille
 from pathlib import Path
 
 import pytest
-from support.cluster_faults import FAULTS, Fault, a_log_directory_is_taken_away
+from support.cluster_faults import (
+    FAULTS,
+    Fault,
+    a_leader_is_cut_off_from_its_controller,
+    a_log_directory_is_taken_away,
+)
 from support.kafka_process import ZooKeeperProcess
 from support.loaded_cluster import LoadedCluster
 
@@ -17,8 +22,10 @@ from support.loaded_cluster import LoadedCluster
 def test_nothing_acknowledged_is_lost_when(
     fault: Fault, tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str
 ) -> None:
-    with LoadedCluster(tmp_path, tree, seed=FAULTS.index(fault)) as cluster:
+    brokers = 4 if fault is a_leader_is_cut_off_from_its_controller else 3  # a controller that replicates nothing
+    with LoadedCluster(tmp_path, tree, seed=FAULTS.index(fault), brokers=brokers) as cluster:
         cluster.begin_load(enough_in_sync=2 if fault is a_log_directory_is_taken_away else 1)
-        fault(cluster, zookeeper)
+        with fault(cluster, zookeeper):
+            cluster.await_progress()
         cluster.check_health()
         cluster.end_load()

@@ -1,4 +1,5 @@
-"""Four brokers on a real ZooKeeper, stock clients at work, and faults by chance for as long as it is told.
+"""Four brokers on a real ZooKeeper, stock clients at work, and faults by chance, one or two at a time, for as long
+as it is told.
 
 scripts/test tests/cluster/test_random_faults.py --long -s --fault-minutes 60 --fault-seed 7
 """
@@ -9,12 +10,17 @@ from pathlib import Path
 from random import Random, randrange
 
 import pytest
-from support.cluster_faults import FAULTS, a_log_directory_is_taken_away
+from support.cluster_faults import FAULTS, Fault, a_log_directory_is_taken_away
+from support.fault_pairs import PAIRS, bring_about_both
 from support.kafka_process import ZooKeeperProcess
-from support.loaded_cluster import LoadedCluster
+from support.loaded_cluster import SESSION_TIMEOUT_S, LoadedCluster
 
 MOST_FAULTS = 8
 """Behind one another, before everything is checked and begins anew."""
+OVERLAPPING = 0.5
+"""So often it is two at a time."""
+LONGEST_OVERLAP_S = 1.5 * SESSION_TIMEOUT_S
+"""Where nothing needs to go on while both last, nothing is waited for."""
 
 
 @pytest.mark.long
@@ -41,11 +47,31 @@ def one_generation(cluster: LoadedCluster, zookeeper: ZooKeeperProcess, happened
     cluster.begin_load(enough_in_sync)
     for _ in range(random.randrange(1, MOST_FAULTS + 1)):
         time.sleep(random.uniform(0, 2))  # nothing is waited for: this is the random moment
-        fault = random.choice(faults)
-        print(f"{time.strftime('%X')} {fault.__name__}", flush=True)
-        fault(cluster, zookeeper)
+        if random.random() < OVERLAPPING:
+            happened[two_faults(cluster, zookeeper)] += 1
+        else:
+            happened[one_fault(random.choice(faults), cluster, zookeeper)] += 1
         cluster.check_health()
-        happened[fault.__name__] += 1
         if time.monotonic() > end:
             break
     cluster.end_load()
+
+
+def one_fault(fault: Fault, cluster: LoadedCluster, zookeeper: ZooKeeperProcess) -> str:
+    print(f"{time.strftime('%X')} {fault.__name__}", flush=True)
+    with fault(cluster, zookeeper):
+        cluster.await_progress()
+    return fault.__name__
+
+
+def two_faults(cluster: LoadedCluster, zookeeper: ZooKeeperProcess) -> str:
+    pair = cluster.random.choice(PAIRS)
+    what = " + ".join(fault.__name__ for fault in pair)
+    print(f"{time.strftime('%X')} {what}", flush=True)
+
+    def meanwhile() -> None:
+        cluster.await_progress()
+        time.sleep(cluster.random.uniform(0, LONGEST_OVERLAP_S))  # again the random moment
+
+    bring_about_both(pair, cluster, zookeeper, meanwhile)
+    return what

@@ -11,18 +11,22 @@ from pybroker.broker.cluster.blocking_cluster import BlockingCluster
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
+from pybroker.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition
 from pybroker.protocol.records.batch import iter_batches
 from support.cluster_clients import ClusterClients
 from support.cluster_view import ClusterView
 from support.crash_load import CrashLoad
 from support.patience import await_answer, await_that
+from support.zookeeper_tree import client_of
 
-__all__ = ["PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
+__all__ = ["OFFSETS", "PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
 
+OFFSETS = "__consumer_offsets"
 PARTITIONS = 3
+"""Of each topic that clients write to, the offsets' too."""
 SESSION_TIMEOUT_S = 6
 SOME = 20
-"""Steps: fewer than a producer may have on their way to each partition but one."""
+"""Steps, of a producer that some partition keeps waiting."""
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
@@ -31,7 +35,7 @@ SETTINGS = {
     "replica.fetch.backoff.ms": "100",
     "controller.socket.timeout.ms": "5000",
     "replica.socket.timeout.ms": "5000",
-    "offsets.topic.num.partitions": "3",
+    "offsets.topic.num.partitions": str(PARTITIONS),
     "log.segment.bytes": "200000",
     "log.index.interval.bytes": "1024",
     "log.segment.delete.delay.ms": "1000",
@@ -43,7 +47,16 @@ SETTINGS = {
 
 
 class LoadedCluster:
-    """``zookeeper``: where its tree is to be. Everything lies under ``directory``, and stays there."""
+    """``zookeeper``: where its tree is to be. Everything lies under ``directory``, and stays there.
+
+    Attributes:
+        away: brokers of which nothing is expected just now.
+        serving: those of them that clients reach all the same.
+        shared: topics that others led as well when that began.
+        cuts: brokers, two and two, between which nothing arrives.
+        has_zookeeper: whether brokers reach it.
+        moved: topics of which partitions were moved.
+    """
 
     def __init__(
         self, directory: Path, zookeeper: str, seed: int, brokers: int = 3, settings: Mapping[str, str] | None = None
@@ -56,6 +69,11 @@ class LoadedCluster:
             zookeeper=zookeeper,
         )
         self.away: set[int] = set()
+        self.serving: set[int] = set()
+        self.shared: set[str] = set()
+        self.cuts: set[frozenset[int]] = set()
+        self.has_zookeeper = True
+        self.moved: set[str] = set()
         self.view = ClusterView(self.cluster, self.away)
         self.clients: ClusterClients
         self.enough_in_sync = 0
@@ -124,7 +142,7 @@ class LoadedCluster:
     def _delete_topics(self) -> None:
         due = {topic.name or "" for topic in self.view.metadata().topics if not (topic.name or "").startswith("__")}
         # Files of a partition that was moved away from a broker that was down stay there, as Kafka's do.
-        without_files = (due | self.clients.topics.gone) - {self.clients.events}
+        without_files = (due | self.clients.topics.gone) - self.moved
         request = DeleteTopicsRequest(topic_names=sorted(due), timeout_ms=5000)
 
         def left() -> set[str]:
@@ -143,6 +161,15 @@ class LoadedCluster:
 
     # -- waiting
 
+    @property
+    def present(self) -> list[int]:
+        """Brokers that are not away."""
+        return [broker for broker in self.cluster.broker_ids if broker not in self.away]
+
+    @property
+    def cut_ends(self) -> set[int]:
+        return {broker for cut in self.cuts for broker in cut}
+
     @contextmanager
     def without(self, *brokers: int) -> Iterator[None]:
         """While this lasts, nothing is expected of them."""
@@ -150,17 +177,51 @@ class LoadedCluster:
         yield
         self.away.difference_update(brokers)
 
-    def await_progress(self, unless: Callable[[], bool] = lambda: False) -> None:
-        """Until all clients have worked on, whatever is away just now, in every partition and by what they began only
-        now; but topics need all brokers.
+    @contextmanager
+    def without_but_serving(self, broker: int) -> Iterator[None]:
+        """It is away, and clients reach it."""
+        self.shared = {
+            topic.name or ""
+            for topic in self._metadata().topics
+            if any(each.leader_id not in self.away | {broker} for each in topic.partitions)
+        }
+        with self.without(broker):
+            self.serving.add(broker)
+            yield
+            self.serving.discard(broker)
 
-        On a busy machine a broker may have been the last of an ISR when it went away, or ``unless`` come true: then
-        there need be no progress before it is back.
+    @contextmanager
+    def cut(self, one: int, other: int) -> Iterator[None]:
+        """It may be healed earlier."""
+        self.cuts.add(frozenset((one, other)))
+        self.cluster.cut(one, other)
+        yield
+        self.heal(one, other)
+
+    def heal(self, one: int, other: int) -> None:
+        self.cluster.heal(one, other)
+        self.cuts.discard(frozenset((one, other)))
+
+    @contextmanager
+    def without_zookeeper(self) -> Iterator[None]:
+        self.has_zookeeper = False
+        yield
+        self.has_zookeeper = True
+
+    def await_progress(self) -> None:
+        """Until all clients have worked on, whatever is away just now, in every partition and by what they began only
+        now; but topics need all brokers, and ZooKeeper.
+
+        Where something stands still by right there need be no progress. On a busy machine that may be so where it is
+        not meant to: a broker may have been the last of an ISR when it went away.
         """
-        self.await_progress_of(*self.clients.producers, unless=unless)
-        self.await_progress_of_group(unless)
-        if not self.away:
-            self.await_progress_of(self.clients.topics, unless=unless)
+        if self.serving:
+            self._await_progress_beside_who_serves()
+            return
+        self.await_progress_of(*self.clients.producers)
+        self.await_progress_of_group()
+        if not self.away and self.has_zookeeper:
+            self.await_progress_of(self.clients.topics)
 
     def await_progress_of_group(self, unless: Callable[[], bool] = lambda: False) -> None:
         """Also of each of its members, and of who commits without being one."""
@@ -171,14 +232,21 @@ class LoadedCluster:
         for load, is_further in [(load, load.further(more)) for load in loads]:
             self._await(is_further, f"{type(load).__name__} goes on after step {load.steps}", unless)
 
-    def await_some_progress_of(self, *loads: CrashLoad) -> None:
-        """In whatever partition, while a broker that is not registered any more still answers clients: librdkafka may
-        ask that one, again and again, who leads what it has led."""
-        for load, wanted in [(load, load.steps + SOME) for load in loads]:
+    def _await_progress_beside_who_serves(self) -> None:
+        """In whatever partition, while a broker that is not registered any more still answers clients.
+
+        librdkafka asks who leads what that broker has led of the one to which it sent something last. That may be this
+        very broker, again and again, unless others have work for it.
+        """
+        if self.away != self.serving or self.cuts:
+            return
+        for load, wanted in [(load, load.steps + SOME) for load in self.clients.producers if load.topic in self.shared]:
             self._await(partial(_has_come_to, load, wanted), f"{type(load).__name__} comes to {wanted}", lambda: False)
 
     def await_progress_of_lonely(self) -> None:
         """Where one replica in sync is enough, it takes no other topic's partitions."""
+        if self.serving:
+            return
         to_lonely = self.clients.to_lonely
         is_further = to_lonely.further(3)
         self._await(is_further, f"it goes on after step {to_lonely.steps}", lambda: False, [self.clients.lonely])
@@ -186,27 +254,50 @@ class LoadedCluster:
     def _await(
         self, condition: Callable[[], bool], what: str, unless: Callable[[], bool], topics: Collection[str] = ()
     ) -> None:
-        """It need not come true any more when a client has failed, which fails the test, or is stuck on one of
-        ``topics``, or on any when none is named."""
-        await_that(lambda: condition() or bool(self.clients.failures) or self._is_stuck(topics) or unless(), what)
+        """It need not come true any more when a client has failed, which fails the test, or may stand still at one of
+        ``topics``, or at any when none is named."""
+        await_that(lambda: condition() or bool(self.clients.failures) or self._may_rest(topics) or unless(), what)
         assert not self.clients.failures, self.clients.failures
 
-    def _is_stuck(self, topics: Collection[str]) -> bool:
-        """Whether a partition that clients need has nobody left who might lead it, or too few replicas."""
-        if not self.away:
+    # -- what may stand still
+
+    def is_hampered(self) -> bool:
+        """Whether there may be somebody who cannot be told who leads, nor have another ISR: without ZooKeeper that is
+        everybody, and who is cut off from the controller, which may have become another one."""
+        return not self.has_zookeeper or self._metadata().controller_id in self.cut_ends
+
+    def _may_rest(self, topics: Collection[str]) -> bool:
+        """Whether a partition that clients need has nobody who might lead it, or too few replicas, or waits for
+        somebody who cannot be taken out of its ISR now."""
+        if not self.away and not self.cuts and self.has_zookeeper:
             return False
-        needed = {self.clients.events: 2, self.clients.lonely: self.enough_in_sync, "__consumer_offsets": 1}
+        metadata = self._metadata()
+        if metadata.controller_id in self.cut_ends:
+            return True
+        needed = {self.clients.events: 2, self.clients.lonely: self.enough_in_sync, OFFSETS: 2}
         return any(
-            set(each.isr_nodes) <= self.away or len(set(each.replica_nodes) - self.away) < needed[topic.name or ""]
-            for topic in self.view.metadata().topics
+            self._partition_may_rest(each, needed[topic.name or ""])
+            for topic in metadata.topics
             if (topic.name or "") in (topics or needed)
             for each in topic.partitions
         )
 
+    def _partition_may_rest(self, partition: MetadataResponsePartition, needed: int) -> bool:
+        replicas, isr = set(partition.replica_nodes), set(partition.isr_nodes)
+        at_work = {each for each in replicas - self.away if {each, partition.leader_id} not in self.cuts}
+        return isr <= self.away or len(at_work) < needed or (not self.has_zookeeper and not isr <= at_work)
+
+    def _metadata(self) -> MetadataResponse:
+        """From somebody who hears of everything, if there is such a broker."""
+        informed = [broker for broker in self.present if broker not in self.cut_ends]
+        return self.view.metadata(informed[0] if informed else None)
+
     def await_missed(self, broker: int) -> None:
-        """Until the others know that its session ended."""
-        for other in self.cluster.broker_ids:
-            if other not in (*self.away, broker):
+        """Until the others know that its session ended, those that can hear of it."""
+        if not self.has_zookeeper:
+            return
+        for other in self.present:
+            if other != broker and other not in self.cut_ends:
                 known_to = partial(self.view.brokers_known_to, other)
                 await_answer(known_to, lambda known: broker not in known, f"broker {other} misses broker {broker}")
 
@@ -224,10 +315,30 @@ class LoadedCluster:
         have nothing that it could lack."""
         return not any(
             each.leader_id in (one, other) and {one, other} <= set(each.isr_nodes)
-            for topic in self.view.metadata().topics
+            for topic in self._metadata().topics
             for each in topic.partitions
             if topic.name == self.clients.events
         )
+
+    def isr_in(self, metadata: MetadataResponse, topic: str, partition: int) -> list[int]:
+        """Of a partition that is in there."""
+        (isr,) = (
+            each.isr_nodes
+            for found in metadata.topics
+            for each in found.partitions
+            if (found.name, each.partition_index) == (topic, partition)
+        )
+        return isr
+
+    def registrations(self) -> dict[str, int]:
+        """Of the controller and of each broker the transaction id at which its node was made."""
+        with client_of(self.cluster.zookeeper) as client:
+            nodes = ["/controller", *(f"/brokers/ids/{broker}" for broker in self.cluster.broker_ids)]
+            return {node: stat.czxid for node in nodes if (stat := client.exists(node)) is not None}
+
+    def log_since(self, broker: int, size: int) -> str:
+        """What it has said since its log had so many bytes."""
+        return self.cluster.log_file(broker).read_bytes()[size:].decode(errors="replace")
 
     def log_directories(self, broker: int) -> list[Path]:
         """Those that are there."""
