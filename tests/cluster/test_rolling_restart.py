@@ -44,9 +44,12 @@ OF_KAFKA_PYTHON = {
     "%s: Error sending produce request to node %d: %s",
     "%s: Got error produce response on topic-partition %s, retrying (%s attempts left): %s%s",
     "Marking the coordinator dead (node %s) for group %s: %s.",
+    "Heartbeat failed for group %s: coordinator (node %s) is either not started or not valid",
+    "OffsetCommit for group %s failed: %s",
+    "Auto offset commit failed for group %s: %s",
 }
-"""The same, and who is asked that does not lead any more, or does not coordinate. All of it is told with Apache Kafka's
-brokers, too."""
+"""The same, and that who is asked does not lead any more, or does not coordinate: Kafka's codes, seen by the clients of
+three Apache Kafka brokers, too, but for the last three, which are a matter of the moment."""
 
 
 @pytest.fixture
