@@ -7,11 +7,11 @@ warning; a name that no consumer has is an error, as is one that contradicts how
 from __future__ import annotations
 
 import logging
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .options import OptionError
+from .security_settings import SecuritySettings, take_security
 
 logger = logging.getLogger(__name__)
 
@@ -74,30 +74,8 @@ _WITHOUT_MEANING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class TlsSettings:
-    """Files in PEM. `certificate_file` holds the client's certificate and, unless `key_file` does, its key."""
-
-    trust_file: str | None
-    certificate_file: str | None
-    key_file: str | None
-    key_password: str | None
-    check_hostname: bool
-
-    def context(self) -> ssl.SSLContext:
-        """Raises OptionError when a file can't be read as PEM."""
-        try:
-            context = ssl.create_default_context(cafile=self.trust_file)
-            context.check_hostname = self.check_hostname
-            if self.certificate_file is not None:
-                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
-        except (OSError, ssl.SSLError) as error:
-            raise OptionError(f"A file of the options 'kafka.ssl.…' can't be read as PEM: {error}") from None
-        return context
-
-
-@dataclass(frozen=True, slots=True)
 class ReaderSettings:
-    """How brokers are reached and read. `tls` is None for plain text."""
+    """How brokers are reached and read."""
 
     bootstrap_servers: tuple[tuple[str, int], ...]
     client_id: str
@@ -109,7 +87,7 @@ class ReaderSettings:
     request_timeout_ms: int
     retry_backoff_ms: int
     receive_buffer_bytes: int | None
-    tls: TlsSettings | None
+    security: SecuritySettings
 
 
 def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
@@ -138,7 +116,7 @@ def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
         request_timeout_ms=_number(left, "request.timeout.ms", 30_000),
         retry_backoff_ms=_number(left, "retry.backoff.ms", 100),
         receive_buffer_bytes=_optional_number(left, "receive.buffer.bytes"),
-        tls=_tls(left),
+        security=take_security(left),
     )
     for name in sorted(left):
         if name not in _WITHOUT_MEANING:
@@ -160,26 +138,6 @@ def _servers(text: str) -> tuple[tuple[str, int], ...]:
     if not servers:
         raise OptionError("Option 'kafka.bootstrap.servers' names no broker")
     return tuple(servers)
-
-
-def _tls(left: dict[str, str]) -> TlsSettings | None:
-    protocol = left.pop("security.protocol", "PLAINTEXT").upper()
-    if protocol.startswith("SASL_"):
-        raise OptionError(f"Option 'kafka.security.protocol' {protocol}: reading with SASL is not built yet")
-    if protocol not in ("PLAINTEXT", "SSL"):
-        raise OptionError(f"Option 'kafka.security.protocol' must be PLAINTEXT or SSL, not '{protocol}'")
-    for store in ("truststore", "keystore"):
-        if f"ssl.{store}.location" in left and left.pop(f"ssl.{store}.type", "JKS").upper() != "PEM":
-            raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: there is no Java to read another")
-    algorithm = left.pop("ssl.endpoint.identification.algorithm", "https")
-    settings = TlsSettings(
-        trust_file=left.pop("ssl.truststore.location", None),
-        certificate_file=left.pop("ssl.keystore.location", None),
-        key_file=left.pop("ssl.key.location", None),
-        key_password=left.pop("ssl.key.password", None),
-        check_hostname=algorithm != "",
-    )
-    return settings if protocol == "SSL" else None
 
 
 def _number(left: dict[str, str], name: str, default: int) -> int:

@@ -126,6 +126,8 @@ def includes_headers(given: Mapping[str, str]) -> bool:
 
 
 def _read_options(options: Options, default_start: int) -> ReadOptions:
+    if "groupIdPrefix" in options:
+        logger.warning("Option 'groupIdPrefix' means nothing to this source: its readers are in no group")
     max_offsets, min_offsets = options.positive("maxOffsetsPerTrigger"), options.positive("minOffsetsPerTrigger")
     if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
         raise OptionError(f"Options: 'minOffsetsPerTrigger' {min_offsets} > 'maxOffsetsPerTrigger' {max_offsets}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .options import OptionError, Options
+from .security_settings import librdkafka_security
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -40,8 +41,8 @@ _DEFAULTS = {
     "client.id": "pybroker-spark",
 }
 
-_OTHER_NAMES = {"max.request.size": "message.max.bytes", "ssl.truststore.location": "ssl.ca.location"}
-"""What Kafka's producer and librdkafka call differently."""
+_OTHER_NAMES = {"max.request.size": "message.max.bytes"}
+"""What Kafka's producer and librdkafka call differently, beside what secures connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
             raise OptionError(f"Option 'kafka.{name}' is not supported: {why}")
     if "bootstrap.servers" not in given:
         raise OptionError("Option 'kafka.bootstrap.servers' must be given")
-    named = {_OTHER_NAMES.get(name, name): value for name, value in given.items()}
+    named = {_OTHER_NAMES.get(name, name): value for name, value in librdkafka_security(given).items()}
     settings = {**_DEFAULTS, **named}
     if settings["acks"] not in ("all", "-1") and "enable.idempotence" not in given:
         del settings["enable.idempotence"]  # Kafka's producer gives it up, too, when only one of both is said

@@ -10,9 +10,14 @@ from typing import Any, NamedTuple
 
 from ...protocol.apis import API_SPECS, ApiKey, ApiSpec
 from ...protocol.codec import DecodeError, Message, decode, decode_prefix, encode
+from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ...protocol.messages.headers import RequestHeader, ResponseHeader
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ..kafka_settings import ReaderSettings
+from ..security_settings import SaslSettings
+from .sasl import LoginError, login
 
 _SIZE = Struct(">i")
 _MAX_ANSWER_BYTES = (1 << 31) - 1
@@ -36,7 +41,7 @@ class Connection:
     """Raises ConnectionError when the broker is not reached, goes away or is not in time, and is closed then."""
 
     def __init__(self, host: str, port: int, settings: ReaderSettings) -> None:
-        """Connects, and asks which versions the broker serves."""
+        """Connects, asks which versions the broker serves, and logs in. Raises KafkaError for a login that fails."""
         self.address = f"{host}:{port}"
         self._settings = settings
         self._sent: deque[_Sent] = deque()
@@ -45,6 +50,8 @@ class Connection:
         self._versions: dict[int, tuple[int, int]] = {}
         try:
             self._learn_versions()
+            if settings.security.sasl is not None:
+                self._log_in(settings.security.sasl)
         except BaseException:
             self.close()
             raise
@@ -102,8 +109,8 @@ class Connection:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.receive_buffer_bytes is not None:
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
-            if settings.tls is not None:
-                made = settings.tls.context().wrap_socket(made, server_hostname=host)
+            if settings.security.tls is not None:
+                made = settings.security.tls.context().wrap_socket(made, server_hostname=host)
         except (OSError, ssl.SSLError) as error:
             raise ConnectionError(f"no connection to {self.address}: {error}") from error
         made.settimeout(settings.request_timeout_ms / 1000)
@@ -117,6 +124,24 @@ class Connection:
             raise self._broken(f"says nothing of its versions: error {answer.error_code}")
         self._versions |= {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         self._versions[ApiKey.API_VERSIONS] = (0, 0)
+
+    def _log_in(self, sasl: SaslSettings) -> None:
+        handshake = self.ask(SaslHandshakeRequest(mechanism=sasl.mechanism))
+        if handshake.error_code:
+            has = ", ".join(handshake.mechanisms)
+            raise error_for(handshake.error_code, f"{self.address} has not {sasl.mechanism} but {has}")
+        steps = login(sasl)
+        said = next(steps)
+        try:
+            while True:
+                answer = self.ask(SaslAuthenticateRequest(auth_bytes=said))
+                if answer.error_code:
+                    raise error_for(answer.error_code, f"{self.address}: {answer.error_message}")
+                said = steps.send(bytes(answer.auth_bytes))
+        except StopIteration:
+            return
+        except LoginError as error:
+            raise error_for(ErrorCode.SASL_AUTHENTICATION_FAILED, f"{self.address}: {error}") from None
 
     def _version(self, spec: ApiSpec) -> int:
         first, last = self._versions.get(spec.key, (0, -1))

@@ -145,7 +145,8 @@ def test_headers_are_told_before_anything_else_is_known() -> None:
         ({"kafka.isolation.level": "serializable"}, "'kafka.isolation.level'"),
         ({"kafka.fetch.max.byte": "1"}, "'kafka.fetch.max.byte'"),
         ({"kafka.fetch.max.bytes": "1 MB"}, "'kafka.fetch.max.bytes'"),
-        ({"kafka.security.protocol": "SASL_SSL"}, "'kafka.security.protocol'"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism'"),
+        ({"kafka.security.protocol": "TLS"}, "'kafka.security.protocol'"),
         ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "a.jks"}, "'kafka.ssl.truststore.type'"),
         ({"kafka.bootstrap.servers": "nowhere"}, "'kafka.bootstrap.servers'"),
     ],
@@ -193,6 +194,7 @@ def test_something_must_be_read_from_somewhere() -> None:
 
 
 def test_a_consumers_setting_without_a_meaning_here_is_only_noted(caplog: pytest.LogCaptureFixture) -> None:
-    batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5")
+    batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5", groupIdPrefix="g")
     assert "'kafka.session.timeout.ms' means nothing" in caplog.text
+    assert "'groupIdPrefix' means nothing" in caplog.text
     assert "'maxOffsetsPerTrigger' means nothing in a batch query" in caplog.text

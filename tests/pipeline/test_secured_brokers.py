@@ -1,0 +1,153 @@
+"""Apache Kafka with listeners that ask for TLS and for logins: the same options let readers and writers in."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from pybroker.pipeline.client.cluster import Cluster
+from pybroker.pipeline.kafka_settings import reader_settings
+from pybroker.pipeline.offset_limits import LATEST
+from pybroker.pipeline.offset_ranges import OffsetRange
+from pybroker.pipeline.write_options import WriteOptions, write_options
+from pybroker.protocol.errors import KafkaError
+from pybroker.storage.topic_partition import TopicPartition
+from support.certificates import Authority
+from support.gathered_rows import need_columns, records_of
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.ports import free_port
+from support.topics import create_topic
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+MODULES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
+USER, PASSWORD = "alice", 'a, "b" = c;'
+AT = TopicPartition("t", 0)
+
+
+class SecuredKafka:
+    """One broker. `servers`: an address by security protocol."""
+
+    def __init__(self, directory: Path) -> None:
+        authority = Authority(directory)
+        names = "IP:127.0.0.1"
+        store = authority.issue("kafka", names)
+        self.trust = {"ssl.truststore.location": str(authority.certificate), "ssl.truststore.type": "PEM"}
+        self.own = {"ssl.keystore.location": str(authority.issue("client", names)), "ssl.keystore.type": "PEM"}
+        self.zookeeper = ZooKeeperProcess(directory / "zookeeper")
+        ports = {name: free_port() for name in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")}
+        self.servers = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+        settings = {
+            "listeners": ",".join(f"{name}://{address}" for name, address in self.servers.items()),
+            **self.trust,
+            "ssl.keystore.location": str(store),
+            "ssl.keystore.type": "PEM",
+            "listener.name.ssl.ssl.client.auth": "required",
+            "sasl.enabled.mechanisms": ",".join(MODULES),
+        }
+        for listener in ("sasl_plaintext", "sasl_ssl"):
+            users = f'user_{USER}="{quoted(PASSWORD)}"'
+            settings[f"listener.name.{listener}.plain.sasl.jaas.config"] = in_file(f"{PLAIN} required {users};")
+            for mechanism in ("scram-sha-256", "scram-sha-512"):
+                settings[f"listener.name.{listener}.{mechanism}.sasl.jaas.config"] = f"{SCRAM} required;"
+        self.kafka = KafkaProcess(directory / "kafka", self.zookeeper, settings)
+
+    def start(self) -> None:
+        self.zookeeper.start()
+        self.kafka.start()
+        admin = AdminClient({"bootstrap.servers": self.servers["PLAINTEXT"]})
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            credentials = ScramCredentialInfo(mechanism, 4096)
+            change = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())
+            admin.alter_user_scram_credentials([change])[USER].result()
+        create_topic(self.servers["PLAINTEXT"], AT.topic, 1)
+
+    def kill(self) -> None:
+        self.kafka.kill()
+        self.zookeeper.kill()
+
+    def login(self, protocol: str, mechanism: str, password: str = PASSWORD) -> dict[str, str]:
+        """Options of Kafka's clients, without the prefix of Spark's."""
+        jaas = f'{MODULES[mechanism]} required username="{USER}" password="{quoted(password)}";'
+        given = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+        return {"bootstrap.servers": self.servers[protocol], "security.protocol": protocol, **self.trust, **given}
+
+
+def quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def in_file(text: str) -> str:
+    """As a value in a file of Java's properties."""
+    return text.replace("\\", "\\\\")
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    need_columns()
+    kafka = SecuredKafka(tmp_path_factory.mktemp("secured"))
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.kill()
+
+
+class OneColumn:
+    """A schema of Spark's, as far as it is looked at."""
+
+    def __init__(self) -> None:
+        self.name = "value"
+        self.dataType = self
+        self.fields = [self]
+
+    def simpleString(self) -> str:  # noqa: N802 (Spark's name)
+        return "string"
+
+
+def writing(given: Mapping[str, str]) -> WriteOptions:
+    options = {"topic": AT.topic, **{f"kafka.{name}": value for name, value in given.items()}}
+    return write_options(options, OneColumn(), overwrite=False)
+
+
+def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
+    """A record by the sink, and then by the source, each with these options."""
+    from pybroker.pipeline.range_reader import RangeReader
+    from pybroker.pipeline.topic_writer import TaskProducer
+
+    with TaskProducer(writing(given)) as producer:
+        producer.send_all([{"value": value}])
+    settings = reader_settings(given)
+    with Cluster(settings) as cluster:
+        end = cluster.offsets({AT: LATEST})[AT]
+    last = OffsetRange(AT, end - 1, end)
+    reader = RangeReader(last, settings, with_headers=False, fail_on_data_loss=True, no_progress_ms=60_000)
+    return [record.value for gathered in reader.read() for record in records_of(gathered)] == [value.encode()]
+
+
+def test_clients_show_their_certificates(kafka: SecuredKafka) -> None:
+    given = {"bootstrap.servers": kafka.servers["SSL"], "security.protocol": "SSL", **kafka.trust}
+    assert is_written_and_read({**given, **kafka.own}, "by a certificate")
+    with Cluster(reader_settings(given), retry_ms=0) as cluster, pytest.raises(ConnectionError):
+        cluster.topic_names()
+
+
+@pytest.mark.parametrize("mechanism", MODULES)
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_clients_log_in(kafka: SecuredKafka, protocol: str, mechanism: str) -> None:
+    assert is_written_and_read(kafka.login(protocol, mechanism), f"{protocol} {mechanism}")
+
+
+@pytest.mark.parametrize("mechanism", MODULES)
+def test_a_wrong_password_is_told_at_once(kafka: SecuredKafka, mechanism: str) -> None:
+    settings = reader_settings(kafka.login("SASL_PLAINTEXT", mechanism, "guessed"))
+    with Cluster(settings, retry_ms=10**9) as cluster, pytest.raises(KafkaError, match="Authentication failed"):
+        cluster.topic_names()
+
+
+def test_a_broker_whose_certificate_nobody_signed_is_told_nothing(kafka: SecuredKafka, tmp_path: Path) -> None:
+    other = {"ssl.truststore.location": str(Authority(tmp_path, "other").certificate)}
+    settings = reader_settings({**kafka.login("SASL_SSL", "PLAIN"), **other})
+    with Cluster(settings, retry_ms=0) as cluster, pytest.raises(ConnectionError, match="certificate verify failed"):
+        cluster.topic_names()

@@ -1,0 +1,153 @@
+"""What options say of how connections are secured, for readers and for writers, and how a login goes."""
+
+from base64 import b64decode
+
+import pytest
+from pybroker.pipeline.client.sasl import LoginError, login
+from pybroker.pipeline.kafka_settings import reader_settings
+from pybroker.pipeline.options import OptionError
+from pybroker.pipeline.security_settings import SaslSettings, TlsSettings, librdkafka_security
+
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+FILES = {"ssl.truststore.location": "/trust.pem", "ssl.truststore.type": "PEM"}
+OWN_FILES = {**FILES, "ssl.keystore.location": "/own.pem", "ssl.keystore.type": "PEM", "ssl.key.password": "pass"}
+LOGIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{PLAIN_MODULE} required username="u" password="p";'}
+
+
+def sasl_of(mechanism: str, jaas: str) -> SaslSettings | None:
+    given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+    return reader_settings({"bootstrap.servers": "b:9092", **given}).security.sasl
+
+
+def test_files_for_tls_are_those_of_kafkas_clients_for_readers_and_writers() -> None:
+    secured = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "ssl", **OWN_FILES}).security
+    assert (secured.tls, secured.sasl) == (TlsSettings("/trust.pem", "/own.pem", None, "pass", True), None)
+    assert librdkafka_security({"security.protocol": "SSL", **OWN_FILES, "linger.ms": "5"}) == {
+        "security.protocol": "SSL",
+        "ssl.ca.location": "/trust.pem",
+        "ssl.certificate.location": "/own.pem",
+        "ssl.key.location": "/own.pem",
+        "ssl.key.password": "pass",
+        "linger.ms": "5",
+    }
+
+
+def test_names_of_hosts_are_not_checked_where_the_algorithm_is_empty() -> None:
+    given = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "", **FILES}
+    tls = reader_settings({"bootstrap.servers": "b:9092", **given}).security.tls
+    assert tls is not None
+    assert not tls.check_hostname
+    assert librdkafka_security(given)["ssl.endpoint.identification.algorithm"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "jaas", "expected"),
+    [
+        ("PLAIN", f'{PLAIN_MODULE} required username="alice" password="secret";', ("alice", "secret")),
+        ("plain", f"{PLAIN_MODULE}  required\n username = alice\n password='a b';\n", ("alice", "a b")),
+        ("SCRAM-SHA-512", f'{SCRAM_MODULE} required username="a" password="=;\\"\\\\#" x="y";', ("a", '=;"\\#')),
+    ],
+)
+def test_who_logs_in_stands_in_kafkas_entry_of_jaas(mechanism: str, jaas: str, expected: tuple[str, str]) -> None:
+    assert sasl_of(mechanism, jaas) == SaslSettings(mechanism.upper(), *expected)
+    assert "secret" not in repr(sasl_of(mechanism, jaas))
+    written = librdkafka_security({"sasl.mechanism": mechanism, "sasl.jaas.config": jaas})
+    assert (written["sasl.mechanism"], written["sasl.username"], written["sasl.password"]) == (
+        mechanism.upper(),
+        *expected,
+    )
+    assert "sasl.jaas.config" not in written
+
+
+def test_what_librdkafka_has_by_itself_is_left_to_it() -> None:
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": "x"}
+    assert librdkafka_security(given) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"security.protocol": "TLS"}, "'kafka.security.protocol' must be one of"),
+        ({**FILES, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
+        ({"ssl.endpoint.identification.algorithm": "ldap"}, "'kafka.ssl.endpoint.identification.algorithm'"),
+        ({"security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism' must be one of PLAIN, SCRAM-SHA-256"),
+        ({**LOGIN, "sasl.mechanism": "OAUTHBEARER"}, "'kafka.sasl.mechanism'"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "'kafka.sasl.jaas.config' must be given"),
+        ({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"}, f"'kafka.sasl.jaas.config' names {PLAIN_MODULE}"),
+        ({**LOGIN, "sasl.jaas.config": f'{PLAIN_MODULE} required username="secret";'}, "has no password"),
+        ({**LOGIN, "sasl.jaas.config": f'{PLAIN_MODULE} required username="secret'}, "must be like org.apache"),
+        ({**LOGIN, "sasl.jaas.config": f"{PLAIN_MODULE} required secret;"}, "must be like org.apache"),
+        ({**LOGIN, "sasl.jaas.config": "secret"}, "must be like org.apache"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_and_tells_no_secret(given: dict[str, str], named: str) -> None:
+    wanted = {"bootstrap.servers": "b:9092", "security.protocol": "SASL_SSL", **given}
+    with pytest.raises(OptionError) as error:
+        reader_settings(wanted)
+    assert named in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_a_writer_refuses_what_a_reader_refuses() -> None:
+    with pytest.raises(OptionError, match=r"'kafka\.ssl\.truststore\.type' must be PEM"):
+        librdkafka_security({"ssl.truststore.location": "/trust.jks"})
+    with pytest.raises(OptionError, match=r"'kafka\.sasl\.jaas\.config' names"):
+        librdkafka_security({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"})
+
+
+# --- logins -----------------------------------------------------------------------------------------------------------
+
+PENCIL = SaslSettings("SCRAM-SHA-256", "user", "pencil")
+NONCE = "rOprNGfwEbeRWgbNEkqO"
+SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+def test_plain_sends_user_and_password() -> None:
+    steps = login(SaslSettings("PLAIN", "ü", "p"))
+    assert next(steps) == "\0ü\0p".encode()
+    with pytest.raises(StopIteration):
+        steps.send(b"")
+
+
+def test_scram_as_in_the_example_of_rfc_7677() -> None:
+    steps = login(PENCIL, lambda: NONCE)
+    assert next(steps) == b"n,,n=user,r=" + NONCE.encode()
+    assert steps.send(SERVER_FIRST) == (
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    )
+    with pytest.raises(StopIteration):
+        steps.send(SERVER_FINAL)
+
+
+def test_names_of_users_are_escaped() -> None:
+    assert next(login(SaslSettings("SCRAM-SHA-512", "a=b,c", "p"), lambda: "n")) == b"n,,n=a=3Db=2Cc,r=n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"r=other,s=W22Z,i=4096", "nonce"),
+        (b"r=rOprNGfwEbeRWgbNEkqO,s=W22Z,i=4096", "nonce"),
+        (SERVER_FIRST.replace(b"4096", b"1"), "1 iterations"),
+        (SERVER_FIRST.replace(b"4096", b"99999999999"), "iterations"),
+        (SERVER_FIRST.replace(b"s=W", b"s=?"), "base 64"),
+        (b"\xff", "no text"),
+        (b"", "nonce"),
+    ],
+)
+def test_a_broker_that_makes_no_sense_is_not_logged_in_to(answer: bytes, says: str) -> None:
+    steps = login(PENCIL, lambda: NONCE)
+    next(steps)
+    with pytest.raises(LoginError, match=says):
+        steps.send(answer)
+
+
+def test_a_broker_that_does_not_know_the_password_is_found_out() -> None:
+    steps = login(PENCIL, lambda: NONCE)
+    next(steps)
+    steps.send(SERVER_FIRST)
+    assert len(b64decode(SERVER_FINAL[2:])) == 32
+    with pytest.raises(LoginError, match="does not show that it knows the password"):
+        steps.send(SERVER_FINAL.replace(b"6rri", b"7rri"))
