@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 
+from ..protocol.errors import UnknownTopicOrPartitionError
 from ..storage.topic_partition import TopicPartition
 from .client.cluster import NO_OFFSET, Cluster
 from .data_loss import DataLoss
@@ -49,8 +50,8 @@ class SourceOffsets:
         self.close()
 
     def batch_ranges(self) -> list[OffsetRange]:
-        """The tasks of a batch query. Raises OptionError when options name other partitions than there are."""
-        partitions = self.partitions()
+        """The tasks of a batch query. Raises OptionError when options name what is not there."""
+        partitions = self._first_partitions()
         start = self._resolved(self._options.starting, partitions, is_start=True)
         end = self._resolved(self._options.ending, partitions, is_start=False)
         self._check_specific_end(end)
@@ -61,7 +62,7 @@ class SourceOffsets:
 
     def initial(self) -> PartitionNumbers:
         """Where a new streaming query begins. Raises OptionError."""
-        return self._resolved(self._options.starting, self.partitions(), is_start=True)
+        return self._resolved(self._options.starting, self._first_partitions(), is_start=True)
 
     def latest(self, known: Mapping[TopicPartition, int]) -> PartitionNumbers:
         """The ends of all partitions. One that seems to have gone back behind `known` is asked again a few times."""
@@ -115,6 +116,18 @@ class SourceOffsets:
             case TopicPattern():
                 names = [name for name in self._cluster.topic_names() if subscription.pattern.fullmatch(name)]
                 return self._cluster.partitions(names) if names else []
+
+    def _first_partitions(self) -> list[TopicPartition]:
+        """All that a query reads when it begins: a topic that is named and not there is a slip of the pen, and one that
+        is deleted later is lost data. Raises OptionError.
+        """
+        subscription = self._options.subscription
+        if not isinstance(subscription, Topics):
+            return self.partitions()
+        try:
+            return self._cluster.partitions_of_all(subscription.names)
+        except UnknownTopicOrPartitionError as error:
+            raise OptionError(f"Option 'subscribe': {error}") from None
 
     def _split(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
         min_partitions, max_records = self._options.min_partitions, self._options.max_records

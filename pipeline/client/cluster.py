@@ -59,6 +59,19 @@ class Cluster:
         names = sorted(set(topics))
         return self._retried(lambda: self._partitions([MetadataRequestTopic(name=name) for name in names]))
 
+    def partitions_of_all(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """The same. Raises UnknownTopicOrPartitionError, which names those of `topics` that do not exist."""
+        names = sorted(set(topics))
+
+        def ask() -> list[TopicPartition]:
+            found = self._partitions([MetadataRequestTopic(name=name) for name in names])
+            missing = sorted(set(names) - {at.topic for at in found})
+            if missing:
+                raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {', '.join(missing)}")
+            return found
+
+        return self._retried(ask)
+
     def topic_names(self) -> list[str]:
         """All topics but Kafka's internal ones."""
 

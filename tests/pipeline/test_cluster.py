@@ -29,6 +29,14 @@ def test_the_partitions_of_topics_that_exist(cluster: Cluster, servers: str, top
     assert cluster.partitions(["nonsense"]) == []
 
 
+def test_topics_that_do_not_exist_are_named_to_whoever_needs_them_all(servers: str, topic: str) -> None:
+    create_topic(servers, topic, 2)
+    with Cluster(reader_settings({"bootstrap.servers": servers}), retry_ms=0) as cluster:
+        assert cluster.partitions_of_all([topic]) == [TopicPartition(topic, number) for number in range(2)]
+        with pytest.raises(UnknownTopicOrPartitionError, match="there is no topic nonsense, other"):
+            cluster.partitions_of_all(["other", topic, "nonsense"])
+
+
 def test_internal_topics_are_not_among_the_names(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     cluster.commit(f"group-of-{topic}", {TopicPartition(topic, 0): 0})

@@ -115,6 +115,15 @@ def test_the_same_query_gives_the_same_rows(
         assert theirs.rows == [row_of(record, with_headers=True) for record in many]
 
 
+def test_a_topic_that_is_not_there_fails_either_query(
+    spark: "SparkSession", servers: str, connector: SparkSessionProcess, many: list[Produced]
+) -> None:
+    with pytest.raises(QueryError, match="UnknownTopicOrPartition"):
+        connector.read(subscribe="many-a,many-c")
+    with pytest.raises(Exception, match="there is no topic many-c"):
+        ours(spark, servers, subscribe="many-a,many-c")
+
+
 @pytest.mark.parametrize("level", ISOLATION_LEVELS)
 def test_topics_that_kafka_wrote_give_the_same_rows(
     spark: "SparkSession", connector: SparkSessionProcess, tmp_path: Path, level: str

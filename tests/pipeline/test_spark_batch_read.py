@@ -81,7 +81,8 @@ def test_some_partitions_of_some_topics(spark: "SparkSession", servers: str, top
     expected = produce(servers, numbered(topic, [0, 1, 2], 9))
     found = found_in(frame_of(spark, servers, assign=f'{{"{topic}":[0,2]}}'))
     assert found == [record for record in expected if record.partition != 1]
-    assert patiently(frame_of(spark, servers, subscribe=f"{topic}-that-is-not-there").count) == 0
+    with pytest.raises(Exception, match=f"Option 'subscribe': there is no topic {topic}-that-is-not-there"):
+        patiently(frame_of(spark, servers, subscribe=f"{topic}-that-is-not-there").count)
 
 
 def test_a_partition_is_split_into_as_many_tasks_as_are_wanted(spark: "SparkSession", servers: str, topic: str) -> None:
