@@ -15,6 +15,7 @@ day_files.py        in a task: Parquet files by day, written from Arrow
 batch_ranges.py     which offsets a micro-batch has, by the checkpoint
 archive_rows.py     rows into the table's columns, and back
 archive_query.py    the streaming query
+done_commits.py     what it has committed, for whoever tells of it
 compaction_plan.py  which small files become one
 compaction.py       how they do
 archive_check.py    whether manifest and data agree

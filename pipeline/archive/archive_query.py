@@ -16,6 +16,7 @@ from ..source_offsets import SourceOffsets
 from .archive_rows import DATA, PARTITIONED_BY, TABLE, archive_rows
 from .batch_ranges import batch_limits, batch_ranges
 from .day_files import CODECS, WrittenFile, write_range
+from .done_commits import DoneCommits
 from .footers import rows_by_footers
 from .manifest import Commit, DataFile, ManifestError, PartitionRows, Ranges, batch_name
 from .table_commits import STAGING, TableCommits
@@ -31,7 +32,7 @@ _STAGED_COLUMNS = f"partition int, offset bigint, {TABLE} string, topic string, 
 
 
 class Archive:
-    """A table and the job that fills it. `commits` are those that this job made.
+    """A table and the job that fills it. `done`: the commits that this job made.
 
     Tasks read their ranges of offsets and write the files themselves, where they reach them by a path and a codec that
     they have; else, and where there are columns for JSON, Spark writes the rows of the micro-batch's frame.
@@ -47,7 +48,7 @@ class Archive:
         self._json_schema = json_schema
         self._files = HadoopFiles(spark, root)
         self._table = TableCommits(self._files)
-        self.commits: list[Commit] = []
+        self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """The query, from where the last one stopped. What an earlier one left unfinished is finished first."""
@@ -80,12 +81,11 @@ class Archive:
         _check_ranges(name, files.values(), ranges)
         commit = Commit(name, ranges, tuple(files.values()))
         self._table.publish(commit, directory, {source: file.path for source, file in files.items()})
-        self.commits.append(commit)
+        self.done.add(commit)
 
     def rows_of(self, batch_id: int) -> int:
-        """Of a micro-batch that this job committed; 0 for others."""
-        name = batch_name(batch_id)
-        return sum(commit.rows for commit in self.commits if commit.name == name)
+        """Of a micro-batch that this job committed not long ago; 0 for others."""
+        return self.done.rows_of(batch_name(batch_id))
 
     def _written_by_tasks(self, name: str, batch_id: int, directory: str, codec: str) -> dict[str, DataFile]:
         """By path in the directory, as they are to stand in the table."""

@@ -80,12 +80,10 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
 
     query = archive.start(available_now=options.available_now, every=options.every)
     was_stopped = watch(query, stop, tell)
-    commits = archive.commits
-    rows, files = sum(each.rows for each in commits), sum(len(each.files) for each in commits)
-    size = sum(file.size_bytes for each in commits for file in each.files)
+    done = archive.done
     say(
-        f"{'stopped' if was_stopped else 'done'}: {rows:,} rows in {files} files of {size / (1 << 20):,.1f} MiB, "
-        f"{len(commits)} commits, {time.monotonic() - began:.1f} s"
+        f"{'stopped' if was_stopped else 'done'}: {done.rows:,} rows in {done.files} files of "
+        f"{done.size_bytes / (1 << 20):,.1f} MiB, {done.count} commits, {time.monotonic() - began:.1f} s"
     )
     return 0
 

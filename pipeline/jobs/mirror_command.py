@@ -90,9 +90,8 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)
         was_stopped = watch(query, stop, lambda progress: None)
-    offsets = sum(each.offsets for each in mirror.progress)
     how = "stopped" if was_stopped else "done"
-    say(f"{how}: {offsets:,} offsets in {len(mirror.progress)} micro-batches, {time.monotonic() - began:.1f} s")
+    say(f"{how}: {mirror.offsets:,} offsets in {mirror.batches} micro-batches, {time.monotonic() - began:.1f} s")
     return 0
 
 

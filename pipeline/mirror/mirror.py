@@ -53,7 +53,7 @@ class Mirror:
     """Mirrors topics; keeps in `root` what it takes to go on: the checkpoint, and as what micro-batches are written.
 
     Attributes:
-        progress: of all micro-batches that this job has done.
+        batches, offsets: of all that this job has done.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class Mirror:
         self._codec = codec
         self._told = told
         self._batch_bytes: dict[str, int] = {}
-        self.progress: list[MirrorProgress] = []
+        self.batches = 0
+        self.offsets = 0
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
         """The query, from where the last one stopped. Raises MirrorError, KafkaError, OSError."""
@@ -148,8 +149,10 @@ class Mirror:
             latest = offsets.latest({})
         behind = sum(max(offset - end.get(at, 0), 0) for at, offset in latest.items())
         seconds = time.monotonic() - began
-        self.progress.append(MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, behind))
-        self._told(self.progress[-1])
+        progress = MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, behind)
+        self.batches += 1
+        self.offsets += progress.offsets
+        self._told(progress)
 
 
 def _copier(

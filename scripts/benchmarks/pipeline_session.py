@@ -52,7 +52,7 @@ class Works:
         source = {**self._options, "subscribe": topic, "includeHeaders": "true"}
         archive = Archive(self._spark, source, directory)
         archive.start(available_now=True).awaitTermination()
-        return f"{sum(commit.rows for commit in archive.commits)} rows"
+        return f"{archive.done.rows} rows"
 
     def _rows(self, reader: Any, topic: str, **options: str) -> DataFrame:
         options |= {**self._options, "subscribe": topic}

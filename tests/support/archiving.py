@@ -35,7 +35,7 @@ class Archiving:
         def archive() -> list[Commit]:
             job = Archive(self._spark, source_options(self._servers, **options), str(self.root), schema)
             job.start(available_now=True).awaitTermination()
-            return job.commits
+            return list(job.done)
 
         return patiently(archive)
 

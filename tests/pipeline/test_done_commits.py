@@ -1,0 +1,26 @@
+"""What a job that archives keeps of its commits."""
+
+from pybroker.pipeline.archive.done_commits import MOST_KEPT, DoneCommits
+from pybroker.pipeline.archive.manifest import Commit, DataFile, PartitionRows, batch_name
+
+
+def commit_of(number: int, *rows: int) -> Commit:
+    partitions = [PartitionRows(0, each, 0, each - 1) for each in rows]
+    files = [DataFile(f"data/{each.rows}", "t", 10 * each.rows, (each,)) for each in partitions]
+    return Commit(batch_name(number), {}, tuple(files))
+
+
+def test_all_commits_count_and_the_newest_are_kept() -> None:
+    done = DoneCommits()
+    for number in range(MOST_KEPT + 5):
+        done.add(commit_of(number, 2, 1))
+    commits = MOST_KEPT + 5
+    assert (done.count, done.rows, done.files, done.size_bytes) == (commits, 3 * commits, 2 * commits, 30 * commits)
+    assert [commit.name for commit in done] == [batch_name(number) for number in range(5, commits)]
+
+
+def test_the_rows_of_a_commit_are_told_by_its_name() -> None:
+    done = DoneCommits()
+    done.add(commit_of(0, 2, 1))
+    done.add(commit_of(1))
+    assert [done.rows_of(batch_name(number)) for number in range(3)] == [3, 0, 0]
