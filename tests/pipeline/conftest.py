@@ -25,12 +25,28 @@ MODULE_OF_WHOLE_JDKS = "jdk.incubator.vector"
 
 PATIENCE_S = 1800
 """A query of Spark's is a dozen processes that are started: on a machine that is busy with other things that takes."""
+PATIENCE_WITH_A_ROUND_S = 300
+"""More of it for each time that a long form starts a job and kills it."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    patience_when_long_s = PATIENCE_S + PATIENCE_WITH_A_ROUND_S * config.getoption("--kill-rounds")
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+            is_long = item.get_closest_marker("long") is not None
+            item.add_marker(pytest.mark.timeout(patience_when_long_s if is_long else PATIENCE_S))
+
+
+@pytest.fixture
+def kill_rounds(request: pytest.FixtureRequest) -> int:
+    """How often the long form of a test kills what is at work."""
+    return int(request.config.getoption("--kill-rounds"))
+
+
+@pytest.fixture
+def kill_seed(request: pytest.FixtureRequest) -> int:
+    """Fixes the moments at which it does, as far as processes let that be."""
+    return int(request.config.getoption("--kill-seed"))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROUNDS = 3
-ROUNDS_WHEN_LONG = 50
 RECORDS_A_ROUND = 600
 RECORDS_A_COMMIT = 60
 ON_A_CLUSTER = 3
@@ -93,8 +92,10 @@ def test_each_record_is_in_the_table_once_whatever_is_killed(spark: "SparkSessio
 
 
 @pytest.mark.long
-def test_each_record_is_in_the_table_once_through_many_kills(spark: "SparkSession", tmp_path: Path) -> None:
-    archive_through_kills(spark, tmp_path, ROUNDS_WHEN_LONG, seed=2, on_a_cluster=1)
+def test_each_record_is_in_the_table_once_through_many_kills(
+    spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
+) -> None:
+    archive_through_kills(spark, tmp_path, kill_rounds, kill_seed, on_a_cluster=1)
 
 
 def test_ctrl_c_ends_the_job_after_whole_commits(

@@ -292,7 +292,6 @@ def test_what_spark_fails_with_is_told_in_a_line(
     assert line.startswith("pybroker-pipeline: org.apache.spark.SparkException: ")
 
 
-KILL_ROUNDS_WHEN_LONG = 50
 MOST_CHANGES = 16
 """Of the table's files, from the first one that a job writes to its last one."""
 
@@ -321,5 +320,5 @@ def test_each_row_is_there_once_though_the_process_is_killed(table: Table) -> No
 
 
 @pytest.mark.long
-def test_each_row_is_there_once_through_many_kills(table: Table) -> None:
-    compact_through_kills(table, KILL_ROUNDS_WHEN_LONG, seed=2)
+def test_each_row_is_there_once_through_many_kills(table: Table, kill_rounds: int, kill_seed: int) -> None:
+    compact_through_kills(table, kill_rounds, kill_seed)

@@ -51,7 +51,7 @@ class Mirroring:
         def run() -> int:
             mirror = Mirror(self._spark, given, settings, str(self.root), prefix="of.")
             mirror.start(available_now=True).awaitTermination()
-            return len(mirror.progress)
+            return mirror.batches
 
         return patiently(run)
 
@@ -152,7 +152,7 @@ def test_a_cluster_is_not_mirrored_onto_itself(spark: "SparkSession", servers: s
 
 ROWS_TO_KILL_AT = 240
 ROWS_A_BATCH = 80
-KILL_ROUNDS_WHEN_LONG = 17
+RUNS_WHEN_LONG = 3
 
 
 def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, seed: int) -> None:
@@ -201,6 +201,9 @@ def test_each_record_is_mirrored_once_whatever_is_killed(
 
 
 @pytest.mark.long
-def test_each_record_is_mirrored_once_through_many_kills(spark: "SparkSession", tmp_path: Path) -> None:
-    for seed in range(3):
-        mirror_through_kills(spark, tmp_path / str(seed), KILL_ROUNDS_WHEN_LONG, seed)
+def test_each_record_is_mirrored_once_through_many_kills(
+    spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
+) -> None:
+    rounds = -(-kill_rounds // RUNS_WHEN_LONG)
+    for seed in range(kill_seed, kill_seed + RUNS_WHEN_LONG):
+        mirror_through_kills(spark, tmp_path / str(seed), rounds, seed)

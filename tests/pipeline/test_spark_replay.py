@@ -183,7 +183,7 @@ def test_it_stops_when_it_is_asked_to_and_goes_on(archived: Replaying, spark: "S
     assert archived.found(topic) == archived.expected
 
 
-KILL_ROUNDS_WHEN_LONG = 17
+RUNS_WHEN_LONG = 3
 ROWS_TO_KILL_AT = 600
 
 
@@ -226,6 +226,9 @@ def test_each_row_is_written_once_whatever_is_killed(
 
 
 @pytest.mark.long
-def test_each_row_is_written_once_through_many_kills(spark: "SparkSession", tmp_path: Path) -> None:
-    for seed in range(3):
-        replay_through_kills(spark, tmp_path / str(seed), KILL_ROUNDS_WHEN_LONG, seed)
+def test_each_row_is_written_once_through_many_kills(
+    spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
+) -> None:
+    rounds = -(-kill_rounds // RUNS_WHEN_LONG)
+    for seed in range(kill_seed, kill_seed + RUNS_WHEN_LONG):
+        replay_through_kills(spark, tmp_path / str(seed), rounds, seed)
