@@ -1,17 +1,20 @@
-"""An action of Spark's run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+"""Actions of Spark's run to their end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.util import InheritableThread
 
+from .command import JobError, say
 from .query_watch import StopRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.2
 LOOKS_BETWEEN_LINES = 25
@@ -49,3 +52,28 @@ def watch_action(
     if failure and not stop.is_made:
         raise failure[0]
     return bool(failure)
+
+
+def watch_work(
+    spark: SparkSession,
+    work: Callable[[], T],
+    tell: Callable[[], None] | None = None,
+    every: int = LOOKS_BETWEEN_LINES,
+) -> T:
+    """What the work returns. Raises what it raises, and JobError when it was stopped: it has nothing to show then.
+
+    `tell` says how far it is; when not given, Spark's stages are told.
+    """
+    found: list[T] = []
+    with StopRequest().listening() as stop:
+        if watch_action(spark, lambda: found.append(work()), stop, tell or (lambda: _tell_stages(spark)), every):
+            raise JobError("stopped before it was done")
+    return found[0]
+
+
+def _tell_stages(spark: SparkSession) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    for each in tracker.getActiveStageIds():
+        info = tracker.getStageInfo(each)
+        if info is not None:
+            say(f"stage {info.stageId}: {info.numCompletedTasks:,} of {info.numTasks:,} tasks")

@@ -38,6 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
     from ..page import counted
+    from .action_watch import watch_work
     from .session import job_session, told_in_a_line
 
     began = time.monotonic()
@@ -46,11 +47,11 @@ def run(arguments: Sequence[str]) -> int:
         job_session("audit", options.master, dict(options.conf)) as spark,
     ):
         working_since = time.monotonic()
-        found = audit(
-            spark,
-            options.directories,
-            lambda progress: say(progress_line(progress, time.monotonic() - working_since)),
-        )
+
+        def tell(progress: AuditProgress) -> None:
+            say(progress_line(progress, time.monotonic() - working_since))
+
+        found = watch_work(spark, lambda: audit(spark, options.directories, tell), tell=lambda: None)
     for fault in found.faults:
         print(fault)
     with told_in_a_line(OSError):

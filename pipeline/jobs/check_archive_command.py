@@ -26,13 +26,18 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ..archive.archive_check import archive_faults
     from ..archive.manifest import ManifestError
+    from .action_watch import watch_work
     from .session import job_session, told_in_a_line
 
-    faults = 0
-    with told_in_a_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
+    def tell_faults() -> int:
+        count = 0
         for fault in archive_faults(spark, options.root):
             print(fault, flush=True)
-            faults += 1
+            count += 1
+        return count
+
+    with told_in_a_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
+        faults = watch_work(spark, tell_faults)
     if faults == 0:
         print("manifest and data agree")
     return FAILED if faults else 0

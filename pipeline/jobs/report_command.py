@@ -28,6 +28,7 @@ def parser() -> JobParser:
     sources.add_argument("--archive", metavar="TO", help="a table that the job archive wrote")
     sources.add_argument("--log-directory", metavar="DIR", action="append", help="may be repeated")
     made.add_argument("--topics", metavar="A,B", help="these; of archives and log directories all, when not given")
+    made.add_settings("--option", "a further option of brokers or log directories, as kafka.security.protocol=SSL")
     made.add_argument("--late-ms", type=int, default=60_000, metavar="MS", help="how late is late (60000)")
     made.add_output("--json", "write the figures there; without any FILE or DIR they are printed")
     made.add_output("--html", "write a page with tables and charts there")
@@ -40,12 +41,16 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     if options.bootstrap_servers is not None and options.topics is None:
         raise JobError("--bootstrap-servers needs --topics", BAD_INPUT)
+    if options.archive is not None and options.option:
+        raise JobError("--option means nothing to an --archive", BAD_INPUT)
     # From here on it takes Spark.
     from ...storage.partition_files import NoLogError
     from ..archive.manifest import ManifestError
+    from ..log_options import log_options
     from ..read_options import batch_options
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
+    from .action_watch import watch_work
     from .session import job_session, told_in_a_line
 
     if options.png is not None:
@@ -55,10 +60,15 @@ def run(arguments: Sequence[str]) -> int:
     with told_in_a_line(ManifestError, NoLogError, OSError):
         if options.bootstrap_servers is not None:
             batch_options(_source_of(options))  # wrong ones are told before Spark is started
+        if options.log_directory is not None:
+            log_options(_log_source_of(options))
         with job_session("report", options.master, dict(options.conf)) as spark:
             sizes = None if options.log_directory is None else file_bytes(options.log_directory)
             now_ms = int(time.time() * 1000)
-            figures = topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes)
+            figures = watch_work(
+                spark,
+                lambda: topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes),
+            )
     with told_in_a_line(OSError):
         if options.json is not None:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
@@ -89,7 +99,15 @@ def file_bytes(directories: Sequence[str]) -> dict[str, int]:
 
 
 def _source_of(options: argparse.Namespace) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
+    wanted = {"kafka.bootstrap.servers": options.bootstrap_servers, "subscribe": options.topics}
+    return {**wanted, **dict(options.option)}
+
+
+def _log_source_of(options: argparse.Namespace) -> dict[str, str]:
+    wanted = {"path": json.dumps(options.log_directory)}
+    if options.topics is not None:
+        wanted["subscribe"] = options.topics
+    return {**wanted, **dict(options.option)}
 
 
 def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
@@ -100,9 +118,6 @@ def _rows(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     if options.bootstrap_servers is not None:
         return spark.read.format("pybroker").options(**_source_of(options)).load()
     if options.log_directory is not None:
-        source = {"path": json.dumps(options.log_directory)}
-        if options.topics is not None:
-            source["subscribe"] = options.topics
-        return spark.read.format("pybroker-log").options(**source).load()
+        return spark.read.format("pybroker-log").options(**_log_source_of(options)).load()
     rows = read_archive(spark, options.archive)
     return rows if options.topics is None else rows.where(F.col("topic").isin(options.topics.split(",")))

@@ -1,0 +1,61 @@
+"""Work on Spark that is watched: how far it is, and that it can be stopped. Each task waits for a file."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pybroker.pipeline.jobs.command import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def waiting(spark: "SparkSession", file: Path) -> Callable[[], list[int]]:
+    """A stage of two tasks, one of which waits for the file."""
+    path = str(file)
+
+    def wait_for_file(number: int) -> int:
+        while number and not os.path.exists(path):
+            time.sleep(0.05)
+        return number
+
+    return lambda: spark.sparkContext.parallelize(range(2), 2).map(wait_for_file).collect()
+
+
+def test_it_is_told_how_far_the_work_is(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pybroker.pipeline.jobs import action_watch
+
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if line.endswith(": 1 of 2 tasks"):
+            (tmp_path / "go").touch()
+
+    monkeypatch.setattr(action_watch, "say", say)
+    assert action_watch.watch_work(spark, waiting(spark, tmp_path / "go"), every=1) == [0, 1]
+    assert all(line.startswith("stage ") for line in said)
+
+
+def test_what_the_work_fails_with_is_raised(spark: "SparkSession") -> None:
+    from pybroker.pipeline.jobs.action_watch import watch_work
+
+    with pytest.raises(ZeroDivisionError):
+        watch_work(spark, lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: signal.Signals) -> None:
+    from pybroker.pipeline.jobs.action_watch import watch_work
+
+    before = signal.getsignal(number)
+    try:
+        with pytest.raises(JobError, match="stopped before it was done"):
+            watch_work(spark, waiting(spark, tmp_path / "go"), tell=lambda: os.kill(os.getpid(), number), every=1)
+    finally:
+        (tmp_path / "go").touch()
+    assert signal.getsignal(number) is before
