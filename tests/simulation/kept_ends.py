@@ -8,6 +8,9 @@ from simulation.history import Place
 
 __all__ = ["kept_ends"]
 
+_DELETED = ".deleted"
+"""Ends the names of segments that nobody sees any more, and that are removed a while later."""
+
 
 def kept_ends(disk: Disk, lost: Mapping[str, int]) -> dict[Place, int]:
     """By partition, of those that lost records. ``lost``: what `Disk.crash` says, files and how many bytes they kept.
@@ -15,7 +18,10 @@ def kept_ends(disk: Disk, lost: Mapping[str, int]) -> dict[Place, int]:
     Whoever recovers such a log may cut it there, and not before.
     """
     ends: dict[Place, int] = {}
-    for path, kept_bytes in lost.items():
+    for path_before, kept_bytes in lost.items():
+        path = path_before.removesuffix(_DELETED)
+        if path != path_before and disk.find(path) is None:
+            continue  # it stays deleted; else the crash took its deletion back, too
         place = _place_of(path)
         if place is not None:
             end = _end_of_batches(disk, path, kept_bytes)

@@ -24,6 +24,7 @@ FAILED_ONCE = {
     3215: "records that were deleted everywhere, and a replica back in that moment, of which the answer was told",
     3367: "a checker that counted on a repetition being known when what it repeats had been trimmed",
     3397: "a checker that did not know of a member that crashed on its way into the ISR",
+    3566: "a checker that did not know of a deleted segment which a crash gave back without its end",
     4100: "the same as 3215",
     4600: "the same as 3215",
     4889: "an operator who did not do what a broker asked for that had a partition in two directories",

@@ -1,0 +1,53 @@
+"""Up to where a crash leaves logs whole."""
+
+from random import Random
+
+import pytest
+from pybroker.protocol.records.record import Record, build_batch
+from simulation.disk import Disk, Loss
+from simulation.kept_ends import kept_ends
+from simulation.simulated_files import SimulatedFiles
+
+DIRECTORY = "/t-0"
+SEGMENT = f"{DIRECTORY}/{5:020}.log"
+NEXT_SEGMENT = f"{DIRECTORY}/{7:020}.log"
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk(Random(1))
+
+
+@pytest.fixture
+def files(disk: Disk) -> SimulatedFiles:
+    """A segment with offsets 5 and 6, of which the first is synced, and one that begins at 7, of which nothing is."""
+    files = SimulatedFiles(disk)
+    files.make_directory(DIRECTORY)
+    first, second, third = (build_batch([Record(offset, 0, None, b"value")]) for offset in (5, 6, 7))
+    file = files.open(SEGMENT, create=True)
+    file.write_at(0, first)
+    file.sync()
+    file.write_at(len(first), second)
+    files.write_bytes(NEXT_SEGMENT, third)
+    files.sync_directory("/")
+    files.sync_directory(DIRECTORY)
+    return files
+
+
+def ends_after_a_crash(disk: Disk) -> dict[tuple[str, int], int]:
+    return kept_ends(disk, disk.crash(Loss.ALL))
+
+
+def test_a_log_is_whole_up_to_where_its_first_segment_lost_something(disk: Disk, files: SimulatedFiles) -> None:
+    assert ends_after_a_crash(disk) == {("t", 0): 6}
+
+
+def test_a_segment_whose_deletion_was_lost_with_its_end_is_there_again(disk: Disk, files: SimulatedFiles) -> None:
+    files.rename(SEGMENT, f"{SEGMENT}.deleted")
+    assert ends_after_a_crash(disk) == {("t", 0): 6}
+
+
+def test_a_segment_that_stays_deleted_is_nobodys_loss(disk: Disk, files: SimulatedFiles) -> None:
+    files.rename(SEGMENT, f"{SEGMENT}.deleted")
+    files.sync_directory(DIRECTORY)
+    assert ends_after_a_crash(disk) == {("t", 0): 7}
