@@ -28,7 +28,7 @@ def files(disk: Disk) -> SimulatedFiles:
     file.write_at(0, first)
     file.sync()
     file.write_at(len(first), second)
-    files.write_bytes(NEXT_SEGMENT, third)
+    files.open(NEXT_SEGMENT, create=True).write_at(0, third)
     files.sync_directory("/")
     files.sync_directory(DIRECTORY)
     return files
