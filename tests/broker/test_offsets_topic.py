@@ -41,7 +41,7 @@ def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
 async def test_commits_wait_as_the_settings_say_and_deletions_for_the_leader_alone(setting: str, acks: int) -> None:
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
-    guard = TransactionGuards().begin(7, 0, -1, NOW_MS)
+    guard = TransactionGuards().begin(7, 0, -1, NOW_MS, most=1)
     topic.append(3, b"commit", awaits_replicas=True, guard=guard)
     topic.append(3, b"deletion", awaits_replicas=False)
     place = TopicPartition("__consumer_offsets", 3)
