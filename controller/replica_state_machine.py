@@ -9,7 +9,7 @@ from .context import ControllerContext, IllegalMoveError
 from .leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
 from .request_batch import RequestBatch
-from .state_tables import PartitionReplica, ReplicaState, may_move_replica
+from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_replica
 
 __all__ = ["ReplicaStateMachine"]
 
@@ -81,9 +81,17 @@ class ReplicaStateMachine:
             if not self._move(replica, ReplicaState.ONLINE) or was_new:
                 continue
             leadership = self._context.leadership(replica.partition)
-            if leadership is not None:
+            if leadership is not None and not self._led_until_it_went(replica, leadership):
                 self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
         self._flush()
+
+    def _led_until_it_went(self, replica: PartitionReplica, leadership: PartitionLeadership) -> bool:
+        """And nobody has been elected since, which is done next. Until then it must not lead on, as it may with Kafka:
+        it may have lost what it had not synced, and would write other records under the same epoch."""
+        return (
+            leadership.leader_and_isr.leader == replica.broker_id
+            and self._context.partition_state(replica.partition) is PartitionState.OFFLINE
+        )
 
     async def move_offline(self, replicas: Iterable[PartitionReplica]) -> None:
         """Have the replicas stop, and leave the ISR: a leader that goes leaves its partition without one."""

@@ -300,6 +300,20 @@ async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plan
     assert (await plane.state("t")).leader == 3
 
 
+async def test_leader_that_comes_back_leads_under_another_epoch_only(plane: ControlPlane) -> None:
+    """It may have lost what it had not synced, and would write other records under the old one."""
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker_id in (2, 3):
+        await plane.take_down(broker_id)
+    await plane.controller.start()
+    plane.brokers[2].forget_requests()
+    await plane.bring_up(2)
+    await plane.settled()
+    assert roles_told(plane.brokers[2]) == [{0: (2, 1, [2])}]
+
+
 async def test_half_created_topic_is_finished_by_the_next_controller(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1,))
     await first.controller.stop()

@@ -26,6 +26,7 @@ FAILED_ONCE = {
     3397: "a checker that did not know of a member that crashed on its way into the ISR",
     3566: "a checker that did not know of a deleted segment which a crash gave back without its end",
     4100: "the same as 3215",
+    4359: "a leader that came back without its last records, and led for a moment under the epoch it had lost them of",
     4600: "the same as 3215",
     4889: "an operator who did not do what a broker asked for that had a partition in two directories",
     5088: "an acks=1 record that a leader took who was cut off from ZooKeeper alone",
