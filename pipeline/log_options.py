@@ -37,8 +37,8 @@ class LogOptions:
                 return (topic, partition) in partitions
             case Topics(names):
                 return topic in names
-            case TopicPattern(pattern):
-                return topic not in INTERNAL_TOPICS and pattern.fullmatch(topic) is not None
+            case TopicPattern() as pattern:
+                return topic not in INTERNAL_TOPICS and pattern.matches(topic)
 
 
 def log_options(given: Mapping[str, str]) -> LogOptions:

@@ -65,9 +65,13 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """All partitions of the topics whose whole name matches, also of those that are created later."""
+    """All partitions of the topics whose names it `matches`, also of those that are created later."""
 
     pattern: re.Pattern[str]
+
+    def matches(self, topic: str) -> bool:
+        """Anywhere in the name, as in Spark's own source: `^` and `$` bind it to the ends."""
+        return self.pattern.search(topic) is not None
 
 
 Subscription = Assigned | Topics | TopicPattern

@@ -114,7 +114,7 @@ class SourceOffsets:
             case Topics():
                 return self._cluster.partitions(subscription.names)
             case TopicPattern():
-                names = [name for name in self._cluster.topic_names() if subscription.pattern.fullmatch(name)]
+                names = [name for name in self._cluster.topic_names() if subscription.matches(name)]
                 return self._cluster.partitions(names) if names else []
 
     def _first_partitions(self) -> list[TopicPartition]:

@@ -79,6 +79,7 @@ QUERIES: dict[str, dict[str, Any]] = {
     "all": {"subscribe": "many-a,many-b"},
     "headers": {"subscribe": "many-a", "includeHeaders": "true"},
     "pattern": {"subscribePattern": "many-.*", "includeHeaders": "true"},
+    "pattern of a part": {"subscribePattern": "any-[ab]"},
     "some partitions": {"assign": '{"many-a":[0,2],"many-b":[0]}'},
     "offsets": {
         "subscribe": "many-a",

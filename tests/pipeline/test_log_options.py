@@ -15,6 +15,8 @@ def test_which_partitions_are_wanted() -> None:
     assert not log_options({"path": "/a"}).wants("__consumer_offsets", 0)
     assert log_options({"path": "/a", "subscribe": "__consumer_offsets"}).wants("__consumer_offsets", 0)
     assert not log_options({"path": "/a", "subscribePattern": ".*"}).wants("__consumer_offsets", 0)
+    assert log_options({"path": "/a", "subscribePattern": "log"}).wants("my-logs", 0)
+    assert not log_options({"path": "/a", "subscribePattern": "^log"}).wants("my-logs", 0)
     assigned = log_options({"path": "/a", "assign": '{"t":[1]}'})
     assert assigned.wants("t", 1)
     assert not assigned.wants("t", 0)
