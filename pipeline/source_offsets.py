@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from ..protocol.errors import UnknownTopicOrPartitionError
 from ..storage.topic_partition import TopicPartition
@@ -118,16 +119,17 @@ class SourceOffsets:
                 return self._cluster.partitions(names) if names else []
 
     def _first_partitions(self) -> list[TopicPartition]:
-        """All that a query reads when it begins: a topic that is named and not there is a slip of the pen, and one that
-        is deleted later is lost data. Raises OptionError.
+        """All that a query reads when it begins: what is named and not there is a slip of the pen, and what is deleted
+        later is lost data. Raises OptionError.
         """
-        subscription = self._options.subscription
-        if not isinstance(subscription, Topics):
-            return self.partitions()
-        try:
-            return self._cluster.partitions_of_all(subscription.names)
-        except UnknownTopicOrPartitionError as error:
-            raise OptionError(f"Option 'subscribe': {error}") from None
+        match self._options.subscription:
+            case Topics(names):
+                with _naming("subscribe"):
+                    return self._cluster.partitions_of_all(names)
+            case Assigned(partitions):
+                with _naming("assign"):
+                    self._cluster.check_partitions(partitions)
+        return self.partitions()
 
     def _split(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
         min_partitions, max_records = self._options.min_partitions, self._options.max_records
@@ -166,6 +168,15 @@ class SourceOffsets:
                 if end[at] > there[at]:
                     self._data_loss.report(f"{at} ends at {there[at]}, before the offset {end[at]} it is to be read to")
                     end[at] = there[at]
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Makes an OptionError of what is not there."""
+    try:
+        yield
+    except UnknownTopicOrPartitionError as error:
+        raise OptionError(f"Option '{option}': {error}") from None
 
 
 def _check_complete(option: str, given: PartitionNumbers, partitions: list[TopicPartition]) -> None:

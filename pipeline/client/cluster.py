@@ -72,6 +72,19 @@ class Cluster:
 
         return self._retried(ask)
 
+    def check_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        """Raises UnknownTopicOrPartitionError, which names those that do not exist."""
+        wanted = sorted(set(partitions))
+        topics = [MetadataRequestTopic(name=name) for name in sorted({at.topic for at in wanted})]
+
+        def ask() -> None:
+            there = set(self._partitions(topics))
+            missing = [str(at) for at in wanted if at not in there]
+            if missing:
+                raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {', '.join(missing)}")
+
+        self._retried(ask)
+
     def topic_names(self) -> list[str]:
         """All topics but Kafka's internal ones."""
 
