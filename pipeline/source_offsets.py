@@ -57,8 +57,8 @@ class SourceOffsets:
         end = self._resolved(self._options.ending, partitions, is_start=False)
         self._check_specific_end(end)
         for at in partitions:
-            if start[at] > end[at] and isinstance(self._options.ending, EndOfLog):
-                self._data_loss.report(f"{at} ends at {end[at]}, before the offset {start[at]} it is to be read from")
+            if start[at] > end[at]:
+                self._tell_of_disorder(at, start[at], end[at])
         return self._split([OffsetRange(at, start[at], end[at]) for at in partitions])
 
     def initial(self) -> PartitionNumbers:
@@ -130,6 +130,18 @@ class SourceOffsets:
                 with _naming("assign"):
                     self._cluster.check_partitions(partitions)
         return self.partitions()
+
+    def _tell_of_disorder(self, at: TopicPartition, start: int, end: int) -> None:
+        """A batch query that ends before it begins: what options say of it may make no sense, or not any more.
+
+        Raises OptionError.
+        """
+        starting, ending = self._options.starting, self._options.ending
+        there = self._cluster.offsets({at: LATEST})[at]
+        if start > there:
+            self._data_loss.report(f"{at} ends at {there}, before the offset {start} it is to be read from")
+        elif not isinstance(starting, EndOfLog) and not isinstance(ending, EndOfLog):
+            raise OptionError(f"Options '{starting.option}' and '{ending.option}': {at} begins at {start}, after {end}")
 
     def _split(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
         min_partitions, max_records = self._options.min_partitions, self._options.max_records
