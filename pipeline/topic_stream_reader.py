@@ -87,5 +87,5 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             self._offsets().commit(group, offsets_of(finished))
             self._committed = finished
-        except (KafkaError, ConnectionError) as error:
+        except (KafkaError, OSError) as error:
             logger.warning("Offsets could not be stored in the group %s: %s", group, error)

@@ -1,7 +1,7 @@
 """The cluster as a reader sees it: topics, leaders, ends of partitions, offsets by time, offsets of groups.
 
 What passes by itself (a leader that moves, a broker that restarts, a coordinator that loads) is tried again until a
-deadline; any other error is raised as `protocol/errors.py` has it.
+deadline; any other error is raised as `protocol/errors.py` has it, or as TlsError.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from .sasl import LoginError, login
 
 _SIZE = Struct(">i")
 _MAX_ANSWER_BYTES = (1 << 31) - 1
+_TLS_ALERT = 0x1503
+"""How a broker begins that speaks TLS and was spoken to in plain text: type and version of the record."""
 _MAX_CORRELATION_ID = (1 << 31) - 1
 
 NEWEST = {
@@ -31,6 +33,10 @@ NEWEST = {
 """The newest version asked for, where that is not the newest that `protocol/` knows."""
 
 
+class TlsError(OSError):
+    """TLS failed, and will again: a certificate is not trusted or is missing, or only one side speaks TLS."""
+
+
 class _Sent(NamedTuple):
     spec: ApiSpec
     version: int
@@ -38,7 +44,7 @@ class _Sent(NamedTuple):
 
 
 class Connection:
-    """Raises ConnectionError when the broker is not reached, goes away or is not in time, and is closed then."""
+    """Raises ConnectionError when the broker is not reached, goes away or is not in time, TlsError; is closed then."""
 
     def __init__(self, host: str, port: int, settings: ReaderSettings) -> None:
         """Connects, asks which versions the broker serves, and logs in. Raises KafkaError for a login that fails."""
@@ -46,6 +52,7 @@ class Connection:
         self._settings = settings
         self._sent: deque[_Sent] = deque()
         self._correlation_id = 0
+        self._has_answered = False
         self._socket = self._connect(host, port)
         self._versions: dict[int, tuple[int, int]] = {}
         try:
@@ -85,7 +92,7 @@ class Connection:
         try:
             self._socket.sendall(_SIZE.pack(len(frame)) + frame)
         except OSError as error:
-            raise self._broken(f"cannot be written to: {error}") from error
+            raise self._failed("cannot be written to", error) from error
         self._sent.append(_Sent(spec, version, self._correlation_id))
 
     def receive(self) -> Any:
@@ -100,19 +107,21 @@ class Connection:
         except DecodeError as error:
             raise self._broken(f"gave an answer to {sent.spec.name} that cannot be read: {error}") from error
         self._sent.popleft()
+        self._has_answered = True
         return answer
 
     def _connect(self, host: str, port: int) -> socket.socket:
         settings = self._settings
+        context = None if settings.security.tls is None else settings.security.tls.context()
         try:
             made = socket.create_connection((host, port), timeout=settings.connect_timeout_ms / 1000)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.receive_buffer_bytes is not None:
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
-            if settings.security.tls is not None:
-                made = settings.security.tls.context().wrap_socket(made, server_hostname=host)
-        except (OSError, ssl.SSLError) as error:
-            raise ConnectionError(f"no connection to {self.address}: {error}") from error
+            if context is not None:
+                made = context.wrap_socket(made, server_hostname=host)
+        except OSError as error:
+            raise _failure(f"no connection to {self.address}", error) from error
         made.settimeout(settings.request_timeout_ms / 1000)
         return made
 
@@ -152,6 +161,9 @@ class Connection:
 
     def _receive_frame(self) -> memoryview:
         (size,) = _SIZE.unpack(self._receive_bytes(_SIZE.size))
+        if size >> 16 == _TLS_ALERT and not self._has_answered:
+            self.close()
+            raise TlsError(f"{self.address} speaks TLS: 'kafka.security.protocol' must be SSL or SASL_SSL")
         if not 0 < size <= _MAX_ANSWER_BYTES:
             raise self._broken(f"sent an answer of {size} bytes")
         return self._receive_bytes(size)
@@ -163,15 +175,27 @@ class Connection:
             try:
                 count = self._socket.recv_into(buffer[received:])
             except OSError as error:
-                raise self._broken(f"does not answer: {error}") from error
+                raise self._failed("does not answer", error) from error
             if count == 0:
                 raise self._broken("closed the connection")
             received += count
         return buffer
 
+    def _failed(self, what: str, error: OSError) -> OSError:
+        self.close()
+        return _failure(f"{self.address} {what}", error)
+
     def _broken(self, reason: str) -> ConnectionError:
         self.close()
         return ConnectionError(f"{self.address} {reason}")
+
+
+def _failure(what: str, error: OSError) -> OSError:
+    """As Kafka's clients, which give up where TLS is refused, and try again where the broker went away in between."""
+    has_gone = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    if isinstance(error, ssl.SSLError) and not isinstance(error, has_gone):
+        return TlsError(f"{what}: {error}")
+    return ConnectionError(f"{what}: {error}")
 
 
 def _spec_of(request_type: type[Message]) -> ApiSpec:

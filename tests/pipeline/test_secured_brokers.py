@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from pybroker.pipeline.client.cluster import Cluster
+from pybroker.pipeline.client.connection import TlsError
 from pybroker.pipeline.kafka_settings import reader_settings
 from pybroker.pipeline.offset_limits import LATEST
 from pybroker.pipeline.offset_ranges import OffsetRange
@@ -24,6 +25,8 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MODULES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
 USER, PASSWORD = "alice", 'a, "b" = c;'
 AT = TopicPartition("t", 0)
+FOR_EVER = 10**9
+"""Milliseconds that a test does not wait: what is refused is told at once."""
 
 
 class SecuredKafka:
@@ -129,7 +132,7 @@ def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
 def test_clients_show_their_certificates(kafka: SecuredKafka) -> None:
     given = {"bootstrap.servers": kafka.servers["SSL"], "security.protocol": "SSL", **kafka.trust}
     assert is_written_and_read({**given, **kafka.own}, "by a certificate")
-    with Cluster(reader_settings(given), retry_ms=0) as cluster, pytest.raises(ConnectionError):
+    with Cluster(reader_settings(given), retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match="does not answer"):
         cluster.topic_names()
 
 
@@ -142,12 +145,30 @@ def test_clients_log_in(kafka: SecuredKafka, protocol: str, mechanism: str) -> N
 @pytest.mark.parametrize("mechanism", MODULES)
 def test_a_wrong_password_is_told_at_once(kafka: SecuredKafka, mechanism: str) -> None:
     settings = reader_settings(kafka.login("SASL_PLAINTEXT", mechanism, "guessed"))
-    with Cluster(settings, retry_ms=10**9) as cluster, pytest.raises(KafkaError, match="Authentication failed"):
+    with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(KafkaError, match="Authentication failed"):
         cluster.topic_names()
 
 
 def test_a_broker_whose_certificate_nobody_signed_is_told_nothing(kafka: SecuredKafka, tmp_path: Path) -> None:
     other = {"ssl.truststore.location": str(Authority(tmp_path, "other").certificate)}
     settings = reader_settings({**kafka.login("SASL_SSL", "PLAIN"), **other})
-    with Cluster(settings, retry_ms=0) as cluster, pytest.raises(ConnectionError, match="certificate verify failed"):
+    with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match="certificate verify failed"):
+        cluster.topic_names()
+
+
+def test_a_broker_with_the_name_of_another_is_told_nothing_unless_names_do_not_count(kafka: SecuredKafka) -> None:
+    """The certificate is for the number of its address."""
+    given = kafka.login("SASL_SSL", "PLAIN")
+    given["bootstrap.servers"] = given["bootstrap.servers"].replace("127.0.0.1", "localhost")
+    with (
+        Cluster(reader_settings(given), retry_ms=FOR_EVER) as cluster,
+        pytest.raises(TlsError, match="not valid for 'localhost'"),
+    ):
+        cluster.topic_names()
+    assert is_written_and_read({**given, "ssl.endpoint.identification.algorithm": ""}, "whatever its name is")
+
+
+def test_who_speaks_plain_text_to_a_broker_that_wants_tls_is_told_so(kafka: SecuredKafka) -> None:
+    settings = reader_settings({"bootstrap.servers": kafka.servers["SSL"]})
+    with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match=r"'kafka\.security\.protocol'"):
         cluster.topic_names()
