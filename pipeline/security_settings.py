@@ -5,10 +5,13 @@ Readers connect by themselves, writers by librdkafka, which calls some of it dif
 
 from __future__ import annotations
 
+import re
 import shlex
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from tempfile import NamedTemporaryFile
+from textwrap import wrap
 
 from .options import OptionError
 
@@ -21,29 +24,44 @@ _LOGIN_MODULES = {
     **dict.fromkeys(SCRAM, "org.apache.kafka.common.security.scram.ScramLoginModule"),
 }
 
+_PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----(.+?)-----END \1-----", re.DOTALL)
+_PEM_COLUMNS = 64
 _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Files in PEM. `certificate_file` holds the client's certificate and, unless `key_file` does, its key."""
+    """In PEM: files, or what stands in an option itself. What holds the client's certificate holds its key, too, unless
+    there is a `key_file`. Without a trust of either kind: whom the system trusts."""
 
     trust_file: str | None
     certificate_file: str | None
     key_file: str | None
     key_password: str | None = field(repr=False)
     check_hostname: bool
+    trust_text: str | None = None
+    certificate_text: str | None = field(default=None, repr=False)
 
     def context(self) -> ssl.SSLContext:
-        """Raises OptionError when a file can't be read as PEM."""
+        """Raises OptionError when something can't be read as PEM."""
         try:
-            context = ssl.create_default_context(cafile=self.trust_file)
+            context = ssl.create_default_context(cafile=self.trust_file, cadata=self.trust_text)
             context.check_hostname = self.check_hostname
             if self.certificate_file is not None:
                 context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
+            elif self.certificate_text is not None:
+                self._load_text(context, self.certificate_text)
         except (OSError, ssl.SSLError) as error:
-            raise OptionError(f"A file of the options 'kafka.ssl.…' can't be read as PEM: {error}") from None
+            raise OptionError(f"What options 'kafka.ssl.…' say can't be read as PEM: {error}") from None
         return context
+
+    def _load_text(self, context: ssl.SSLContext, text: str) -> None:
+        with NamedTemporaryFile(
+            "w", suffix=".pem"
+        ) as file:  # Python's TLS takes files only; this one is for nobody else
+            file.write(text)
+            file.flush()
+            context.load_cert_chain(file.name, None, self.key_password)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,36 +94,66 @@ def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
     """The same options by librdkafka's names; others, its own among them, as they are. Raises OptionError."""
     left = dict(given)
     tls = _take_tls(left)
-    files = {
+    named = {
         "ssl.ca.location": tls.trust_file,
+        "ssl.ca.pem": tls.trust_text,
         "ssl.certificate.location": tls.certificate_file,
+        "ssl.certificate.pem": tls.certificate_text,
         "ssl.key.location": tls.key_file or tls.certificate_file,
+        "ssl.key.pem": tls.certificate_text,
         "ssl.key.password": tls.key_password,
         "ssl.endpoint.identification.algorithm": None if tls.check_hostname else "none",
     }
     if "sasl.jaas.config" in left:
         sasl = _take_sasl(left, is_wanted=True)
         assert sasl is not None
-        files |= {"sasl.mechanism": sasl.mechanism, "sasl.username": sasl.user, "sasl.password": sasl.password}
-    return {name: value for name, value in files.items() if value is not None} | left
+        named |= {"sasl.mechanism": sasl.mechanism, "sasl.username": sasl.user, "sasl.password": sasl.password}
+    return {name: value for name, value in named.items() if value is not None} | left
 
 
 def _take_tls(left: dict[str, str]) -> TlsSettings:
-    for store in ("truststore", "keystore"):
-        kind = left.pop(f"ssl.{store}.type", "JKS").strip().upper()
-        if f"ssl.{store}.location" in left and kind != "PEM":
-            raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: there is no Java to read another")
+    trust_file, trust_text = _take_store(left, "truststore", "certificates")
+    certificate_file, certificate_text = _take_store(left, "keystore", "certificate.chain", "key")
     algorithm = left.pop("ssl.endpoint.identification.algorithm", "https").strip().lower()
     if algorithm not in ("https", "", "none"):
         raise OptionError(
             f"Option 'kafka.ssl.endpoint.identification.algorithm' must be https or empty, not '{algorithm}'"
         )
     return TlsSettings(
-        trust_file=left.pop("ssl.truststore.location", None),
-        certificate_file=left.pop("ssl.keystore.location", None),
+        trust_file=trust_file,
+        certificate_file=certificate_file,
         key_file=left.pop("ssl.key.location", None),
         key_password=left.pop("ssl.key.password", None),
         check_hostname=algorithm == "https",
+        trust_text=trust_text,
+        certificate_text=certificate_text,
+    )
+
+
+def _take_store(left: dict[str, str], store: str, *parts: str) -> tuple[str | None, str | None]:
+    """The file that an option names, or the text that stands in options itself, in these parts (KIP-651)."""
+    kind, place = left.pop(f"ssl.{store}.type", "JKS").strip().upper(), f"ssl.{store}.location"
+    file = left.pop(place, None)
+    names = [f"ssl.{store}.{part}" for part in parts]
+    given = {name: left.pop(name) for name in names if name in left}
+    if (file is not None or given) and kind != "PEM":
+        raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: there is no Java to read another")
+    if file is not None and given:
+        raise OptionError(f"Options 'kafka.{place}' and 'kafka.{names[0]}' contradict each other: give one of them")
+    for name in names if given else ():
+        if name not in given:
+            raise OptionError(f"Option 'kafka.{name}' must be given beside the others of the {store}")
+    return file, "".join(_pem(name, text) for name, text in given.items()) or None
+
+
+def _pem(name: str, text: str) -> str:
+    """In the lines that OpenSSL wants; options may have blanks in their place. The error does not repeat a key."""
+    blocks = _PEM.findall(text)
+    if not blocks:
+        raise OptionError(f"Option 'kafka.{name}' is no PEM")
+    return "".join(
+        "\n".join([f"-----BEGIN {kind}-----", *wrap("".join(body.split()), _PEM_COLUMNS), f"-----END {kind}-----", ""])
+        for kind, body in blocks
     )
 
 

@@ -37,7 +37,16 @@ class SecuredKafka:
         names = "IP:127.0.0.1"
         store = authority.issue("kafka", names)
         self.trust = {"ssl.truststore.location": str(authority.certificate), "ssl.truststore.type": "PEM"}
-        self.own = {"ssl.keystore.location": str(authority.issue("client", names)), "ssl.keystore.type": "PEM"}
+        own = authority.issue("client", names)
+        self.own = {"ssl.keystore.location": str(own), "ssl.keystore.type": "PEM"}
+        key, _, certificate = own.read_text().partition("-----BEGIN CERTIFICATE")
+        self.in_text = {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": authority.certificate.read_text(),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE{certificate}".replace("\n", " "),
+            "ssl.keystore.key": key,
+        }
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper")
         ports = {name: free_port() for name in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")}
         self.servers = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
@@ -132,7 +141,12 @@ def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
 def test_clients_show_their_certificates(kafka: SecuredKafka) -> None:
     given = {"bootstrap.servers": kafka.servers["SSL"], "security.protocol": "SSL", **kafka.trust}
     assert is_written_and_read({**given, **kafka.own}, "by a certificate")
-    with Cluster(reader_settings(given), retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match="does not answer"):
+    in_options = {"bootstrap.servers": given["bootstrap.servers"], "security.protocol": "SSL", **kafka.in_text}
+    assert is_written_and_read(in_options, "by one that stands in the options")
+    with (
+        Cluster(reader_settings(given), retry_ms=FOR_EVER) as cluster,
+        pytest.raises(TlsError, match="does not answer"),
+    ):
         cluster.topic_names()
 
 

@@ -33,6 +33,31 @@ def test_files_for_tls_are_those_of_kafkas_clients_for_readers_and_writers() -> 
     }
 
 
+def pem(kind: str, content: str) -> str:
+    return f"-----BEGIN {kind}-----\n{content}\n-----END {kind}-----\n"
+
+
+CERTIFICATE, KEY = pem("CERTIFICATE", "A" * 64 + "\nBBBB"), pem("ENCRYPTED PRIVATE KEY", "CCCC")
+IN_TEXT = {
+    "ssl.truststore.type": "PEM",
+    "ssl.truststore.certificates": 2 * CERTIFICATE.replace("\n", " "),
+    "ssl.keystore.type": "PEM",
+    "ssl.keystore.certificate.chain": CERTIFICATE.replace("\n", ""),
+    "ssl.keystore.key": f"\n {KEY}",
+}
+
+
+def test_what_files_would_hold_may_stand_in_options_in_one_line() -> None:
+    tls = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "SSL", **IN_TEXT}).security.tls
+    assert tls == TlsSettings(None, None, None, None, True, 2 * CERTIFICATE, CERTIFICATE + KEY)
+    assert "CCCC" not in repr(tls)
+    assert librdkafka_security(IN_TEXT) == {
+        "ssl.ca.pem": 2 * CERTIFICATE,
+        "ssl.certificate.pem": CERTIFICATE + KEY,
+        "ssl.key.pem": CERTIFICATE + KEY,
+    }
+
+
 def test_names_of_hosts_are_not_checked_where_the_algorithm_is_empty() -> None:
     given = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "", **FILES}
     tls = reader_settings({"bootstrap.servers": "b:9092", **given}).security.tls
@@ -70,6 +95,10 @@ def test_what_librdkafka_has_by_itself_is_left_to_it() -> None:
     [
         ({"security.protocol": "TLS"}, "'kafka.security.protocol' must be one of"),
         ({**FILES, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
+        ({**IN_TEXT, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
+        ({**IN_TEXT, **FILES}, "'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' contradict"),
+        ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.certificate.chain' must be"),
+        ({**IN_TEXT, "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.key' is no PEM"),
         ({"ssl.endpoint.identification.algorithm": "ldap"}, "'kafka.ssl.endpoint.identification.algorithm'"),
         ({"security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism' must be one of PLAIN, SCRAM-SHA-256"),
         ({**LOGIN, "sasl.mechanism": "OAUTHBEARER"}, "'kafka.sasl.mechanism'"),
