@@ -141,5 +141,5 @@ def size(size_bytes: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Like 2 partitions."""
-    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else f"{noun}s"
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
     return f"{count:,} {noun if count == 1 else plural}"

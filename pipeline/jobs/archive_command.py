@@ -67,6 +67,7 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
 
 def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:
     from ..archive.archive_query import Archive
+    from ..page import counted
     from .query_watch import progress_line, watch
 
     began = time.monotonic()
@@ -82,8 +83,8 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
     was_stopped = watch(query, stop, tell)
     done = archive.done
     say(
-        f"{'stopped' if was_stopped else 'done'}: {done.rows:,} rows in {done.files} files of "
-        f"{done.size_bytes / (1 << 20):,.1f} MiB, {done.count} commits, {time.monotonic() - began:.1f} s"
+        f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')} in {counted(done.files, 'file')} of "
+        f"{done.size_bytes / (1 << 20):,.1f} MiB, {counted(done.count, 'commit')}, {time.monotonic() - began:.1f} s"
     )
     return 0
 

@@ -65,6 +65,7 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
     from ..archive.compaction import Compaction
     from ..archive.compaction_plan import Wanted
     from ..archive.table_files import HadoopFiles
+    from ..page import counted
 
     began = time.monotonic()
     wanted = Wanted(round(options.file_mib * _MIB), options.least_files)
@@ -83,7 +84,9 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
     removed = compaction.remove_replaced(until_ms)
     end = "stopped" if stop.is_made else "done"
     seconds = time.monotonic() - began
-    say(f"{end}: {before:,} files into {after:,}, {len(removed):,} old files removed, {seconds:.1f} s")
+    say(
+        f"{end}: {counted(before, 'file')} into {after:,}, {counted(len(removed), 'old file')} removed, {seconds:.1f} s"
+    )
     return 0
 
 

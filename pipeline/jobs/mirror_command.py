@@ -74,6 +74,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     """The job in a session; returns its exit code. Raises what `run` makes lines of."""
     from ...protocol.records.compression import Codec
     from ..mirror.mirror import Mirror
+    from ..page import counted
     from .query_watch import StopRequest, watch
 
     began = time.monotonic()
@@ -91,7 +92,8 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         query = mirror.start(available_now=options.available_now, every=options.every)
         was_stopped = watch(query, stop, lambda progress: None)
     how = "stopped" if was_stopped else "done"
-    say(f"{how}: {mirror.offsets:,} offsets in {mirror.batches} micro-batches, {time.monotonic() - began:.1f} s")
+    done = f"{counted(mirror.offsets, 'offset')} in {counted(mirror.batches, 'micro-batch')}"
+    say(f"{how}: {done}, {time.monotonic() - began:.1f} s")
     return 0
 
 

@@ -47,6 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     from ...storage.partition_files import NoLogError
     from ..archive.manifest import ManifestError
     from ..log_options import log_options
+    from ..page import counted
     from ..read_options import batch_options
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
@@ -79,7 +80,8 @@ def run(arguments: Sequence[str]) -> int:
     if options.json is None and options.html is None and options.png is None:
         print(json.dumps(figures, indent=1))
     rows = sum(each["rows"] for each in figures["volumes"])
-    say(f"{rows:,} records of {len(figures['volumes'])} partitions, {time.monotonic() - began:.1f} s")
+    partitions = counted(len(figures["volumes"]), "partition")
+    say(f"{counted(rows, 'record')} of {partitions}, {time.monotonic() - began:.1f} s")
     return 0
 
 

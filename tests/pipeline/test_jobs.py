@@ -8,6 +8,7 @@ import pytest
 from pybroker.pipeline.jobs.archive_command import parser, source_of
 from pybroker.pipeline.jobs.command import BAD_INPUT, failure_line, main
 from pybroker.pipeline.jobs.query_watch import lag_of
+from pybroker.pipeline.page import counted
 from pybroker.pipeline.stream_position import position_of
 from pybroker.storage.topic_partition import TopicPartition
 
@@ -129,6 +130,15 @@ def test_what_spark_says_becomes_a_line() -> None:
     )
     of_java = "An error occurred while calling o9.rename.\n: java.io.IOException: no room\n\tat org.apache.Files"
     assert failure_line(RuntimeError(of_java)) == "java.io.IOException: no room"
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "words"),
+    [(1, "partition", "1 partition"), (0, "file", "0 files"), (2, "directory", "2 directories")],
+)
+def test_one_of_a_thing_is_not_told_as_several(count: int, noun: str, words: str) -> None:
+    assert counted(count, noun) == words
+    assert counted(1200, "micro-batch") == "1,200 micro-batches"
 
 
 def test_what_is_left_to_read_is_counted() -> None:

@@ -55,6 +55,7 @@ def run_console(spark: "SparkSession", text: str, capsys: pytest.CaptureFixture[
         said = capsys.readouterr()
         assert (code, said.out) == (0, shown), said.err
         jobs.append(job)
+        assert re.search(r"\b1 (files|commits|partitions|records|rows)\b", said.err) is None
     return jobs
 
 
