@@ -72,6 +72,7 @@ class TableCommits:
     def __init__(self, files: TableFiles, staging: str = STAGING) -> None:
         self._files = files
         self._staging = staging
+        self._read: dict[str, Commit] = {}
 
     def names(self) -> list[str]:
         """Of all commits, in order.
@@ -93,8 +94,15 @@ class TableCommits:
             raise ManifestError(f"{path} can't be read: {error}") from None
 
     def all(self) -> list[Commit]:
-        """In order of their names. Raises ManifestError."""
-        return [commit for name in self.names() if (commit := self.find(name)) is not None]
+        """In order of their names. Each is read once: there may be thousands, and none ever changes.
+
+        Raises ManifestError.
+        """
+        names = self.names()
+        for name in names:
+            if name not in self._read and (commit := self.find(name)) is not None:
+                self._read[name] = commit
+        return [self._read[name] for name in names if name in self._read]
 
     def publish(self, commit: Commit, directory: str, moves: dict[str, str]) -> None:
         """Commits what is in the directory of `staging/`. `moves`: from where in it to where, for each file."""

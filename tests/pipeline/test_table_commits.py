@@ -142,3 +142,19 @@ def test_a_manifest_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> N
         path.write_text(text)
         with pytest.raises(ManifestError, match=path.name):
             TableCommits(BreakingFiles(tmp_path)).all()
+
+
+def test_commits_are_read_once_however_often_they_are_asked_for(tmp_path: Path) -> None:
+    """A compaction looks at all of them before each of its rounds."""
+    read: list[str] = []
+
+    class Watched(BreakingFiles):
+        def read_text(self, path: str) -> str:
+            read.append(path)
+            return super().read_text(path)
+
+    table = TableCommits(Watched(tmp_path))
+    for number in range(3):
+        publish(tmp_path, commit_of(number, f"file-{number}"), 1000)
+        assert table.all() == [commit_of(each, f"file-{each}") for each in range(number + 1)]
+    assert read == [f"manifest/{batch_name(number)}.json" for number in range(3)]
