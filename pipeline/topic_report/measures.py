@@ -85,14 +85,16 @@ def key_counts(rows: DataFrame) -> DataFrame:
 
 
 def busiest_keys(rows: DataFrame, most: int = MOST_KEYS) -> DataFrame:
-    """By topic: the keys with the most rows, by `rank`, with their `share` of the rows that have a key."""
-    counted = _by_key(rows)
-    whole = Window.partitionBy("topic")
-    ranked = counted.withColumn("total", F.sum("rows").over(whole)).withColumn(
-        "rank", F.row_number().over(whole.orderBy(F.desc("rows"), "key"))
-    )
+    """By topic: the keys with the most rows, by `rank`, with their `share` of the rows that have a key.
+
+    The rank has its window to itself: then each task of Spark's leaves all but its first ones behind before one of them
+    sorts what is left of a topic, where it would sort all keys that the topic has.
+    """
+    by_rows = Window.partitionBy("topic").orderBy(F.desc("rows"), "key")
+    ranked = _by_key(rows).withColumn("rank", F.row_number().over(by_rows)).where(F.col("rank") <= most)
+    totals = _with_key(rows).groupBy("topic").agg(F.count("*").alias("total"))
     share = (F.col("rows") / F.col("total")).alias("share")
-    return ranked.where(F.col("rank") <= most).select("topic", "rank", "key", "rows", share)
+    return ranked.join(F.broadcast(totals), "topic").select("topic", "rank", "key", "rows", share)
 
 
 def disorder(rows: DataFrame, now_ms: int, late_ms: int) -> DataFrame:
@@ -111,4 +113,8 @@ def disorder(rows: DataFrame, now_ms: int, late_ms: int) -> DataFrame:
 
 
 def _by_key(rows: DataFrame) -> DataFrame:
-    return rows.where(F.col("key").isNotNull()).groupBy("topic", "key").agg(F.count("*").alias("rows"))
+    return _with_key(rows).groupBy("topic", "key").agg(F.count("*").alias("rows"))
+
+
+def _with_key(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("key").isNotNull())

@@ -89,6 +89,19 @@ def test_figures_are_those_of_the_rows(spark: "SparkSession") -> None:
     assert figures["compression"] == [{"topic": "a", "record_bytes": 68, "file_bytes": 34, "gain": 2.0}]
 
 
+def test_no_task_passes_on_more_keys_of_a_topic_than_are_named(spark: "SparkSession") -> None:
+    from pybroker.pipeline.topic_report.measures import MOST_KEYS, busiest_keys, slim_rows
+
+    rows = [("a", 0, number, 0, b"k%02d" % (number % 30), None) for number in range(100)]
+    busiest = busiest_keys(slim_rows(rows_of(spark, *rows)))
+    plan = busiest._jdf.queryExecution().executedPlan().toString()
+    assert f"row_number(), {MOST_KEYS}, Partial" in plan
+    found = patiently(lambda: busiest.orderBy("rank").collect())
+    assert [(bytes(each["key"]), each["rows"], each["share"]) for each in found] == [
+        (b"k%02d" % number, 4, 0.04) for number in range(MOST_KEYS)
+    ]
+
+
 def test_a_report_of_nothing(spark: "SparkSession") -> None:
     from pybroker.pipeline.topic_report.figures_page import figures_page
 
