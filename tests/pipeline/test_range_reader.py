@@ -144,6 +144,15 @@ def test_records_that_were_deleted_are_lost_data(servers: str, topic: str, caplo
     assert read(servers, topic, 2, 8, fail_on_data_loss=False) == []
 
 
+def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pybroker.pipeline import range_reader
+
+    monkeypatch.setattr(range_reader, "MISSING_MS", 0)
+    with pytest.raises(DataLossError, match=f"{topic}-0 does not exist any more"):
+        read(servers, topic, 0, 30)
+    assert read(servers, topic, 0, 30, fail_on_data_loss=False) == []
+
+
 def test_offsets_behind_the_end_are_lost_data_when_they_do_not_come(servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 30))

@@ -111,6 +111,19 @@ def test_the_strategy_says_what_a_timestamp_behind_the_end_means() -> None:
     assert batch(endingTimestamp="5").ending == GlobalTimestamp("endingTimestamp", 5, latest_when_none=True)
 
 
+def test_how_long_and_how_often_something_is_waited_for() -> None:
+    options = batch(kafkaConsumer__pollTimeoutMs="7", fetchOffset__numRetries="5", fetchOffset__retryIntervalMs="9")
+    assert (options.no_progress_ms, options.fetch_retries, options.fetch_retry_ms) == (7, 5, 9)
+    assert (batch().no_progress_ms, batch().fetch_retries, batch().fetch_retry_ms) == (120_000, 3, 1000)
+    assert [stream(maxTriggerDelay=each).max_delay_ms for each in ("5", "5 s", "5m", "1h")] == [
+        5,
+        5000,
+        300_000,
+        3_600_000,
+    ]
+    assert stream().max_delay_ms == 15 * 60_000
+
+
 def test_isolation_level() -> None:
     assert batch(kafka__isolation__level="read_committed").settings.isolation_level == READ_COMMITTED
 

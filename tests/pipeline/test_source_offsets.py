@@ -1,13 +1,16 @@
 """What a query asks a cluster before it reads."""
 
+import re
 from collections.abc import Callable
 
 import pytest
+from pybroker.pipeline import source_offsets
 from pybroker.pipeline.client import cluster
 from pybroker.pipeline.data_loss import DataLossError
 from pybroker.pipeline.options import OptionError
 from pybroker.pipeline.read_options import batch_options, stream_options
 from pybroker.pipeline.source_offsets import SourceOffsets
+from pybroker.storage.topic_partition import TopicPartition
 from support.produced import START_MS, numbered, produce
 from support.topics import create_topic, delete_records
 
@@ -68,3 +71,69 @@ def test_a_batch_that_ends_before_it_begins_is_told(servers: str, topic: str) ->
         begin_batch({**needed, "startingOffsets": at(21), **end, "failOnDataLoss": "false"})
     delete_records(servers, topic, 0, before=10)
     begin_batch({**needed, "endingOffsets": at(5)})  # what there is from the beginning on is nothing, as in Spark's own
+
+
+# --- from one micro-batch to the next ---------------------------------------------------------------------------------
+
+
+def between(
+    servers: str, topic: str, start: dict[int, int], end: dict[int, int], **options: str
+) -> list[tuple[int, int, int]]:
+    """Partition, start and end of each task of a micro-batch; offsets are given by partition."""
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topic, **options}
+    begun, ended = ({TopicPartition(topic, number): at for number, at in each.items()} for each in (start, end))
+    with SourceOffsets(stream_options(given)) as offsets:
+        return [(each.topic_partition.partition, each.start, each.end) for each in offsets.ranges_between(begun, ended)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "says", "left"),
+    [
+        ({0: 4, 1: 2}, {0: 9}, "{}-1 was deleted", [(0, 4, 9)]),
+        ({0: 9, 1: 2}, {0: 4, 1: 5}, "{}-0 ends at 4, before the offset 9 that was read already", [(1, 2, 5)]),
+        ({0: 4}, {0: 9, 1: 5}, "the new partition {}-1 starts at 3 and not at 0", [(0, 4, 9), (1, 3, 5)]),
+        ({0: 4}, {0: 9, 7: 5}, "{}-7 was deleted before it was read", [(0, 4, 9)]),
+    ],
+)
+def test_partitions_that_went_away_or_began_anew_are_lost_data(
+    servers: str,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    start: dict[int, int],
+    end: dict[int, int],
+    says: str,
+    left: list[tuple[int, int, int]],
+) -> None:
+    create_topic(servers, topic, 2)
+    produce(servers, numbered(topic, [0, 1], 20))
+    delete_records(servers, topic, 1, before=3)
+    lost = f"Data is lost: {says.format(topic)}."
+    with pytest.raises(DataLossError, match=re.escape(lost)):
+        between(servers, topic, start, end)
+    assert between(servers, topic, start, end, failOnDataLoss="false") == left
+    assert lost in caplog.text
+
+
+def test_ends_that_have_gone_back_are_asked_for_again_as_often_as_options_say(
+    servers: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topic(servers, topic, 1)
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topic}
+    retries = {"fetchOffset.numRetries": "4", "fetchOffset.retryIntervalMs": "1"}
+    at = TopicPartition(topic, 0)
+    with SourceOffsets(stream_options({**given, **retries})) as offsets:
+        assert offsets.latest({at: 0}) == {at: 0}
+        assert caplog.records == []
+        assert offsets.latest({at: 1}) == {at: 0}
+    assert [record.message.rpartition("; ")[2] for record in caplog.records] == ["they are asked again"] * 3
+
+
+def test_options_say_how_much_a_task_has_and_a_large_partition_is_split_without_them(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_offsets, "DEFAULT_MAX_RECORDS", 9)
+    create_topic(servers, topic, 1)
+    produce(servers, numbered(topic, [0], 20))
+    assert between(servers, topic, {0: 0}, {0: 20}) == [(0, 0, 6), (0, 6, 13), (0, 13, 20)]
+    assert between(servers, topic, {0: 0}, {0: 20}, maxRecordsPerPartition="10") == [(0, 0, 10), (0, 10, 20)]
+    assert between(servers, topic, {0: 0}, {0: 20}, minPartitions="1") == [(0, 0, 20)]
