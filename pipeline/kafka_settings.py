@@ -28,40 +28,15 @@ _REFUSED = {
     "interceptor.classes": "nothing of Java runs here",
 }
 
-_WITHOUT_MEANING = frozenset(
+OF_JAVA = frozenset(
     {
-        "allow.auto.create.topics",
-        "auto.commit.interval.ms",
         "auto.include.jmx.reporter",
-        "client.dns.lookup",
-        "client.rack",
-        "connections.max.idle.ms",
-        "default.api.timeout.ms",
-        "enable.metrics.push",
-        "exclude.internal.topics",
-        "fetch.min.bytes",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "group.remote.assignor",
-        "heartbeat.interval.ms",
-        "max.poll.interval.ms",
-        "max.poll.records",
-        "metadata.max.age.ms",
-        "metadata.recovery.strategy",
         "metric.reporters",
         "metrics.num.samples",
         "metrics.recording.level",
         "metrics.sample.window.ms",
-        "partition.assignment.strategy",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "retry.backoff.max.ms",
         "security.providers",
-        "send.buffer.bytes",
-        "session.timeout.ms",
         "socket.connection.setup.timeout.max.ms",
-        "ssl.cipher.suites",
         "ssl.enabled.protocols",
         "ssl.engine.factory.class",
         "ssl.keymanager.algorithm",
@@ -71,6 +46,35 @@ _WITHOUT_MEANING = frozenset(
         "ssl.trustmanager.algorithm",
     }
 )
+"""What clients in Java have for themselves; it means nothing here."""
+
+_WITHOUT_MEANING = OF_JAVA | {
+    "allow.auto.create.topics",
+    "auto.commit.interval.ms",
+    "client.dns.lookup",
+    "client.rack",
+    "connections.max.idle.ms",
+    "default.api.timeout.ms",
+    "enable.metrics.push",
+    "exclude.internal.topics",
+    "fetch.min.bytes",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "metadata.max.age.ms",
+    "metadata.recovery.strategy",
+    "partition.assignment.strategy",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "retry.backoff.max.ms",
+    "send.buffer.bytes",
+    "session.timeout.ms",
+    "ssl.cipher.suites",
+}
 
 
 @dataclass(frozen=True, slots=True)

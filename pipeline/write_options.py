@@ -6,15 +6,19 @@ an error that names it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .kafka_settings import OF_JAVA
 from .options import OptionError, Options
 from .security_settings import librdkafka_security
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+logger = logging.getLogger(__name__)
 
 _TYPES = {
     "topic": ("string",),
@@ -32,7 +36,19 @@ _REFUSED = {
     "key.serializer": "keys are written as bytes",
     "value.serializer": "values are written as bytes",
     "transactional.id": "a task that is run again would have its transaction fenced",
+    "interceptor.classes": "nothing of Java runs here",
+    "partitioner.class": "it is 'kafka.partitioner' that names one of librdkafka's",
+    "partitioner.ignore.keys": "'kafka.partitioner' may be random",
 }
+
+_WITHOUT_MEANING = OF_JAVA | {
+    "max.block.ms",
+    "metadata.max.idle.ms",
+    "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms",
+}
+
+_CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 
 _DEFAULTS = {
     "acks": "all",
@@ -41,7 +57,11 @@ _DEFAULTS = {
     "client.id": "pybroker-spark",
 }
 
-_OTHER_NAMES = {"max.request.size": "message.max.bytes"}
+_OTHER_NAMES = {
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+}
 """What Kafka's producer and librdkafka call differently, beside what secures connections."""
 
 
@@ -83,8 +103,29 @@ def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
             raise OptionError(f"Option 'kafka.{name}' is not supported: {why}")
     if "bootstrap.servers" not in given:
         raise OptionError("Option 'kafka.bootstrap.servers' must be given")
-    named = {_OTHER_NAMES.get(name, name): value for name, value in librdkafka_security(given).items()}
-    settings = {**_DEFAULTS, **named}
+    left = librdkafka_security(given)
+    for name in sorted(left.keys() & _WITHOUT_MEANING):
+        logger.warning("Option 'kafka.%s' means nothing to this sink", name)
+        del left[name]
+    settings = {**_DEFAULTS, **_take_memory(left), **_take_level(left)}
+    settings |= {_OTHER_NAMES.get(name, name): value for name, value in left.items()}
     if settings["acks"] not in ("all", "-1") and "enable.idempotence" not in given:
         del settings["enable.idempotence"]  # Kafka's producer gives it up, too, when only one of both is said
     return settings
+
+
+def _take_memory(left: dict[str, str]) -> dict[str, str]:
+    """What may wait to be sent: Kafka counts bytes, librdkafka KiB."""
+    text = left.pop("buffer.memory", None)
+    if text is None:
+        return {}
+    if not text.strip().isdigit():
+        raise OptionError(f"Option 'kafka.buffer.memory' must be a whole number, not '{text}'")
+    return {"queue.buffering.max.kbytes": str(max(int(text) // 1024, 1))}
+
+
+def _take_level(left: dict[str, str]) -> dict[str, str]:
+    """Of the codec that is used: Kafka has a level for each, librdkafka one."""
+    levels = {codec: left.pop(f"compression.{codec}.level", None) for codec in _CODECS_WITH_LEVELS}
+    level = levels.get(left.get("compression.type", "none"))
+    return {} if level is None else {"compression.level": level}

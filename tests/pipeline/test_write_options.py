@@ -10,6 +10,43 @@ NEEDED = {"kafka.bootstrap.servers": "localhost:9092"}
 HEADERS = "array<struct<key:string,value:binary>>"
 
 
+OF_KAFKAS_PRODUCER = {
+    f"kafka.{name}": value
+    for name, value in {
+        "batch.size": "16384",
+        "buffer.memory": "33554432",
+        "client.dns.lookup": "use_all_dns_ips",
+        "compression.type": "gzip",
+        "compression.gzip.level": "5",
+        "connections.max.idle.ms": "540000",
+        "delivery.timeout.ms": "120000",
+        "enable.metrics.push": "false",
+        "linger.ms": "5",
+        "max.block.ms": "60000",
+        "max.in.flight.requests.per.connection": "5",
+        "max.request.size": "1048576",
+        "metadata.max.age.ms": "300000",
+        "metadata.max.idle.ms": "300000",
+        "metric.reporters": "",
+        "metrics.num.samples": "2",
+        "partitioner.availability.timeout.ms": "0",
+        "receive.buffer.bytes": "32768",
+        "reconnect.backoff.max.ms": "1000",
+        "reconnect.backoff.ms": "50",
+        "request.timeout.ms": "30000",
+        "retries": "2147483647",
+        "retry.backoff.max.ms": "1000",
+        "retry.backoff.ms": "100",
+        "send.buffer.bytes": "131072",
+        "socket.connection.setup.timeout.max.ms": "30000",
+        "socket.connection.setup.timeout.ms": "10000",
+        "ssl.protocol": "TLSv1.3",
+        "transaction.timeout.ms": "60000",
+    }.items()
+}
+"""With values that it has them by default."""
+
+
 class Column:
     """A field of a schema, as far as it is looked at."""
 
@@ -61,6 +98,8 @@ def test_the_option_topic_counts_more_than_a_column_of_any_type() -> None:
         ({"value": "string"}, {"topic": "t", "topics": "u"}, "'topics'; did you mean 'topic'"),
         ({"value": "string"}, {"topic": "t", "kafka_key_serializer": "x"}, "'kafka.key.serializer' is not supported"),
         ({"value": "string"}, {"topic": "t", "kafka_transactional_id": "x"}, "'kafka.transactional.id'"),
+        ({"value": "string"}, {"topic": "t", "kafka_buffer_memory": "32m"}, "'kafka.buffer.memory' must be a whole"),
+        ({"value": "string"}, {"topic": "t", "kafka_partitioner_class": "x"}, "'kafka.partitioner.class' is not"),
     ],
 )
 def test_what_cannot_be_written_is_refused_by_name(columns: dict[str, str], given: dict[str, Any], named: str) -> None:
@@ -89,10 +128,35 @@ def test_the_producers_settings_are_as_kafkas_own_producer_has_them() -> None:
     assert "enable.idempotence" not in weaker, "the producer would refuse both"
 
 
+def test_what_kafkas_producer_and_librdkafka_call_differently_is_meant_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = options_of(
+        {"value": "string"},
+        topic="t",
+        kafka_buffer_memory="33554432",
+        kafka_compression_type="zstd",
+        kafka_compression_gzip_level="9",
+        kafka_compression_zstd_level="7",
+        kafka_max_block_ms="60000",
+        kafka_max_request_size="2000000",
+        kafka_send_buffer_bytes="131072",
+    ).producer
+    assert settings["queue.buffering.max.kbytes"] == "32768"
+    assert settings["compression.level"] == "7"
+    assert settings["message.max.bytes"] == "2000000"
+    assert settings["socket.send.buffer.bytes"] == "131072"
+    assert not settings.keys() & {"buffer.memory", "max.block.ms", "compression.gzip.level", "compression.zstd.level"}
+    assert "'kafka.max.block.ms' means nothing to this sink" in caplog.text
+
+
 def test_a_setting_that_no_producer_has_is_refused_by_name() -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     from pybroker.pipeline.topic_writer import check_producer
 
     check_producer(options_of({"value": "string"}, topic="t", kafka_linger_ms="5"))
+    check_producer(
+        write_options({"topic": "t", **NEEDED, **OF_KAFKAS_PRODUCER}, Schema(value="string"), overwrite=False)
+    )
     with pytest.raises(OptionError, match=r"no\.such"):
         check_producer(options_of({"value": "string"}, topic="t", kafka_no_such="x"))
