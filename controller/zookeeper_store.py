@@ -106,7 +106,8 @@ class ZooKeeperStore(MetadataStore):
     @classmethod
     async def open(cls, settings: ZooKeeperSettings) -> "ZooKeeperStore":
         """Begin a session. StoreUnreachableError: there was none within ``connection_timeout_ms``; NotAuthorizedError;
-        ConfigError: files for TLS cannot be read. Cancelled, it leaves nothing behind."""
+        SessionExpiredError: it is over already; ConfigError: files for TLS cannot be read. Cancelled, it leaves nothing
+        behind."""
         store = cls(settings)
         store._client.add_listener(store._on_kazoo_state)
         store._client.start_async()
@@ -114,6 +115,8 @@ class ZooKeeperStore(MetadataStore):
             async with asyncio.timeout(settings.connection_timeout_ms / 1000):
                 await store._opened
             await store._ensure_root()
+            if store._end is not None:  # it ended before anybody could hear so
+                raise store._end
         except TimeoutError:
             store.kill()
             raise StoreUnreachableError(

@@ -238,6 +238,22 @@ async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: Zoo
     await store.close()
 
 
+async def test_session_that_is_over_as_soon_as_it_has_begun_is_none(
+    zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where this process stood still meanwhile. Nobody listens yet, so nobody would ask for another one."""
+    connected = ZooKeeperStore._connected
+
+    def connected_and_lost(store: ZooKeeperStore) -> None:
+        connected(store)
+        store._lost(is_refused=False)
+
+    monkeypatch.setattr(ZooKeeperStore, "_connected", connected_and_lost)
+    for at in ("", root):
+        with pytest.raises(SessionExpiredError):
+            await ZooKeeperStore.open(settings_of(zookeeper.connect, at))
+
+
 async def test_session_that_expired_while_cut_off_is_learnt_on_the_way_back(
     zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
 ) -> None:
