@@ -60,7 +60,7 @@ class GuardPost:
     def _on_end(self) -> None:
         guard = self.leave()
         assert guard is not None
-        guard.bury()
+        guard.dismiss()  # nearly always it is dead; if not, it would never be heard of again
         if self._loop.time() - self._since >= LASTING_S:
             self._in_a_row = 0
             self._was_longest = False

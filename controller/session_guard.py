@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from .session_guard_process import END, STOP
+from .session_guard_process import END
 from .zookeeper_tls import TlsSettings
 
 __all__ = ["SessionGuard"]
@@ -66,23 +66,21 @@ class SessionGuard:
 
     @property
     def end(self) -> str:
-        """How a guard ended that is buried."""
+        """How a guard ended that was waited for."""
         status = self._process.returncode
         return f"by signal {-status}" if status < 0 else f"with status {status}"
 
-    def stop(self) -> None:
-        """The session ended otherwise: the guard ends and does nothing."""
-        self._say_last(STOP)
-
     def let_go(self) -> None:
         """As the end of this process does: the guard ends the session."""
-        self._say_last(END)
+        self._tell(END)
+        self._close_pipe()
 
-    def _say_last(self, word: bytes) -> None:
-        self._tell(word)
-        assert self._process.stdin is not None
-        with suppress(OSError):  # what was not written is not wanted any more
-            self._process.stdin.close()
+    def dismiss(self) -> None:
+        """The session ended otherwise, or the guard did: it does nothing any more, and leaves nothing. Blocks until it
+        has ended; it is not asked, so that one that is stopped ends, too."""
+        self._process.kill()
+        self._close_pipe()
+        self.wait()
 
     def wait(self) -> None:
         """Until it has ended. Blocks."""
@@ -90,13 +88,10 @@ class SessionGuard:
         self._process.wait()
         self._process.stdout.close()
 
-    def bury(self) -> None:
-        """Leave nothing of a guard whose life line has ended."""
-        self._process.kill()  # nearly always it is dead; if not, it would never be heard of again
+    def _close_pipe(self) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):
+        with suppress(OSError):  # what was not written is not wanted any more
             self._process.stdin.close()
-        self.wait()
 
     def _tell(self, line: bytes) -> None:
         assert self._process.stdin is not None

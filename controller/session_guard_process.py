@@ -2,8 +2,8 @@
 
 It runs beside the broker as a script of its own, with nothing but the standard library, to be small, and waits at the
 end of a pipe of which the broker holds the other. First comes a line with the broker's process id and one that says
-whose session it is; then either ``stop``, when the session ended otherwise, or ``end``, or nothing more, because the
-broker's process is gone. Only after one of the last two the session is taken up and closed in ZooKeeper.
+whose session it is; then either ``end``, or nothing more, because the broker's process is gone. Only then the session
+is taken up and closed in ZooKeeper. Where the session ended otherwise, the broker ends this process by a signal.
 
 That the process is gone is not told by the pipe alone. A fork of the broker's process keeps it open, and who closes
 all files of a process closes it, too; so the process itself is watched where the system lets us (Linux). A process
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-STOP = b"stop\n"
 END = b"end\n"
 
 _CONNECT_TIMEOUT_S = 1.0
@@ -43,7 +42,7 @@ def main() -> None:
 
 
 def _await_end(pipe: int) -> bytes | None:
-    """The order, when the session is to be ended; None when it is not."""
+    """Returns when the session is to be ended, with the order; None: the broker died while it wrote that."""
     told = b""
     process: int | None = None
     watched = [pipe]
@@ -54,8 +53,6 @@ def _await_end(pipe: int) -> bytes | None:
             break  # the process has ended, and left nothing in the pipe
         piece = os.read(pipe, 65536)
         told += piece
-        if told.endswith(STOP):
-            return None
         if told.endswith(END):
             break
         if not piece:
@@ -80,7 +77,6 @@ def _process_fd(process_id: int) -> int:
 
 
 def _order(told: bytes) -> bytes | None:
-    """None: the broker died while it wrote it."""
     lines = told.splitlines(keepends=True)
     return lines[1] if len(lines) >= _ORDER_LINES and lines[1].endswith(b"\n") else None
 

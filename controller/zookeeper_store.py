@@ -257,8 +257,7 @@ class ZooKeeperStore(MetadataStore):
         def end() -> None:
             self._stop_client()
             if guard is not None:
-                guard.stop()
-                guard.wait()
+                guard.dismiss()
             self._post(partial(_settle, ended))
 
         threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True).start()
@@ -274,16 +273,16 @@ class ZooKeeperStore(MetadataStore):
         guard = self._take_guard()
         if guard is not None:
             guard.let_go()  # ends the session as at the end of the process
-        self._leave(guard).join(_KILL_GRACE_S)
+        self._leave(None if guard is None else guard.wait).join(_KILL_GRACE_S)
 
-    def _leave(self, guard: SessionGuard | None) -> threading.Thread:
-        """Let go of the session without a goodbye; ``guard`` knows what to do."""
+    def _leave(self, then: Callable[[], None] | None) -> threading.Thread:
+        """Let go of the session without a goodbye; ``then`` may block."""
         self._handler.sever()
 
         def end() -> None:
             self._stop_client()
-            if guard is not None:
-                guard.wait()
+            if then is not None:
+                then()
 
         thread = threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True)
         thread.start()
@@ -493,9 +492,7 @@ class ZooKeeperStore(MetadataStore):
         self._fail_all(self._end)
         self._tell(SessionEvent.EXPIRED)
         guard = self._take_guard()
-        if guard is not None:
-            guard.stop()
-        self._leave(guard)
+        self._leave(None if guard is None else guard.dismiss)
 
     def _tell(self, event: SessionEvent) -> None:
         for listener in list(self._listeners):

@@ -333,6 +333,16 @@ async def test_guard_ends_with_a_session_that_is_closed(zookeeper: ZooKeeperProc
     assert not guard.is_running()
 
 
+async def test_guard_that_is_stopped_keeps_nobody_from_closing(zookeeper: ZooKeeperProcess, root: str) -> None:
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    guard = psutil.Process(guard_of(store).pid)
+    os.kill(guard.pid, signal.SIGSTOP)
+    await until(lambda: guard.status() == psutil.STATUS_STOPPED, "it is stopped")
+    async with asyncio.timeout(HANGS_AFTER_S):
+        await store.close()
+    assert not guard.is_running()
+
+
 async def test_store_that_is_killed_loses_its_session_as_a_process_that_dies(
     zookeeper: ZooKeeperProcess, root: str
 ) -> None:
