@@ -69,11 +69,15 @@ def _await_end(pipe: int) -> bytes | None:
 
 
 def _process_fd(process_id: int) -> int:
-    """A descriptor that is readable when the process has ended. ProcessLookupError: it has; OSError: there is none to
-    be had."""
+    """A descriptor that is readable when the process that started this one has ended. ProcessLookupError: it has;
+    OSError: there is none to be had."""
     if not hasattr(os, "pidfd_open"):
         raise OSError("the system has none")
-    return os.pidfd_open(process_id)
+    descriptor = os.pidfd_open(process_id)
+    if os.getppid() != process_id:  # so it had ended before, and another one may have its number
+        os.close(descriptor)
+        raise ProcessLookupError
+    return descriptor
 
 
 def _order(told: bytes) -> bytes | None:

@@ -278,6 +278,23 @@ async def test_without_its_guard_a_session_times_out(zookeeper: ZooKeeperProcess
     await store.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
+def test_stranger_with_the_number_of_a_broker_that_died_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker died before its guard looked, a fork of it has the pipe, and its number is another one's by now."""
+    stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "getpid", lambda: stranger.pid)
+            guard = SessionGuard([server.getsockname()], (1, b"secret"), 1, None)
+        try:
+            server.settimeout(HANGS_AFTER_S)
+            server.accept()[0].close()
+        finally:
+            guard.dismiss()
+            stranger.kill()
+            stranger.wait()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at open files as Linux shows them")
 async def test_other_children_of_the_broker_do_not_hold_its_end_of_the_pipe(
     zookeeper: ZooKeeperProcess, root: str
