@@ -42,8 +42,8 @@ def find_jars(given: Path | None) -> Path:
         if candidate and _has_zookeeper(Path(candidate)):
             return Path(candidate)
     raise StartError(
-        "a cluster needs ZooKeeper, and no jars of it were found: scripts/fetch-kafka brings them by Maven,"
-        " `pip install pyspark` has them too; or name a folder with them, or a ZooKeeper that runs"
+        "a cluster needs ZooKeeper, and no jars of it were found: scripts/fetch-kafka brings them by Maven, and"
+        f" `{sys.executable} -m pip install pyspark` has them too; or name a folder with them, or a ZooKeeper that runs"
     )
 
 

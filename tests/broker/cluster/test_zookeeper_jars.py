@@ -36,7 +36,7 @@ def with_java(directory: Path) -> Path:
 
 
 def test_without_jars_it_is_said_how_they_are_had() -> None:
-    with pytest.raises(StartError, match=r"no jars of it were found: scripts/fetch-kafka .* `pip install pyspark`"):
+    with pytest.raises(StartError, match=r"no jars of it .*: scripts/fetch-kafka .* `.* -m pip install pyspark`"):
         find_jars(None)
 
 
