@@ -80,9 +80,9 @@ class Cluster:
         self.brokers[broker_id].stop()
 
     def kill_controller(self, broker_id: int) -> None:
-        self._talks.pop(broker_id).close()
         """The guard of a pybroker ends its session, and the next controller may be elected at once: what is not the
         dead one's must stay."""
+        self._talks.pop(broker_id).close()
         self.brokers[broker_id].kill()
         registration = f"/brokers/ids/{broker_id}"
         with client_of(self._tree) as client:
