@@ -3,7 +3,7 @@
 They come as message objects of the newest version, whose partitions are grouped by topic.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..controller.cluster_tree import ClusterTree
 from ..controller.metadata_store import SessionExpiredError
@@ -45,9 +45,8 @@ class ControllerOrders:
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         try:
             self._check_broker_epoch(request.broker_epoch)
-            # Logs that are about to be made go by their topic's settings from the start.
-            await self._overrides.refresh(self._tree, [topic.topic_name for topic in request.topic_states])
             states = [state_of(topic, state) for topic in request.topic_states for state in topic.partition_states]
+            await self._overrides.refresh(self._tree, self._topics_of_missing_logs(states))
             codes = await self._changes.become_leader_or_follower(states, request.controller_epoch)
         except SessionExpiredError:
             return LeaderAndIsrResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
@@ -77,6 +76,13 @@ class ControllerOrders:
         self._changes.controller_epoch = request.controller_epoch
         self._cache.update(request)
         return UpdateMetadataResponse()
+
+    def _topics_of_missing_logs(self, states: Iterable[PartitionState]) -> Iterable[str]:
+        """Logs that are about to be made go by their topic's settings from the start. For the others nothing is read:
+        their changes are heard of, and whoever is cut off from the tree alone is to take its roles all the same."""
+        return dict.fromkeys(
+            state.topic_partition.topic for state in states if self._changes.lacks_log(state.topic_partition)
+        )
 
     def _check_broker_epoch(self, broker_epoch: int) -> None:
         if broker_epoch != _NO_BROKER_EPOCH and broker_epoch < self.broker_epoch:

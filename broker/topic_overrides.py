@@ -35,8 +35,11 @@ class TopicOverrides:
 
     async def refresh(self, tree: ClusterTree, topics: Iterable[str]) -> None:
         """Read those of ``topics`` again."""
-        for topic in topics:
-            self.put(topic, await tree.config(_ENTITY_TYPE, topic))
+        wanted = list(topics)
+        if wanted:
+            found = await tree.configs(_ENTITY_TYPE, wanted)
+            for topic in wanted:
+                self.put(topic, found.get(topic, {}))
 
     def put(self, topic: str, settings: Mapping[str, str]) -> None:
         """What the tree holds for a topic now."""

@@ -4,7 +4,8 @@ Who changes settings writes them and a notification of it at once, if the contro
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from . import znodes
@@ -20,9 +21,11 @@ from .metadata_store import (
     Stat,
     Watch,
 )
-from .znodes import ConfigEntity, ControllerInfo
+from .znodes import ConfigEntity, ControllerInfo, ZnodeDecodeError
 
 __all__ = ["ConfigTree", "ControllerNode", "all_found", "read_watched"]
+
+logger = logging.getLogger(__name__)
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -58,11 +61,22 @@ class ConfigTree:
             return {}
         return dict(ConfigEntity.decode(entity_type, name, data).settings)
 
-    async def configs(self, entity_type: str) -> dict[str, dict[str, str]]:
-        """The settings of all entities of a type that have some."""
-        names = await self.store.children(f"/config/{entity_type}")
+    async def configs(self, entity_type: str, names: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """The settings of all entities of a type, or of those with ``names``, that have some.
+
+        What is written in one node, by whomever, must not keep anybody from the others: as with Kafka, who cannot read
+        it takes it for no settings.
+        """
+        if names is None:
+            names = await self.store.children(f"/config/{entity_type}")
         reads = await all_found({name: self.store.get(znodes.config_path(entity_type, name)) for name in names})
-        return {name: dict(ConfigEntity.decode(entity_type, name, data).settings) for name, (data, _) in reads.items()}
+        found: dict[str, dict[str, str]] = {}
+        for name, (data, _) in reads.items():
+            try:
+                found[name] = dict(ConfigEntity.decode(entity_type, name, data).settings)
+            except ZnodeDecodeError as error:
+                logger.error("settings are ignored: %s", error)
+        return found
 
     async def change_config(
         self, entity_type: str, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]

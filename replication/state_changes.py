@@ -141,6 +141,10 @@ class StateChanges:
             self._check_controller(controller_epoch)
             return await self._take_roles(states)
 
+    def lacks_log(self, topic_partition: TopicPartition) -> bool:
+        """Whether there is no log here that could be led or followed: one is to be made."""
+        return self._logs.get(topic_partition) is None and not self._partitions.is_offline(topic_partition)
+
     async def retry_for_space(self) -> None:
         """Take the roles that were given while the disk was full, as far as there is room now."""
         if self._wanting_space or self._epochs_unwritten:

@@ -1,22 +1,114 @@
 """Orders of the controller that come at a bad moment."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from pybroker.broker.controller_orders import ControllerOrders
 from pybroker.broker.topic_overrides import TopicOverrides
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_store import SessionExpiredError
+from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
-from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrTopicState
+from pybroker.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicState,
+)
+from support.replicas import BROKER, TOPIC, TOPIC_ID, Replicas
 
 NOTHING = cast("Any", None)
+OTHER = "other"
 
 
-class TreeWithoutSession:
-    async def config(self, entity_type: str, name: str) -> dict[str, str]:
-        raise SessionExpiredError(None, "the session expired while its client was away")
+@pytest.fixture
+async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
+    replicas = Replicas(tmp_path / "logs")
+    yield replicas
+    replicas.close()
 
 
-async def test_an_order_for_a_registration_whose_session_is_gone_is_refused() -> None:
-    orders = ControllerOrders(NOTHING, NOTHING, TopicOverrides(), cast("Any", TreeWithoutSession()))
-    request = LeaderAndIsrRequest(topic_states=[LeaderAndIsrTopicState(topic_name="t")])
-    assert (await orders.leader_and_isr(request)).error_code == ErrorCode.STALE_BROKER_EPOCH
+class TreeOutOfReach:
+    """Reads wait until there is a way to it again, or until the session is over."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+
+    async def configs(self, entity_type: str, names: object) -> dict[str, dict[str, str]]:
+        if self._error is not None:
+            raise self._error
+        never: asyncio.Future[dict[str, dict[str, str]]] = asyncio.get_running_loop().create_future()
+        return await never
+
+
+def order_to_lead(*topics: str, leader_epoch: int) -> LeaderAndIsrRequest:
+    state = LeaderAndIsrPartitionState(
+        partition_index=0,
+        leader=BROKER,
+        leader_epoch=leader_epoch,
+        isr=[BROKER],
+        partition_epoch=leader_epoch,
+        replicas=[BROKER],
+        is_new=True,
+    )
+    topic_states = [
+        LeaderAndIsrTopicState(
+            topic_name=topic, topic_id=TOPIC_ID if topic == TOPIC else NULL_UUID, partition_states=[state]
+        )
+        for topic in topics
+    ]
+    return LeaderAndIsrRequest(controller_epoch=1, topic_states=topic_states)
+
+
+def codes_of(response: LeaderAndIsrResponse) -> list[int]:
+    return [error.error_code for topic in response.topics for error in topic.partition_errors]
+
+
+def orders_of(replicas: Replicas, tree: object) -> ControllerOrders:
+    return ControllerOrders(replicas.changes, NOTHING, TopicOverrides(), cast("ClusterTree", tree))
+
+
+async def test_an_order_for_a_registration_whose_session_is_gone_is_refused(replicas: Replicas) -> None:
+    gone = TreeOutOfReach(SessionExpiredError(None, "the session expired while its client was away"))
+    answer = await orders_of(replicas, gone).leader_and_isr(order_to_lead(TOPIC, leader_epoch=0))
+    assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+async def test_who_is_cut_off_from_the_tree_takes_its_roles_in_the_logs_that_it_has(replicas: Replicas) -> None:
+    """Else an elected leader would lead nobody for as long as its session lasts."""
+    await replicas.order(leader_epoch=0)
+    orders = orders_of(replicas, TreeOutOfReach())
+    order = asyncio.create_task(orders.leader_and_isr(order_to_lead(TOPIC, leader_epoch=1)))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    is_taken = order.done()
+    order.cancel()
+    assert is_taken
+    assert codes_of(order.result()) == [ErrorCode.NONE]
+    assert replicas.hosted().partition.leader_epoch == 1
+
+
+@pytest.fixture
+async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    tree = ClusterTree(store)
+    await tree.create_persistent_paths()
+    yield tree
+    await store.close()
+
+
+async def test_settings_that_cannot_be_read_keep_nobody_from_leading(replicas: Replicas, tree: ClusterTree) -> None:
+    await tree.store.create(f"/config/topics/{TOPIC}", b"no json")
+    await tree.store.create(f"/config/topics/{OTHER}", b'{"version":1,"config":{"retention.ms":"7"}}')
+    overrides = TopicOverrides()
+    orders = ControllerOrders(replicas.changes, NOTHING, overrides, tree)
+    answer = await orders.leader_and_isr(order_to_lead(TOPIC, OTHER, leader_epoch=0))
+    assert codes_of(answer) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert (overrides(TOPIC), overrides(OTHER)) == ({}, {"retention.ms": "7"})
+    at_the_start = TopicOverrides()
+    await at_the_start.load(tree)
+    assert (at_the_start(TOPIC), at_the_start(OTHER)) == ({}, {"retention.ms": "7"})
