@@ -312,10 +312,25 @@ class StateChanges:
         self._partitions.wakeups.leadership_lost(hosted)
         if not hosted.partition.is_leader:
             self._tell([], [Leadership(hosted.topic_partition, state.leader_epoch)])
-        await hosted.run(lambda log: log.fence(state.leader_epoch))
-        # Not before: what an earlier leader sent, or this broker took as leader, is in the log now or refused.
+        fenced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def begin_to_fetch(outcome: Exception | None) -> None:
+            # Also when the order is waited for no more: a controller on this broker resigns, and under the same epoch
+            # the next one brings nothing new.
+            if not isinstance(outcome, Exception):
+                self._fetch(hosted, state)
+            settle(fenced, outcome)
+
+        # Not before: what an earlier leader sent, or this broker took as leader, is in the log then or refused.
+        hosted.strand.submit(lambda log: log.fence(state.leader_epoch), begin_to_fetch)
+        await fenced
+
+    def _fetch(self, hosted: HostedPartition, state: PartitionState) -> None:
+        """Unless there was another order since."""
+        partition = hosted.partition
+        is_in_force = partition.leader_epoch == state.leader_epoch and partition.leader_id == state.leader
         is_here = self._partitions.get(hosted.topic_partition) is hosted
-        if is_here and state.leader != NO_LEADER and self._fetchers is not None:
+        if is_here and is_in_force and state.leader != NO_LEADER and self._fetchers is not None:
             self._fetchers.follow(hosted, state.leader)
 
     def _unfollow(self, topic_partition: TopicPartition) -> None:

@@ -402,6 +402,49 @@ async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_e
     assert isinstance(late[0], NotLeaderOrFollowerError)
 
 
+async def test_who_was_ordered_to_follow_does_so_though_nobody_waits_for_the_answer(new_cluster: NewCluster) -> None:
+    """A controller on the same broker resigns; what the next one orders under the same leader epoch is nothing new."""
+    pool = HeldPool()
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    hosted = cluster[2].hosted()
+    hosted.strand._pool = pool
+    hosted.strand.submit(lambda log: None)  # whatever keeps it busy
+    order = asyncio.create_task(cluster.order(1, 1))
+    await turns(lambda: len(hosted.strand._queue) == 2)
+    order.cancel()
+    await asyncio.gather(order, return_exceptions=True)
+    pool.run()
+    hosted.strand._pool = cluster[2].pool
+    await cluster.order(1, 1)
+    cluster[1].produce(batch_of(b"a"))
+    await cluster[2].fetch_from(1)
+    assert cluster[2].records() == [(0, b"a")]
+
+
+async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(new_cluster: NewCluster) -> None:
+    pool = HeldPool()
+    cluster = new_cluster(3)
+    await cluster.order(1, 0)
+    hosted = cluster[3].hosted()
+    hosted.strand._pool = pool
+    hosted.strand.submit(lambda log: None)
+    order = asyncio.create_task(cluster.order(1, 1, to=(3,)))
+    await turns(lambda: len(hosted.strand._queue) == 2)
+    order.cancel()
+    await asyncio.gather(order, return_exceptions=True)
+    await cluster.order(2, 2, to=(2,))
+    following = asyncio.create_task(cluster.order(2, 2, to=(3,)))
+    await turns(lambda: len(hosted.strand._queue) == 3)
+    pool.run()
+    await following
+    hosted.strand._pool = cluster[3].pool
+    cluster[2].produce(batch_of(b"of the new leader"))
+    await cluster[3].fetch_from(2)
+    assert cluster[3].records() == [(0, b"of the new leader")]
+    assert not len(cluster[3].fetcher(1).states)
+
+
 async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_cluster: NewCluster) -> None:
     cluster = new_cluster(runs=True, max_wait_ms=3_600_000)
     partitions = [TopicPartition(TP.topic, number) for number in range(3)]
