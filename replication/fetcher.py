@@ -193,13 +193,13 @@ class Fetcher:
             self._not_reached(error)
             return
         self._reached()
-        for topic_partition, (state, question) in questions.items():
+        for topic_partition, (state, _) in questions.items():
             if not self.states.is_current(topic_partition, state):
                 continue
             answer = answers.get(topic_partition)
             if answer is None or answer.error:
                 code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error
-                self._refused(topic_partition, state, question.leader_epoch, code)
+                self._refused(topic_partition, state, code)
             else:
                 self._cut_by_epoch(topic_partition, state, answer.end)
 
@@ -299,7 +299,7 @@ class Fetcher:
         if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._begin_elsewhere(hosted, state)
         elif fetched.error:
-            self._refused(topic_partition, state, state.leader_epoch, fetched.error)
+            self._refused(topic_partition, state, fetched.error)
         elif fetched.diverging_epoch is not None:
             # The rest of the answer is about another log than ours until ours is cut.
             self._cut_by_epoch(topic_partition, state, fetched.diverging_epoch)
@@ -344,7 +344,7 @@ class Fetcher:
                 leader_start = await self._leader.earliest_offset(topic_partition, state.leader_epoch)
         except FencedLeaderEpochError:
             if self.states.is_current(topic_partition, state):
-                self._fenced(topic_partition, state, state.leader_epoch)
+                self._fenced(topic_partition, state)
             return
         except (ConnectionError, TimeoutError, KafkaError) as error:
             logger.info("%s: where the leader's log begins and ends is not known: %s", topic_partition, error)
@@ -376,21 +376,18 @@ class Fetcher:
 
     # -- what can go wrong
 
-    def _refused(self, topic_partition: TopicPartition, state: FetchState, leader_epoch: int, error: ErrorCode) -> None:
+    def _refused(self, topic_partition: TopicPartition, state: FetchState, error: ErrorCode) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:
-            self._fenced(topic_partition, state, leader_epoch)
+            self._fenced(topic_partition, state)
             return
         level = logging.DEBUG if error in _TRANSIENT else logging.ERROR
         logger.log(level, "%s: the leader refuses offset %d: %s", topic_partition, state.fetch_offset, error.name)
         self._delay(topic_partition)
 
-    def _fenced(self, topic_partition: TopicPartition, state: FetchState, leader_epoch: int) -> None:
+    def _fenced(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """There is a later leader epoch than ours: LeaderAndIsr will tell of it."""
-        if leader_epoch == state.leader_epoch:
-            logger.info("%s: leader epoch %d is over; the next one is waited for", topic_partition, leader_epoch)
-            self.states.fail(topic_partition)
-        else:
-            self._delay(topic_partition)
+        logger.info("%s: leader epoch %d is over; the next one is waited for", topic_partition, state.leader_epoch)
+        self.states.fail(topic_partition)
 
     def _failed(self, topic_partition: TopicPartition, state: FetchState, error: Exception) -> None:
         """A step on the log failed. ``state`` is what it was begun with."""
@@ -438,13 +435,17 @@ class Fetcher:
         self._settled.clear()
 
         def done(outcome: Any) -> None:
-            if isinstance(outcome, Exception):
-                self._failed(topic_partition, state, outcome)
-            elif self.states.is_current(topic_partition, state):
-                succeeded(outcome)
-            self._unsettled -= 1
-            if not self._unsettled:
-                self._settled.set()
+            try:
+                if isinstance(outcome, Exception):
+                    self._failed(topic_partition, state, outcome)
+                elif self.states.is_current(topic_partition, state):
+                    succeeded(outcome)
+            except InvariantError as error:
+                self._broken(error)
+            finally:
+                self._unsettled -= 1
+                if not self._unsettled:
+                    self._settled.set()
 
         return done
 

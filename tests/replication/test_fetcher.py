@@ -9,10 +9,11 @@ from pybroker.broker.inter_broker.remote_leader import LeaderVersions
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
-from pybroker.replication.fetch_states import Phase
+from pybroker.replication.fetch_states import FetchState, Phase
 from pybroker.replication.fetchers import fetcher_number
 from pybroker.replication.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
+from pybroker.storage.invariant import InvariantError
 from pybroker.storage.log_append import FollowerAppend
 from pybroker.storage.topic_partition import TopicPartition
 from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster
@@ -443,6 +444,29 @@ async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(ne
     await cluster[3].fetch_from(2)
     assert cluster[3].records() == [(0, b"of the new leader")]
     assert not len(cluster[3].fetcher(1).states)
+
+
+async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting(
+    new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = HeldPool()
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    cluster[1].produce(batch_of(b"a"))
+    hosted = cluster[2].hosted()
+    hosted.strand._pool = pool
+    hosted.strand.submit(lambda log: None)  # whatever keeps it busy
+    fetching = asyncio.create_task(cluster[2].fetch_from(1))
+    await turns(lambda: len(hosted.strand._queue) == 2)
+
+    def broken(*arguments: object) -> None:
+        raise InvariantError("on purpose")
+
+    monkeypatch.setattr(FetchState, "advanced", broken)
+    pool.run()
+    await turns(fetching.done)
+    assert [str(error) for error in cluster[2].broken] == ["on purpose"]
+    cluster[2].broken.clear()
 
 
 async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_cluster: NewCluster) -> None:
