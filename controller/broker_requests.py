@@ -54,14 +54,17 @@ class BrokerRequests:
         self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, partitions)
         self.flush()
 
-    @property
-    def is_idle(self) -> bool:
-        return all(queue.is_idle for queue in self._queues.values())
+    def are_answered(self, broker_id: int | None = None) -> bool:
+        """Whether that is so of everything sent so far: to this broker, or (None) to any."""
+        return all(queue.is_idle for queue in self._queues_of(broker_id))
 
-    async def drained(self) -> None:
-        """Wait until everything sent so far was answered."""
-        for queue in list(self._queues.values()):
+    async def drained(self, broker_id: int | None = None) -> None:
+        """Wait until everything sent so far was answered, by this broker, or by all."""
+        for queue in self._queues_of(broker_id):
             await queue.drained()
+
+    def _queues_of(self, broker_id: int | None) -> list[BrokerQueue]:
+        return [queue for each, queue in self._queues.items() if broker_id in (None, each)]
 
     async def close(self) -> None:
         """Disconnect from all brokers."""

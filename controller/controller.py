@@ -123,14 +123,15 @@ class Controller:
     # -- life
 
     async def start(self) -> None:
-        """Take part in the election; returns when there is a controller, and, if it is this broker, when all that
-        brokers had to be told at its start was answered. When the connection to the metadata store breaks meanwhile,
-        it returns earlier, and the election is held again by itself."""
+        """Take part in the election; returns when there is a controller, and, if it is this broker, when it has taken
+        the roles that it gave itself. Others are not waited for: one that is gone or out of reach, and is registered
+        yet, is to keep this one from nothing. When the connection to the metadata store breaks meanwhile, it returns
+        earlier, and the election is held again by itself."""
         self._tree.store.on_session_event(self._on_session_event)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="controller")
         with suppress(NotControllerError):
             await self.call("election", self._elect)
-        await self.drained()
+        await self._drained(self.broker_id)
 
     async def stop(self) -> None:
         """Stop acting as controller, and leave /controller if we have it."""
@@ -157,13 +158,17 @@ class Controller:
         self._term.kill()
 
     async def drained(self) -> None:
-        """Wait until the events and broker requests at hand are done. For the start, and for tests."""
+        """Wait until the events and broker requests at hand are done. For tests."""
+        await self._drained(None)
+
+    async def _drained(self, broker_id: int | None) -> None:
+        """Of the requests those to one broker, or to all."""
         while True:
             await self.call("barrier", _nothing)
             requests = self._term.requests
-            if not self._events and not self._busy and requests.is_idle:
+            if not self._events and not self._busy and requests.are_answered(broker_id):
                 return
-            await requests.drained()
+            await requests.drained(broker_id)
 
     # -- what others may ask
 

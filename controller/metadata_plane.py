@@ -131,8 +131,8 @@ class MetadataPlane:
 
     async def start(self, endpoints: Sequence[Endpoint]) -> int:
         """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
-        election. Returns the broker epoch, when all that brokers had to be told at the controller's start is done:
-        with the embedded store, when this broker leads what it leads. BrokerIdTakenError."""
+        election. Returns the broker epoch, when there is a controller, and, if it is this broker, when it leads what it
+        leads. BrokerIdTakenError."""
         self._endpoints = endpoints
         await self._register_first()
         await self.controller.start()

@@ -1,5 +1,6 @@
 """The controller: elections, brokers that come and go, topics that appear and grow."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -78,7 +79,7 @@ async def test_broker_follows_a_controller_that_is_there_and_takes_over_when_it_
             Create("/controller_epoch", b"7"),
         ]
     )
-    await other.controller.start()
+    await other.start_controller()
     assert (other.controller.is_active, other.controller.active_controller_id) == (False, 5)
     with pytest.raises(NotControllerError):
         await other.controller.controlled_shutdown(9, -1)
@@ -113,6 +114,37 @@ async def test_stopped_controller_frees_its_node(tmp_path: Path) -> None:
     await plane.controller.stop()
     assert await plane.store.exists("/controller") is None
     await plane.store.close()
+
+
+async def test_start_waits_for_no_other_broker(plane: ControlPlane) -> None:
+    """One that is gone or out of reach, and is registered yet, would keep this one from serving."""
+    await plane.create_topic("t", {0: (1, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    plane.brokers[1].roles.clear()
+    plane.brokers[3].reachable.clear()
+    async with asyncio.timeout(60):  # it would be for ever
+        await plane.controller.start()
+    assert plane.brokers[1].roles[TopicPartition("t", 0)].leader == 1
+
+
+async def test_start_waits_until_this_broker_has_its_roles(plane: ControlPlane) -> None:
+    partition = TopicPartition("t", 0)
+    await plane.create_topic("t", {0: (1, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker in plane.brokers.values():
+        broker.roles.clear()
+    plane.brokers[1].reachable.clear()
+    starting = asyncio.create_task(plane.controller.start())
+    await asyncio.sleep(0)
+    await plane.controller.call("look", _nothing)  # behind the election
+    await plane.controller.call("look again", _nothing)
+    assert plane.controller.is_active
+    assert not starting.done()
+    plane.brokers[1].reachable.set()
+    await starting
+    assert plane.brokers[1].roles[partition].leader == 1
 
 
 # -- topics
@@ -212,7 +244,7 @@ async def test_next_controller_sees_who_was_restarted_without_one(plane: Control
     await plane.bounce(2)  # it may have lost what it had not synced, and still be the leader
     for broker in plane.brokers.values():
         broker.forget_requests()
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.state("t", 0) == LeaderAndIsr(3, (3,), 1, 1)
     assert await plane.state("t", 1) == LeaderAndIsr(3, (3,), 1, 1)
     assert await plane.state("t", 2) == LeaderAndIsr(2, (2,), 0, 0)
@@ -234,7 +266,7 @@ async def test_next_controller_leaves_leader_and_isr_as_they_were_when_all_were_
     await plane.controller.stop()
     for broker_id in (2, 3):
         await plane.bounce(broker_id)
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 1, 1)
 
 
@@ -245,7 +277,7 @@ async def test_next_controller_has_the_one_lead_that_was_restarted_first_when_al
     await plane.controller.stop()
     for broker_id in (3, 2):
         await plane.bounce(broker_id)
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.state("t") == LeaderAndIsr(3, (2, 3), 1, 1)
 
 
@@ -268,7 +300,7 @@ async def test_next_controller_takes_out_of_the_isr_who_died_without_one(plane: 
     await plane.settled()
     await plane.controller.stop()
     await plane.take_down(3)
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.state("t", 0) == LeaderAndIsr(2, (2,), 1, 1)
     assert await plane.state("t", 1) == LeaderAndIsr(2, (2,), 1, 1), "written once: another leader, and who is left"
     assert await plane.state("t", 2) == LeaderAndIsr(-1, (3,), 1, 1)
@@ -281,7 +313,7 @@ async def test_next_controller_elects_leaders_before_it_does_anything_else(plane
     await plane.controller.stop()
     await plane.take_down(3)
     plane.brokers[2].forget_requests()
-    await plane.controller.start()
+    await plane.start_controller()
     first, *others = roles_told(plane.brokers[2])
     assert first == {0: (2, 0, [2, 3]), 1: (2, 1, [2])}, "no leader that is gone, no partition without one"
     assert others == [{0: (2, 1, [2])}], "who is gone leaves the ISRs of those that were led all the time"
@@ -293,7 +325,7 @@ async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plan
     await plane.controller.stop()
     for broker_id in (2, 3):
         await plane.take_down(broker_id)
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 0, 0)
     await plane.bring_up(3)
     await plane.settled()
@@ -307,7 +339,7 @@ async def test_leader_that_comes_back_leads_under_another_epoch_only(plane: Cont
     await plane.controller.stop()
     for broker_id in (2, 3):
         await plane.take_down(broker_id)
-    await plane.controller.start()
+    await plane.start_controller()
     plane.brokers[2].forget_requests()
     await plane.bring_up(2)
     await plane.settled()

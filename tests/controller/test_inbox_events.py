@@ -76,7 +76,7 @@ async def test_the_next_controller_starts_with_an_empty_inbox(plane: ControlPlan
     await plane.controller.stop()
     await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([T0]))
     await notify(plane, znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(2))
-    await plane.controller.start()
+    await plane.start_controller()
     assert await plane.store.children(znodes.ISR_CHANGE_PATH) == []
     assert await plane.store.children(znodes.LOG_DIR_EVENT_PATH) == []
     assert plane.controller.is_active

@@ -101,7 +101,7 @@ async def test_wish_in_the_tree_is_tried_once_and_taken_away(plane: ControlPlane
 async def test_wish_that_the_last_controller_left_is_taken_up(plane: ControlPlane) -> None:
     await plane.controller.stop()
     await plane.store.create(znodes.PREFERRED_ELECTION_PATH, znodes.encode_partition_list(T[:1]))
-    await plane.controller.start()
+    await plane.start_controller()
     assert await leaders(plane) == [2, 3, 3, 3]
     assert await plane.store.exists(znodes.PREFERRED_ELECTION_PATH) is None
 

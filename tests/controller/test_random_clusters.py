@@ -121,7 +121,7 @@ class Walk:
         await self.plane.controller.stop()
         if self.random.random() < 0.5:
             await self.bounce()
-        await self.plane.controller.start()
+        await self.plane.start_controller()
 
     # -- what must hold
 
@@ -194,7 +194,7 @@ async def walk(seed: int) -> AsyncIterator[Walk]:
     await plane.tree.create_persistent_paths()
     for broker_id in BROKERS:
         await plane.bring_up(broker_id)
-    await plane.controller.start()
+    await plane.start_controller()
     yield Walk(plane, Random(seed))
     await plane.stop()
 

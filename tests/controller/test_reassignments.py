@@ -263,7 +263,7 @@ async def test_next_controller_goes_on_with_a_move(plane: ControlPlane) -> None:
     await plane.controller.stop()
     for broker in plane.brokers.values():
         broker.roles.clear()
-    await plane.controller.start()
+    await plane.start_controller()
     assert plane.controller.context.epoch == 2
     assert plane.brokers[5].roles[T0].adding_replicas == [4, 5]
     await in_sync(plane, 1, 2, 3, 4, 5)
@@ -280,7 +280,7 @@ async def test_next_controller_ends_a_move_of_which_all_but_the_last_step_was_do
     (info,) = await plane.tree.topic_infos(["u"])
     half_done = ReplicaAssignment((4, 5, 1, 2), adding=(4, 5), removing=(1, 2))
     await plane.tree.set_assignments(TopicInfo("u", info.topic_id, {0: half_done}))
-    await plane.controller.start()
+    await plane.start_controller()
     assert await assignment(plane, partition) == ReplicaAssignment((4, 5))
     assert (await plane.state("u")).leader == 4
     assert await plane.controller.reassignments(None) == {}
@@ -375,12 +375,12 @@ async def test_a_wish_in_the_tree_may_name_a_broker_that_is_down(plane: ControlP
 async def test_next_controller_finds_wishes_that_nobody_took(plane: ControlPlane) -> None:
     await plane.controller.stop()
     await ask_in_tree_of_nobody(plane, {T0: (4,)})
-    await plane.controller.start()
+    await plane.start_controller()
     assert (await assignment(plane)).target == (4,)
     requests = plane.brokers[4].sent(LeaderAndIsrRequest)
     assert requests
     await plane.controller.stop()
-    await plane.controller.start()
+    await plane.start_controller()
     assert await wishes(plane) == {T0: (4,)}
     await in_sync(plane, 1, 2, 3, 4)
     assert await wishes(plane) is None

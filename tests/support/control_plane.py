@@ -157,8 +157,13 @@ class ControlPlane:
         await plane.tree.create_persistent_paths()
         for broker_id in broker_ids:
             await plane.bring_up(broker_id)
-        await plane.controller.start()
+        await plane.start_controller()
         return plane
+
+    async def start_controller(self) -> None:
+        """And have everybody told what a controller tells at its start."""
+        await self.controller.start()
+        await self.settled()
 
     async def stop(self) -> None:
         await self.controller.stop()
