@@ -55,6 +55,25 @@ async def test_several_brokers_that_lost_a_directory_are_each_asked(plane: Contr
     assert await plane.store.children(znodes.LOG_DIR_EVENT_PATH) == []
 
 
+async def test_each_notification_is_heard_of_not_the_first_alone(plane: ControlPlane) -> None:
+    """The watch is set again, whatever else the controller reads meanwhile."""
+    for broker_id, partition, heir in ((2, T0, 3), (3, T1, 2)):
+        plane.brokers[broker_id].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
+        await plane.tree.tell_of_failed_log_dir(broker_id)
+        await plane.settled()
+        assert (await plane.state(*partition)).leader == heir
+    for partition, leader in ((T0, 3), (T1, 2)):
+        state = await plane.state(*partition)
+        alone = LeaderAndIsr(leader, (leader,), state.leader_epoch)
+        written = znodes.encode_partition_state(PartitionLeadership(alone, 1))
+        changed = await plane.store.set(znodes.partition_state_path(partition), written)
+        await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([partition]))
+        await plane.settled()
+        told = plane.brokers[1].metadata.partition(*partition)
+        assert told is not None
+        assert told.zk_version == changed.version
+
+
 async def test_a_controller_that_was_replaced_takes_no_notification_away(plane: ControlPlane) -> None:
     plane.brokers[2].errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
     info, _ = await plane.store.get("/controller")
