@@ -518,6 +518,28 @@ async def test_a_broker_that_loses_a_directory_is_asked_which_replicas_went_with
     assert await plane.store.children("/log_dir_event_notification") == []
 
 
+@pytest.mark.parametrize("is_seen_to_go", [True, False])
+async def test_replica_is_there_again_when_its_broker_was_started_with_a_directory_that_works(
+    plane: ControlPlane, is_seen_to_go: bool
+) -> None:
+    partition = TopicPartition("t", 0)
+    await plane.create_topic("t", {0: (2,)})
+    await plane.settled()
+    plane.brokers[2].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.tree.tell_of_failed_log_dir(2)
+    await plane.settled()
+    assert (await plane.state("t")).leader == -1
+    plane.brokers[2].errors.clear()
+    if is_seen_to_go:
+        await plane.take_down(2)
+        await plane.settled()
+        await plane.bring_up(2)
+    else:
+        await plane.bounce(2)
+    await plane.settled()
+    assert (await plane.state("t")).leader == 2
+
+
 async def test_controlled_shutdown_moves_leaderships_first(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,)})
     await plane.settled()
