@@ -36,7 +36,7 @@ from ..controller.metadata_store import (
 )
 from ..controller.settings_room import SettingsRoom
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from ..controller.znodes import BrokerInfo
+from ..controller.znodes import BrokerInfo, ZnodeDecodeError
 from ..controller.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
 from ..replication.answer_pace import AnswerPace
@@ -89,6 +89,7 @@ _START_ERRORS = (
     LogDirectoriesError,
     MetaPropertiesError,
     MetadataStoreError,
+    ZnodeDecodeError,
 )
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2

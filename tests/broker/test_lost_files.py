@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.broker.start_error import StartError
+from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from support.wire_client import WireClient
 
@@ -41,6 +42,20 @@ async def test_an_empty_metadata_store_is_as_good_as_none(tmp_path: Path) -> Non
         file.write_bytes(b"")
     assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path)
     assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path), "the attempt left it as it was"
+
+
+@pytest.mark.parametrize("path", ["/cluster/id", "/config/brokers/<default>"])
+async def test_what_nobody_can_read_in_the_metadata_is_named(tmp_path: Path, path: str) -> None:
+    await run_once(tmp_path)
+    store = await EmbeddedStore.open(tmp_path / "__pybroker_metadata.db", lambda: 1)
+    try:
+        if await store.exists(path) is None:
+            await store.create(path, b"no json")
+        else:
+            await store.set(path, b"no json")
+    finally:
+        await store.close()
+    assert await refusal_of(tmp_path) == f"{path}: not JSON: b'no json'"
 
 
 @pytest.mark.parametrize(("given", "has_topic"), [({}, True), ({}, False), ({"broker.id": "7"}, True)])
