@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from pybroker.broker.controller_orders import ControllerOrders
+from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.topic_overrides import TopicOverrides
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
@@ -19,6 +20,12 @@ from pybroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicState,
 )
+from pybroker.protocol.messages.stop_replica import (
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaTopicState,
+)
+from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
 from support.replicas import BROKER, TOPIC, TOPIC_ID, Replicas
 
 NOTHING = cast("Any", None)
@@ -112,3 +119,33 @@ async def test_settings_that_cannot_be_read_keep_nobody_from_leading(replicas: R
     at_the_start = TopicOverrides()
     await at_the_start.load(tree)
     assert (at_the_start(TOPIC), at_the_start(OTHER)) == ({}, {"retention.ms": "7"})
+
+
+@pytest.mark.parametrize(("broker_epoch", "is_taken"), [(6, False), (7, True), (8, True), (-1, True)])
+async def test_orders_for_an_earlier_registration_are_refused(
+    replicas: Replicas, broker_epoch: int, is_taken: bool
+) -> None:
+    """They were on their way when this broker was restarted (KIP-380). Who does not say which is obeyed, and so is who
+    knows of a later registration: the answer to that is on its way."""
+    cache = MetadataCache()
+    orders = ControllerOrders(replicas.changes, cache, TopicOverrides(), cast("ClusterTree", TreeOutOfReach()))
+    orders.broker_epoch = 7
+    await replicas.order(leader_epoch=0)
+    lead = order_to_lead(TOPIC, leader_epoch=1)
+    lead.broker_epoch = broker_epoch
+    stop = StopReplicaRequest(
+        controller_epoch=1,
+        broker_epoch=broker_epoch,
+        topic_states=[
+            StopReplicaTopicState(
+                topic_name=TOPIC, partition_states=[StopReplicaPartitionState(partition_index=0, leader_epoch=1)]
+            )
+        ],
+    )
+    know = UpdateMetadataRequest(controller_id=3, controller_epoch=1, broker_epoch=broker_epoch)
+    codes = [(await orders.leader_and_isr(lead)).error_code, orders.update_metadata(know).error_code]
+    assert replicas.hosted().partition.leader_epoch == int(is_taken)
+    assert (cache.controller_id == 3) is is_taken
+    codes.append((await orders.stop_replica(stop)).error_code)
+    assert replicas.hosted().partition.is_leader is not is_taken
+    assert codes == [ErrorCode.NONE if is_taken else ErrorCode.STALE_BROKER_EPOCH] * 3
