@@ -87,12 +87,22 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Spark says
     arguments = json.loads(sys.argv[1])
-    works = Works(session(arguments), arguments)
+    spark = session(arguments)
+    works = Works(spark, arguments)
     directory = Path(arguments["directory"])
     for number, line in enumerate(sys.stdin):
         work = getattr(works, line.strip())
         timed(work, arguments["small"], directory / f"small-{number}")
         print(json.dumps(timed(work, arguments["topic"], directory / f"{number}")), file=answers, flush=True)
+    end(spark)
+
+
+def end(spark: SparkSession) -> None:
+    """And wait for the JVM: whose parent has gone before it, its processor time counts as other work."""
+    java = spark.sparkContext._gateway.proc
+    spark.stop()
+    java.stdin.close()
+    java.wait()
 
 
 if __name__ == "__main__":
