@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from pybroker import Broker
+from pybroker.config.config import Config
 from pybroker.config.table import BROKER_SETTINGS
 from support.java import java_executable, zookeeper_libs
 
@@ -84,6 +85,14 @@ def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
     for name, told, default in rows:
         assert told != default
         assert kafkas[name] == BROKER_SETTINGS[name].default_text(embedded_store=False) == default
+
+
+def test_file_to_begin_a_cluster_with_is_taken_as_it_stands() -> None:
+    (text,) = re.findall(r"^```properties\n(.*?)^```", page("operations"), re.MULTILINE | re.DOTALL)
+    config = Config.load(text)
+    assert not config.unknown
+    assert not config.uses_embedded_store
+    assert config.int("min.insync.replicas") < config.int("default.replication.factor") == 3
 
 
 def page(name: str) -> str:
