@@ -109,6 +109,17 @@ async def test_controller_whose_epoch_is_over_writes_nothing_under_it(plane: Con
     assert [state.controller_epoch for state in states.values()] == [6]
 
 
+async def test_controller_whose_epoch_is_over_elects_nobody_under_it(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.store.set("/controller_epoch", b"5")
+    await plane.take_down(2)
+    await plane.settled()
+    assert plane.controller.context.epoch == 6, "it was elected anew"
+    (state,) = (await plane.tree.partition_states([TopicPartition("t", 0)])).values()
+    assert (state.controller_epoch, state.leader_and_isr.leader) == (6, 3)
+
+
 async def test_stopped_controller_frees_its_node(tmp_path: Path) -> None:
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1,))
     await plane.controller.stop()
