@@ -13,12 +13,12 @@ __all__ = ["CloseConnectionError", "EncodedAnswer", "Handler", "RequestContext"]
 class RequestContext:
     """One request's surroundings.
 
-    ``now_ms`` is the wall clock when its frame was complete; ``address`` tells both ends of the connection and its
-    listener.
+    ``frame_bytes`` is how long its frame is, ``now_ms`` the wall clock when that was complete; ``address`` tells both
+    ends of the connection and its listener.
     """
 
     api_version: int
-    correlation_id: int
+    frame_bytes: int
     client_id: str | None
     address: ConnectionInfo
     now_ms: int

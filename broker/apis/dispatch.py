@@ -18,7 +18,7 @@ from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
 from .context import EncodedAnswer, Handler, RequestContext
-from .failures import failure_answer
+from .failures import failure_answer, names_its_parts
 
 __all__ = ["Dispatcher"]
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 PLAIN_RESPONSE_HEADER = Struct(">i")  # correlation id
 FLEXIBLE_RESPONSE_HEADER = Struct(">ib")  # correlation id, no tagged fields
-
+_NO_FRAME = bytearray()
 
 MAX_REQUEST_ELEMENTS = 100_000
 """Default of ``pybroker.request.max.elements``."""
@@ -35,7 +35,7 @@ MAX_REQUEST_ELEMENTS = 100_000
 class Route:
     """What one version of one API is served by."""
 
-    __slots__ = ("handler", "header", "key", "request_type", "version")
+    __slots__ = ("handler", "header", "is_named_in_failures", "key", "request_type", "version", "works_with_frame")
 
     def __init__(self, key: ApiKey, version: int, handler: Handler) -> None:
         spec = API_SPECS[key]
@@ -44,6 +44,8 @@ class Route:
         self.handler = handler
         self.request_type = spec.request_type()
         self.header = response_header(key, version)
+        self.works_with_frame = key is ApiKey.PRODUCE  # its records are views of it
+        self.is_named_in_failures = names_its_parts(key)
 
 
 def response_header(key: ApiKey, version: int) -> Struct:
@@ -78,7 +80,7 @@ class Dispatcher:
                 f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE
             ) from error
         context = RequestContext(
-            request.api_version, request.correlation_id, request.client_id, request.connection, request.received_ms
+            request.api_version, len(request.frame), request.client_id, request.connection, request.received_ms
         )
         try:
             answer = route.handler(context, message)
@@ -91,9 +93,12 @@ class Dispatcher:
         if answer is None:
             return None
         request.abandon, context.abandon = context.abandon, None
+        if not route.works_with_frame:
+            request.frame = _NO_FRAME  # it may be large, and wait for as long as its client likes
+        asked = message if route.is_named_in_failures else None
         if isinstance(answer, asyncio.Future):
-            return LaterReply(answer, partial(self._settle, request, route, message, answer.result))
-        return self._answer_later(request, route, message, answer)
+            return LaterReply(answer, partial(self._settle, request, route, asked, answer.result))
+        return self._answer_later(request, route, asked, answer)
 
     def _find_route(self, request: Request) -> Route | None:
         """Remembers the route; None when ApiVersions is asked for in a version that is not served (KIP-511)."""
@@ -114,7 +119,7 @@ class Dispatcher:
         return route
 
     def _settle(
-        self, request: Request, route: Route, message: Message, result: Callable[[], Any]
+        self, request: Request, route: Route, message: Message | None, result: Callable[[], Any]
     ) -> list[ReplyPart] | None:
         """The answer's parts, of a result or of what asking for it raises. Raises CloseConnectionError."""
         try:
@@ -126,7 +131,7 @@ class Dispatcher:
         return None if response is None else self._encode(route, request, message, response)
 
     async def _answer_later(
-        self, request: Request, route: Route, message: Message, answer: Awaitable[Any]
+        self, request: Request, route: Route, message: Message | None, answer: Awaitable[Any]
     ) -> list[ReplyPart] | None:
         try:
             response = await answer
@@ -137,7 +142,7 @@ class Dispatcher:
         return None if response is None else self._encode(route, request, message, response)
 
     def _encode(
-        self, route: Route, request: Request, message: Message, response: Message | EncodedAnswer
+        self, route: Route, request: Request, message: Message | None, response: Message | EncodedAnswer
     ) -> list[ReplyPart]:
         try:
             return encode_answer(route, request, response)

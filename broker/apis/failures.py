@@ -22,11 +22,17 @@ from ...protocol.messages import (
 )
 from .each_item import EachItem, fail_each, set_error
 
-__all__ = ["failure_answer"]
+__all__ = ["failure_answer", "names_its_parts"]
+
+
+def names_its_parts(key: ApiKey) -> bool:
+    """Whether `failure_answer` has to know the request. Whoever waits keeps no more of it than that."""
+    return key in SHAPES or key in EACH_ITEM
 
 
 def failure_answer(key: ApiKey, version: int, request: Any, error: KafkaError) -> Any:
-    """The response message that answers all of ``request`` with ``error``; None when it expects no answer."""
+    """The response message that answers all of ``request`` with ``error``; None when it expects no answer. ``request``
+    is not looked at unless the API `names_its_parts`."""
     if key is ApiKey.PRODUCE and request.acks == 0:
         return None
     if shape := SHAPES.get(key):

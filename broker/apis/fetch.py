@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
+from ...controller.topic_names import MAX_LENGTH
 from ...protocol.codec.wire import NULL_UUID
 from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ...protocol.messages.fetch import (
@@ -32,7 +33,7 @@ from ...protocol.messages.fetch import (
 from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
-from ...replication.fetch_session import FetchContext, FetchSessions
+from ...replication.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ...replication.isolation import Isolation
 from ...replication.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
@@ -103,9 +104,12 @@ class Fetch:
             raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
         uses_topic_ids = version >= 13
+        session_epoch = request.session_epoch
+        if not uses_topic_ids and session_epoch != FINAL_EPOCH and _names_what_cannot_be(request.topics):
+            session_epoch = FINAL_EPOCH  # sessions count partitions, and are not to remember such names
         session = self._sessions.begin(
             request.session_id,
-            request.session_epoch,
+            session_epoch,
             self._wanted(request.topics, uses_topic_ids),
             _forgotten(request.forgotten_topics_data, uses_topic_ids),
             is_follower=replica_id >= 0,
@@ -125,7 +129,7 @@ class Fetch:
             return self.answer(context, session, results if are_all_known else results + _unnamed(session))
         pending.future = asyncio.get_running_loop().create_future()
         context.abandon = pending.abandon
-        self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request)))
+        self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request), context.frame_bytes))
         return pending.future if version > 3 else self._await_converted(pending.future)
 
     def _params(
@@ -341,8 +345,15 @@ def _unnamed(session: FetchContext) -> FetchResults:
     ]
 
 
+def _names_what_cannot_be(topics: list[FetchTopic]) -> bool:
+    """Whether a name is longer or wider than any topic's."""
+    return any(len(topic.topic) > MAX_LENGTH or not topic.topic.isascii() for topic in topics)
+
+
 def _named_partitions(request: FetchRequest) -> int:
-    return sum(len(topic.partitions) for topic in request.topics)
+    """Also those to be forgotten; a topic without any counts as one, for it is kept, too."""
+    wanted = sum(max(1, len(topic.partitions)) for topic in request.topics)
+    return wanted + sum(max(1, len(topic.partitions)) for topic in request.forgotten_topics_data)
 
 
 def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:

@@ -74,6 +74,21 @@ def test_fetch_sessions_remember_so_many_partitions_and_no_more(open_arena: Open
     field.recovers(lines=0, mib=AT_REST_MIB + 16)
 
 
+def test_fetch_sessions_remember_no_names_that_no_topic_can_have(field: Arena) -> None:
+    wide = "\N{PILE OF POO}" + "x" * 32_000  # 128 KB to Python
+    wanted = [FetchPartition(partition=0, partition_max_bytes=1)]
+    with WireClient(field.servers) as client:
+        for number in range(30):  # 115 MB, if they were remembered
+            topics = [FetchTopic(topic=f"{number} {each} {wide}", partitions=wanted) for each in range(30)]
+            answer = client.ask(FetchRequest(max_bytes=1, session_epoch=0, topics=topics), 12)
+            assert (answer.error_code, answer.session_id, len(answer.responses)) == (ErrorCode.NONE, 0, 30)
+        session = client.ask(full_fetch(2), 12).session_id
+        topics = [FetchTopic(topic=wide, partitions=wanted)]
+        grown = client.ask(FetchRequest(max_bytes=1, session_id=session, session_epoch=1, topics=topics), 12)
+        assert (session != 0, grown.session_id, len(grown.responses)) == (True, 0, 1)
+    field.recovers(lines=0, mib=AT_REST_MIB + 32)
+
+
 def test_fetch_sessions_have_so_many_slots(open_arena: OpenArena) -> None:
     field = open_arena({"max.incremental.fetch.session.cache.slots": "3"})
     with WireClient(field.servers) as client:

@@ -86,6 +86,25 @@ async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
     assert decode(HeartbeatResponse, joined(parts)[5:], 4).error_code == 25
 
 
+async def test_a_request_that_waits_keeps_no_frame_and_no_more_of_itself_than_a_failure_names() -> None:
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    asked: list[Any] = []
+
+    def later(context: RequestContext, request: Any) -> Any:
+        asked.append(request)
+        return future
+
+    request = heartbeat()
+    frame_bytes = len(request.frame)
+    reply = heartbeats_by(later)(request)
+    assert isinstance(reply, LaterReply)
+    assert (frame_bytes > 0, len(request.frame)) == (True, 0)
+    (message,) = asked
+    assert not any(message is each for each in reply.settle.args)  # type: ignore[attr-defined]
+    future.set_exception(NotCoordinatorError("elsewhere"))
+    assert await settled(reply) is not None
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_a_handler_may_encode_its_answer_itself(at_once: bool) -> None:
     encoded = EncodedAnswer([b"one", b"two"])

@@ -1,0 +1,90 @@
+"""What stays of requests that wait, and of answers that wait for their turn behind them."""
+
+import struct
+
+import pytest
+from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from support.arena import Arena, frame_of, framed
+from support.good_client import create_topic, make_coordinator
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+from .test_frames import AT_REST_MIB
+from .test_groups import OFFSETS_FILES, join_request
+
+MIB = 1 << 20
+
+
+def patient_fetch(forgotten: list[ForgottenTopic] | None = None) -> FetchRequest:
+    """From a topic in which nothing happens."""
+    wanted = FetchTopic(topic="still", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+    return FetchRequest(
+        max_wait_ms=2**31 - 1,
+        min_bytes=1,
+        max_bytes=1000,
+        session_epoch=-1,
+        topics=[wanted],
+        forgotten_topics_data=forgotten or [],
+    )
+
+
+def with_junk(request: Message, version: int, junk_bytes: int) -> bytes:
+    """Bytes behind the request, in its frame: nobody looks at them."""
+    return framed(frame_of(request, version)[4:] + bytes(junk_bytes))
+
+
+@pytest.mark.parametrize("size_mib", [1, 8])
+def test_a_request_that_waits_does_not_keep_what_came_with_it(field: Arena, size_mib: int) -> None:
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+        make_coordinator(client)
+    field.begin()
+    for number in range(160 // size_mib):
+        fetch = with_junk(patient_fetch(), 12, size_mib * MIB // 2)
+        join = with_junk(join_request(f"g{number}", instance="i", timeout_ms=60_000), 7, size_mib * MIB // 2)
+        field.throw(fetch)
+        field.throw(join)
+        field.good.is_served(1)
+    field.recovers(lines=0, mib=AT_REST_MIB + 32, files=OFFSETS_FILES)
+
+
+def test_what_fetches_say_counts_while_they_wait(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.fetch.waiting.max.bytes": str(16 * MIB)})
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+    field.begin()
+    wide = "\N{PILE OF POO}" + "x" * 32_000  # Python keeps all of it at four bytes a character
+    said = [ForgottenTopic(topic=wide, partitions=[number]) for number in range(30)]
+    request = frame_of(patient_fetch(said), 12)
+    for _ in range(50):  # of a MB in the frame, and four when it is decoded
+        field.throw(request)
+        field.good.is_served(1)
+    field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16, files=8)
+
+
+def test_answers_behind_one_that_is_waited_for_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+    limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
+    field = open_arena(dict.fromkeys(limits, str(16 * MIB)))
+    with WireClient(field.servers) as client:
+        create_topic(client, "still")
+    field.begin()
+    names = [MetadataRequestTopic(name=f"{number:05}" + "x" * 240) for number in range(2000)]
+    half_a_megabyte = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)
+    for _ in range(60):  # 180 MB, if all of it stayed
+        field.throw(frame_of(patient_fetch(), 12) + half_a_megabyte * 6)
+        field.good.is_served(1)
+    field.until(lambda: len(field.complaints()) == 1)
+    assert "pybroker.unsent.max.bytes" in field.complaints()[0]
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 32, files=8)
+
+
+def test_connections_do_not_keep_long_client_ids(field: Arena) -> None:
+    count = 1000
+    request = frame_of(MetadataRequest(topics=[]), 12, client_id="\N{PILE OF POO}" + "x" * 32_000)
+    for _ in range(count):
+        peer = field.throw(request)
+        (size,) = struct.unpack(">i", peer.recv(4))
+        assert peer.recv(size)
+    field.recovers(lines=0, mib=AT_REST_MIB + 8 + count * 6 / 1024)
