@@ -54,6 +54,8 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
 """What other requests keep while they are parked, their handlers count."""
+_REMEMBERED_CLIENT_ID_BYTES = 256
+"""A longer one is decoded each time it comes: an idle connection is to cost little."""
 
 
 class ConnectionOwner(Protocol):
@@ -93,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._trickle: Trickle | None = None
         self._throttle: asyncio.TimerHandle | None = None
         self._sent_bytes_seen = 0
+        self._is_counted = False  # in the account of answers that are not sent
         self._lost = False
 
     # --- what the loop calls
@@ -177,6 +180,8 @@ class Connection(asyncio.BufferedProtocol):
             self._resources.idle.touch(self)
             self._resources.unsent.forget(self)
             self._writer.resume()
+            if self._is_counted:
+                self._count_unsent()  # as one that has just read
 
     # --- what the rooms around it call
 
@@ -266,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_as_slow(self) -> None:
-        self._warn(Offence.SLOW_READER, "it does not read its answers while pybroker.unsent.max.bytes is reached")
+        self._warn(Offence.SLOW_READER, "it does not take its answers while pybroker.unsent.max.bytes is reached")
         self.abort()
 
     def finish(self) -> None:
@@ -298,9 +303,10 @@ class Connection(asyncio.BufferedProtocol):
         except BadRequestHeaderError as error:
             self._refuse(Offence.HEADER, str(error))
             return
-        if client_id != self._client_id_bytes:
-            self._client_id_bytes = client_id
-            self._client_id = None if client_id is None else client_id.decode("utf-8", "replace")
+        if client_id == self._client_id_bytes:
+            client_name = self._client_id
+        else:
+            client_name = self._named(client_id)
         is_produce = api_key == _PRODUCE
         if (self._was_heavy or len(frame) > HEAVY_BYTES) and not is_produce:
             if not resources.heavy.may_start(self):
@@ -309,7 +315,7 @@ class Connection(asyncio.BufferedProtocol):
             self._memory.forget_waiting()
         self._requests_started += 1
         request = Request(
-            api_key, api_version, correlation_id, self._client_id, header_size, frame, self.info, self._received_ms
+            api_key, api_version, correlation_id, client_name, header_size, frame, self.info, self._received_ms
         )
         started_s = 0.0 if is_produce else resources.stopwatch_s()
         try:
@@ -327,11 +333,18 @@ class Connection(asyncio.BufferedProtocol):
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_parked()
+                self._count_unsent()
             else:
                 if not self._writer.send(reply):
                     self._hold(WRITING)
         elif reply is not None:
             self._park(request, reply)
+
+    def _named(self, client_id: bytearray | None) -> str | None:
+        name = None if client_id is None else client_id.decode("utf-8", "replace")
+        if client_id is None or len(client_id) <= _REMEMBERED_CLIENT_ID_BYTES:
+            self._client_id_bytes, self._client_id = client_id, name
+        return name
 
     def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None]) -> None:
         kept_bytes = 0
@@ -385,9 +398,10 @@ class Connection(asyncio.BufferedProtocol):
             self._parked.drop_behind(parked)
             self._failed(error, api_key, api_version)
         self._resources.idle.touch(self)
-        if self._parked and self._parked[0] is parked:
+        is_next = bool(self._parked) and self._parked[0] is parked
+        if is_next:
             self._send_ready()
-        if self._writer.transport_is_full():
+        if not is_next or self._writer.blocked:
             self._count_unsent()
         if kept_bytes and not self._memory.bytes:
             self._needs_no_memory()
@@ -400,14 +414,21 @@ class Connection(asyncio.BufferedProtocol):
             self._hold(WRITING)
         else:
             self._let_go(WRITING)
+        if self._is_counted:
+            self._count_unsent()
         if len(parked) < self._max_parked:
             self._let_go(PARKED)
         if self._held & CLOSING:
             self._maybe_close()
 
     def _count_unsent(self) -> None:
-        """Answers that wait for the peer to read: in the transport, and behind those."""
-        self._resources.unsent.hold(self, self._transport.get_write_buffer_size() + self._parked.unsent_bytes)
+        """Answers that the peer has not read, in the transport, and those that wait for their turn behind another."""
+        size_bytes = self._transport.get_write_buffer_size() + self._parked.unsent_bytes
+        self._is_counted = size_bytes > 0
+        if self._is_counted:
+            self._resources.unsent.hold(self, size_bytes)
+        else:
+            self._resources.unsent.forget(self)
 
     # --- reading or not
 

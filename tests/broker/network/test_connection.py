@@ -67,6 +67,18 @@ async def test_client_ids_are_null_or_change_or_are_no_utf8() -> None:
         assert [request.client_id for request in server.handler.requests] == ["a", None, "", "\ufffd", "a"]
 
 
+async def test_long_client_ids_are_handed_over_and_not_kept() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        names = [b"a", b"x" * 257, b"x" * 30_000, b"x" * 257, b"a", b"y" * 256]
+        for number, name in enumerate(names):
+            peer.send(frame(ECHO, number, client_id=name))
+            await peer.answers(1)
+            (connection,) = server.listeners.connections()
+            assert connection._client_id in (None, "a", "y" * 256)
+        assert [request.client_id for request in server.handler.requests] == [name.decode() for name in names]
+
+
 @pytest.mark.parametrize("size", [0, 1, 4000, 65_536, 300_000, 5_000_000])
 async def test_bodies_of_any_size_come_and_go(size: int) -> None:
     body = bytes(range(251)) * (size // 251 + 1)

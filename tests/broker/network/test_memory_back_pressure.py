@@ -2,9 +2,10 @@
 
 import struct
 
+import pytest
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, LATER, PRODUCE, frame, serving, until
+from support.network_peer import ECHO, LATER, PRODUCE, frame, serving, until, warnings
 
 MIB = 1024 * 1024
 
@@ -71,6 +72,35 @@ async def test_over_the_limit_of_requests_they_are_not_read_either() -> None:
         server.handler.answer(0)
         await server.handler.has_started(5)
         assert await peer.answers(1) == [0]
+
+
+async def test_answers_behind_one_that_is_waited_for_count_as_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(NetworkSettings(max_unsent_bytes=4 * MIB)) as server:
+        peer = await server.connect()
+        unsent = server.listeners._resources.unsent
+        peer.send(frame(LATER, 1), *(frame(ECHO, number, bytes(MIB)) for number in (2, 3)))
+        await server.handler.has_started(3)
+        assert 2 * MIB <= unsent.used_bytes < 3 * MIB
+        server.handler.answer(1)
+        assert await peer.answers(3) == [1, 2, 3]
+        await until(lambda: unsent.used_bytes == 0)
+        peer.send(frame(LATER, 4), *(frame(ECHO, number, bytes(MIB)) for number in range(5, 10)))
+        assert await peer.is_closed()
+        assert "pybroker.unsent.max.bytes" in warnings(caplog.records)[0]
+        await until(lambda: unsent.used_bytes == 0)
+
+
+async def test_an_answer_that_comes_before_its_turn_counts_until_it_leaves() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        unsent = server.listeners._resources.unsent
+        peer.send(frame(LATER, 1), frame(LATER, 2))
+        await server.handler.has_started(2)
+        server.handler.answer(2, bytes(MIB))
+        await until(lambda: unsent.used_bytes >= MIB)
+        server.handler.answer(1)
+        assert await peer.answers(2) == [1, 2]
+        await until(lambda: unsent.used_bytes == 0)
 
 
 async def test_half_frames_that_fill_the_memory_are_finished_one_after_another() -> None:
