@@ -7,7 +7,8 @@ Back-pressure is not reading. Reading is held for any of the reasons in ``Hold``
 ``_frames`` (no more than one read's worth), and when the last reason is gone they go first. Want of memory alone keeps
 none of them waiting: it is their being handled that makes room.
 
-One read is one pass: all requests in it are started, the answers that are ready leave in one write.
+One read is one pass: the requests in it are started, the answers that are ready leave in one write. A read may bring
+thousands of small requests; then so many are started in each turn of the loop, and the other connections come between.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from .holds import (
     STARTING,
     THROTTLED,
     TRICKLE,
+    TURN,
     UNREAD_FOR_LONG,
     WRITING,
     Hold,
@@ -54,6 +56,8 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
 """What other requests keep while they are parked, their handlers count."""
+_MOST_IN_A_TURN = 32
+"""Requests that are started before others have their turn."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time it comes: an idle connection is to cost little."""
 
@@ -125,11 +129,14 @@ class Connection(asyncio.BufferedProtocol):
             memory.count_half_frame(self._reader.held_bytes)
         if frames:
             self._received_ms = resources.clock_ms()
-            for frame in frames:
+            for frame in frames if len(frames) <= _MOST_IN_A_TURN else frames[:_MOST_IN_A_TURN]:
                 if self._held and self._held != MEMORY:
                     self._frames.append(frame)
                 else:
                     self._start(frame)
+            if len(frames) > _MOST_IN_A_TURN:
+                self._frames.extend(frames[_MOST_IN_A_TURN:])
+                self._let_others_go_first()
             self._writer.flush()
             if self._trickle is not None and self._trickle.frame_came():
                 self._trickle = None
@@ -453,7 +460,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _read_on(self) -> None:
         frames = self._frames
+        room = _MOST_IN_A_TURN
         while frames and not self._held & ~MEMORY:
+            if not room:
+                self._let_others_go_first()
+                break
+            room -= 1
             self._start(frames.popleft())
         self._writer.flush()
         if self._memory.bytes:
@@ -463,6 +475,10 @@ class Connection(asyncio.BufferedProtocol):
             return
         if not self._held:
             self._transport.resume_reading()
+
+    def _let_others_go_first(self) -> None:
+        self._hold(TURN)
+        self._resources.loop.call_soon(self._let_go, TURN)
 
     def _watch_memory(self) -> None:
         memory = self._resources.memory

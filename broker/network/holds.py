@@ -24,10 +24,12 @@ class Hold(IntFlag):
     """Its next request is large, and others like it have just taken much time."""
     TRICKLE = 256
     """A frame comes in many small pieces: they gather for a moment."""
+    TURN = 512
+    """Many of its requests were started in this turn of the loop: the others are next."""
     CLOSING = 64
     """Nothing more is wanted of this peer."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
-ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, CLOSING = (hold.value for hold in Hold)
+ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, CLOSING = (hold.value for hold in Hold)
 UNREAD_FOR_LONG = PARKED | MEMORY

@@ -170,6 +170,19 @@ def test_after_a_request_that_took_long_a_short_one_waits_once_and_a_produce_req
     assert world.handled[-1] == 7
 
 
+def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+    flood = world.peer([(ECHO, 0)] * 500 + [(FETCH, 0)] + [(ECHO, 0)] * 400)
+    other = world.peer([(ECHO, 0)])
+    flood.deliver(65_536)
+    assert world.handled == list(range(32))
+    other.deliver(65_536)
+    assert world.handled[32:] == [1000]
+    world.loop.turn()
+    assert world.handled[33:] == list(range(32, 64))
+    world.run()
+
+
 def test_a_large_frame_counts_until_it_is_started() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.01)
     world.peer([(ECHO, 500_000)])
