@@ -10,6 +10,7 @@ would make the producer try for a minute and then report a timeout instead of th
 import logging
 from typing import Protocol
 
+from ...config.quiet_lines import QUIET
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from .context import RequestContext
@@ -47,6 +48,7 @@ class InitProducerId:
             context.client_id,
             context.address,
             request.transactional_id,
+            extra=QUIET,
         )
         return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 

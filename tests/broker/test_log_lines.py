@@ -23,6 +23,16 @@ def test_of_a_flood_from_one_place_the_first_lines_are_written_and_the_rest_coun
     assert quiet.getMessage() == "joined"
 
 
+def test_of_a_flood_that_goes_on_ever_fewer_lines_are_written_and_of_what_comes_after_it_all() -> None:
+    gate = FloodGate(burst=100, period_s=10)
+
+    def written(began_s: int, lines: int) -> int:
+        return sum(gate.filter(record("joined", began_s + number / 1000)) for number in range(lines))
+
+    assert [written(began_s, 500) for began_s in range(0, 50, 10)] == [100, 10, 1, 1, 1]
+    assert [written(began_s, 50) for began_s in range(50, 80, 10)] == [1, 50, 50]
+
+
 def test_of_refusals_there_is_one_line_in_half_a_minute_with_the_count_of_the_rest() -> None:
     def refusal(created: float) -> logging.LogRecord:
         made = record("no room", created)
