@@ -1,5 +1,6 @@
 """Names that a request repeats. Kafka answers each of them, and so does this broker, as far as that is harmless: forty
-kilobytes that name one group twenty thousand times would otherwise ask for gigabytes."""
+kilobytes that name one group twenty thousand times would otherwise ask for gigabytes, and so would two hundred that
+name each of two thousand topics ten times."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -10,5 +11,6 @@ MOST_REPEATS = 10
 
 
 def is_repetitive(names: Iterable[Hashable]) -> bool:
-    """Whether one is named more often than `MOST_REPEATS`: then each is to be answered once."""
-    return any(count > MOST_REPEATS for count in Counter(names).values())
+    """Whether so many of them have come before: then each is to be answered once."""
+    counts = Counter(names)
+    return counts.total() - len(counts) >= MOST_REPEATS

@@ -1,0 +1,19 @@
+"""When names of a request are repeated so often that each is answered once."""
+
+import pytest
+from pybroker.broker.apis.repeats import MOST_REPEATS, is_repetitive
+
+
+@pytest.mark.parametrize(
+    ("names", "is_too_much"),
+    [
+        ([], False),
+        (list(range(10_000)), False),
+        ([0] * MOST_REPEATS, False),
+        ([0] * (MOST_REPEATS + 1), True),
+        ([*range(2000), *range(MOST_REPEATS - 1)], False),
+        ([*range(2000), *range(MOST_REPEATS)], True),
+    ],
+)
+def test_repeats_count_over_all_names(names: list[int], is_too_much: bool) -> None:
+    assert is_repetitive(iter(names)) is is_too_much
