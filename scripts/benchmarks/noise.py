@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
-__all__ = ["LOUD", "noise_of", "verdict"]
+__all__ = ["LOUD", "NO", "noise_of", "verdict"]
 
 LOUD = 0.2
 """From here on it is said in so many words."""
+NO = "**no**"
+"""The verdict that fails a run."""
 
 
 def noise_of(ratios: Iterable[float]) -> float:
@@ -17,4 +19,4 @@ def verdict(ratio: float, at_most: float, noise: float) -> str:
     """Whether a ratio is within its bound; where noise alone may have decided that, nobody knows."""
     if at_most / (1 + noise) < ratio <= at_most * (1 + noise) and noise > LOUD:
         return "noise"
-    return "yes" if ratio <= at_most else "**no**"
+    return "yes" if ratio <= at_most else NO

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.targets import Target
 
-__all__ = ["OTHER_WORK", "Figures", "report"]
+__all__ = ["OTHER_WORK", "TARGETS_MISSED", "Figures", "missed", "report"]
 
 OTHER_WORK = "other work on the machine meanwhile"
 """The row that says how far the others can be trusted."""
 
 _QUIET_PERCENT = 5
+TARGETS_MISSED = 1
+"""The exit code that says so."""
 
 Figures = dict[str, dict[str, dict[str, list[float]]]]
 """Row name → contestant → figure name → one value a round."""
@@ -23,7 +25,6 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
     titles = ["work", "figure", "pybroker", *compiled_column, "Kafka 3.9.1", "pybroker : Kafka", "target", "reached"]
     rulers = ["---", "---", "---:", *["---:" for _ in compiled_column], "---:", "---:", "---", "---"]
     lines = [f"| {' | '.join(titles)} |", f"|{'|'.join(rulers)}|"]
-    outcomes: list[bool] = []
     for row in sorted(figures, key=lambda row: row == OTHER_WORK):  # that one last
         by_contestant = figures[row]
         wanted = {target.figure: target for target in targets.get(row, ())}
@@ -36,14 +37,32 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
             if target is None:
                 cells += ["", ""]
             else:
-                outcomes.append(target.is_reached(ours, theirs or 0.0))
-                cells += [str(target), "yes" if outcomes[-1] else "**no**"]
+                cells += [str(target), "yes" if _is_reached(by_contestant, target) else "**no**"]
             lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", f"{sum(outcomes)} of {len(outcomes)} targets reached."]
+    target_count, not_reached = sum(map(len, targets.values())), missed(figures, targets)
+    lines += ["", f"{target_count - len(not_reached)} of {target_count} targets reached."]
+    lines += [f"Missed: {each}" for each in not_reached]
     noise = [value for by_figure in figures.get(OTHER_WORK, {}).values() for value in by_figure["% of CPU"]]
     if noise and max(noise) > _QUIET_PERCENT:
         lines.append(f"The machine was not quiet: other work took up to {max(noise):.0f} % of it during a row.")
     return "\n".join(lines)
+
+
+def missed(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> list[str]:
+    """The targets that were not reached, and those whose figures nobody has measured."""
+    return [
+        f"{row}: {target.figure} {target}"
+        for row, wanted in targets.items()
+        for target in wanted
+        if not _is_reached(figures.get(row, {}), target)
+    ]
+
+
+def _is_reached(by_contestant: Mapping[str, Mapping[str, Sequence[float]]], target: Target) -> bool:
+    ours, theirs = (median(by_contestant, who, target.figure) for who in ("pybroker", "kafka"))
+    if ours is None or (theirs is None and target.is_ratio):
+        return False
+    return target.is_reached(ours, theirs or 0.0)
 
 
 def median(by_contestant: Mapping[str, Mapping[str, Sequence[float]]], contestant: str, figure: str) -> float | None:

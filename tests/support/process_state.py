@@ -13,6 +13,7 @@ __all__ = [
     "cpu_seconds",
     "descendants_naming",
     "descriptor_count",
+    "family_cpu_seconds",
     "forget_peak",
     "has_ended",
     "open_descriptors",
@@ -86,6 +87,17 @@ def cpu_seconds(pid: int) -> float:
     """Of all its threads, in user and kernel mode."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+
+def family_cpu_seconds(pid: int) -> float:
+    """With that of its child processes, also those that have ended."""
+    process = psutil.Process(pid)
+    seconds = 0.0
+    for each in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # then it is among those that have ended, or will be
+            times = each.cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def _status_mib(pid: int | str, name: str) -> float:
