@@ -4,14 +4,20 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 import uvloop
+from pybroker.broker.apis.dispatch import Dispatcher
+from pybroker.broker.network.request import LaterReply
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.broker_process import BrokerProcess
 from support.fuzzing.branch_map import BranchMap
 from support.fuzzing.frames import ReadFrame, build_frame
 from support.fuzzing.fuzzer import Fuzzer, Lane
 from support.fuzzing.mutation import Mutant
+from support.fuzzing.traced_broker import steer
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
 NEW, KNOWN = b"reached something new", b"reached nothing new"
@@ -62,3 +68,28 @@ def test_what_reached_a_new_branch_is_drawn_again_and_what_did_not_is_not(tmp_pa
         assert drawn_of(fuzzer, NEW) > 0
         assert drawn_of(fuzzer, KNOWN) == 0
         broker_side.close()
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_request_is_noted_for_what_its_answer_reaches_also_when_that_comes_later(
+    is_later: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = BranchMap.create(tmp_path / "branches")
+    tracer: Any = SimpleNamespace(branches=0)
+
+    def answer() -> Any:
+        tracer.branches = 5
+        return [b"answer"]
+
+    def dispatch(self: Dispatcher, request: Any) -> Any:
+        return LaterReply(request.future, answer) if is_later else answer()
+
+    monkeypatch.setattr(Dispatcher, "__call__", dispatch)
+    steer(tracer, reached)
+    request: Any = SimpleNamespace(correlation_id=7, future=None)
+    reply = Dispatcher({})(request)
+    if isinstance(reply, LaterReply):
+        assert reached.new_correlation_ids() == set()
+        assert reply.settle() == [b"answer"]
+    assert reached.new_correlation_ids() == {7}
+    reached.close()

@@ -4,11 +4,11 @@ What follows ``MAP`` (a `BranchMap`'s file) goes to pybroker. A branch is a step
 Traced are the folders below on the event loop's thread; the codec is traced in the code it compiles.
 """
 
-import asyncio
 import inspect
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import pybroker
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.command_line import main
-from pybroker.broker.network.request import Request
+from pybroker.broker.network.request import LaterReply, Request
 from support.fuzzing.branch_map import BranchMap
 
 TRACED = (
@@ -133,11 +133,17 @@ def steer(tracer: BranchTracer, reached: BranchMap) -> None:
             reply = dispatch(self, request)
         finally:
             note_growth(before, request)
-        if isinstance(reply, asyncio.Future):
-            reply.add_done_callback(lambda _: note_growth(before, request))
-        elif inspect.isawaitable(reply):
+        if isinstance(reply, LaterReply):
+            return LaterReply(reply.future, partial(settled, reply.settle, before, request))
+        if inspect.isawaitable(reply):
             return noted(reply, before, request)
         return reply
+
+    def settled(settle: Callable[[], Any], before: int, request: Request) -> Any:
+        try:
+            return settle()
+        finally:
+            note_growth(before, request)
 
     async def noted(reply: Awaitable[Any], before: int, request: Request) -> Any:
         try:
