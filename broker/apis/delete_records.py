@@ -4,7 +4,7 @@ v1 throttling happens after the response (KIP-219) · v2 flexible.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -21,6 +21,8 @@ from .partitions_by_topic import partitions_by_topic
 
 __all__ = ["DeleteRecords", "RecordDeleter"]
 
+_IN_A_TURN = 1000
+
 
 class RecordDeleter(Protocol):
     """`RecordDeletion`, as far as this handler needs it."""
@@ -29,10 +31,11 @@ class RecordDeleter(Protocol):
 
 
 class DeleteRecords:
-    """Handler."""
+    """Handler. ``is_here`` tells whether this broker has a partition."""
 
-    def __init__(self, deletion: RecordDeleter) -> None:
+    def __init__(self, deletion: RecordDeleter, is_here: Callable[[TopicPartition], bool]) -> None:
         self._deletion = deletion
+        self._is_here = is_here
 
     async def __call__(self, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
         """Of a partition that is named twice, the last offset counts."""
@@ -41,8 +44,16 @@ class DeleteRecords:
             for topic in request.topics
             for partition in topic.partitions
         }
-        deletions = (self._delete(*wanted, request.timeout_ms) for wanted in offsets.items())
-        results = dict(zip(offsets, await asyncio.gather(*deletions), strict=True))
+        here = [partition for partition in offsets if self._is_here(partition)]
+        deletions = (self._delete(partition, offsets[partition], request.timeout_ms) for partition in here)
+        deleted = dict(zip(here, await asyncio.gather(*deletions), strict=True))
+        results = {}
+        for number, (partition, offset) in enumerate(offsets.items(), 1):
+            if partition not in deleted:  # refused at once: no task for each of whatever a client makes up
+                deleted[partition] = await self._delete(partition, offset, request.timeout_ms)
+            results[partition] = deleted[partition]
+            if not number % _IN_A_TURN:
+                await asyncio.sleep(0)
         return DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(

@@ -31,9 +31,7 @@ class DescribeProducers:
         self._cache = cache
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-        return DescribeProducersResponse(
-            topics=list(await asyncio.gather(*(self._topic(*each) for each in _wanted(request.topics))))
-        )
+        return DescribeProducersResponse(topics=[await self._topic(*each) for each in _wanted(request.topics)])
 
     async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
         try:
@@ -46,8 +44,12 @@ class DescribeProducers:
                 for index in indexes
             ]
             return TopicResponse(name=name, partitions=failed)
-        described = (self._partition(TopicPartition(name, index)) for index in indexes)
-        return TopicResponse(name=name, partitions=list(await asyncio.gather(*described)))
+        here = [index for index in indexes if self._partitions.get(TopicPartition(name, index)) is not None]
+        described = (self._partition(TopicPartition(name, index)) for index in here)
+        answers = dict(zip(here, await asyncio.gather(*described), strict=True))
+        # Others are refused at once: no task for each of whatever a client makes up.
+        partitions = [answers.get(index) or await self._partition(TopicPartition(name, index)) for index in indexes]
+        return TopicResponse(name=name, partitions=partitions)
 
     async def _partition(self, topic_partition: TopicPartition) -> PartitionResponse:
         index = topic_partition.partition

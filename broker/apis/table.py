@@ -152,7 +152,9 @@ def handlers(
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics, metadata.controller, cache, waiters, lambda: config.boolean("delete.topic.enable")
         ),
-        ApiKey.DELETE_RECORDS: DeleteRecords(RecordDeletion(partitions)),
+        ApiKey.DELETE_RECORDS: DeleteRecords(
+            RecordDeletion(partitions), lambda partition: partitions.get(partition) is not None
+        ),
         ApiKey.INIT_PRODUCER_ID: InitProducerId(metadata.producer_ids),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpoch(partitions),
         ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn,

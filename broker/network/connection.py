@@ -56,6 +56,11 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
 """What other requests keep while they are parked, their handlers count."""
+_FETCH = 1
+_OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
+_NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
+"""APIs for which large requests that go on make nobody wait, and which do not wait for those: a fetch waits for as long
+as its client likes, and what brokers ask of each other is not to be held up."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
@@ -315,8 +320,9 @@ class Connection(asyncio.BufferedProtocol):
         else:
             client_name = self._named(client_id)
         is_produce = api_key == _PRODUCE
-        if (self._was_heavy or len(frame) > HEAVY_BYTES) and not is_produce:
-            if not resources.heavy.may_start(self):
+        is_heavy = (self._was_heavy or len(frame) > HEAVY_BYTES) and not is_produce
+        if is_heavy:
+            if not resources.heavy.may_start(self, api_key not in _NEVER_FOR_LONG):
                 self._hold_heavy(frame)
                 return
             self._memory.forget_waiting()
@@ -345,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
                 if not self._writer.send(reply):
                     self._hold(WRITING)
         elif reply is not None:
-            self._park(request, reply)
+            self._park(request, reply, is_heavy)
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -353,7 +359,7 @@ class Connection(asyncio.BufferedProtocol):
             self._client_id_bytes, self._client_id = client_id, name
         return name
 
-    def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None]) -> None:
+    def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None], is_heavy: bool) -> None:
         kept_bytes = 0
         if request.api_key == _PRODUCE:
             kept_bytes = len(request.frame)
@@ -364,6 +370,9 @@ class Connection(asyncio.BufferedProtocol):
         else:
             future = self._resources.new_task(reply)
             settle = future.result
+            if is_heavy and request.api_key not in _NEVER_FOR_LONG:
+                ended = self._resources.heavy.work_goes_on()
+                future.add_done_callback(lambda _done: ended())
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)

@@ -3,19 +3,22 @@
 A request that is large may be one, and so may any that follows one on its connection: 25 bytes can ask for the metadata
 of all topics. Produce requests never are: their bytes are records, which nobody looks at here. After one that took its
 time the next, whoever sends it, waits for twice as long as that: so all together they have a third of the loop, and
-everybody else the rest.
+everybody else the rest. One that goes on in later turns of the loop has them to itself until it is done: a request is
+several times its size when it is decoded, and any number of them would have to be in memory.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["HEAVY_BYTES", "LONG_S", "HeavyRequests", "HeavyUser"]
+__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_S", "HeavyRequests", "HeavyUser"]
 
 HEAVY_BYTES = 16 * 1024
 LONG_S = 0.005
 """A request that keeps the loop for longer is heavy, whatever its size."""
 _PAUSE_FACTOR = 2.0
+LONGEST_WORK_S = 2.0
+"""One that goes on for longer waits for something else, other brokers say: then the next may start all the same."""
 
 
 class HeavyUser(Protocol):
@@ -24,27 +27,35 @@ class HeavyUser(Protocol):
     def heavy_turn_has_come(self) -> None: ...
 
 
+class TimerHandle(Protocol):
+    def cancel(self) -> None: ...
+
+
 class HeavyRequests:
     """Whose turn it is. ``now_s`` is a monotonic clock that moves on while a request is handled."""
 
     def __init__(
         self,
-        call_later: Callable[[float, Callable[[], None]], object],
+        call_later: Callable[[float, Callable[[], None]], TimerHandle],
         now_s: Callable[[], float],
     ) -> None:
         self._call_later = call_later
         self._now_s = now_s
-        self._paused_until = float("-inf")
+        self._paused_until = self._work_until = float("-inf")
         self._waiting: OrderedDict[HeavyUser, None] = OrderedDict()  # in the order they came
         self._turn: HeavyUser | None = None
-        self._watching = False
+        self._work: object | None = None
+        self._timer: TimerHandle | None = None
 
-    def may_start(self, user: HeavyUser) -> bool:
-        """No: ``heavy_turn_has_come`` is called when it may."""
+    def may_start(self, user: HeavyUser, waits_for_work: bool = True) -> bool:
+        """No: ``heavy_turn_has_come`` is called when it may. ``waits_for_work``: also for one that goes on."""
         if self._turn is user:
             self._turn = None
             return True
-        if not self._waiting and self._turn is None and self._now_s() >= self._paused_until:
+        now_s = self._now_s()
+        if not waits_for_work and now_s < self._work_until and now_s >= self._paused_until:
+            return True
+        if not self._waiting and self._turn is None and now_s >= self._free_s():
             return True
         self._waiting[user] = None
         self._watch()
@@ -57,20 +68,42 @@ class HeavyRequests:
         self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
         return True
 
+    def work_goes_on(self) -> Callable[[], None]:
+        """The request that was just handled is not done: nobody else's starts until what is returned here is called."""
+        work = self._work = object()
+        self._work_until = self._now_s() + LONGEST_WORK_S
+
+        def ended() -> None:
+            if self._work is work:
+                self._work = None
+                self._work_until = float("-inf")
+                self._stop_watching()
+                self._watch()
+
+        return ended
+
     def forget(self, user: HeavyUser) -> None:
         """The connection is gone."""
         if self._turn is user:
             self._turn = None
         self._waiting.pop(user, None)
 
+    def _free_s(self) -> float:
+        """When the next one may start."""
+        return max(self._paused_until, self._work_until)
+
     def _watch(self) -> None:
-        if not self._watching and self._waiting:
-            self._watching = True
-            self._call_later(self._paused_until - self._now_s(), self._give_turn)
+        if self._timer is None and self._waiting:
+            self._timer = self._call_later(self._free_s() - self._now_s(), self._give_turn)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _give_turn(self) -> None:
-        self._watching = False
-        if self._now_s() >= self._paused_until and self._waiting:
+        self._timer = None
+        if self._now_s() >= self._free_s() and self._waiting:
             self._turn = user = next(iter(self._waiting))
             del self._waiting[user]
             user.heavy_turn_has_come()

@@ -1,9 +1,11 @@
 """What stays of requests that wait, and of answers that wait for their turn behind them."""
 
+import socket
 import struct
 
 import pytest
 from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.arena import Arena, frame_of, framed
@@ -88,3 +90,13 @@ def test_connections_do_not_keep_long_client_ids(field: Arena) -> None:
         (size,) = struct.unpack(">i", peer.recv(4))
         assert peer.recv(size)
     field.recovers(lines=0, mib=AT_REST_MIB + 8 + count * 6 / 1024)
+
+
+def test_large_requests_that_go_on_are_in_memory_one_at_a_time(field: Arena) -> None:
+    partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
+    peers = [field.throw(frame_of(request, 2)) for _ in range(10)]
+    for peer in peers:
+        (size,) = struct.unpack(">i", peer.recv(4, socket.MSG_WAITALL))
+        assert len(peer.recv(size, socket.MSG_WAITALL)) == size
+    field.recovers(lines=0, mib=AT_REST_MIB + 128)

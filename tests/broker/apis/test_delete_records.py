@@ -48,7 +48,9 @@ async def delete(
         topics=[DeleteRecordsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
         timeout_ms=timeout_ms,
     )
-    response = await call(DeleteRecords(RecordDeletion(replicas.partitions)), version, request)
+    partitions = replicas.partitions
+    handler = DeleteRecords(RecordDeletion(partitions), lambda partition: partitions.get(partition) is not None)
+    response = await call(handler, version, request)
     return {
         TopicPartition(topic.name, partition.partition_index): (
             ErrorCode(partition.error_code),

@@ -5,7 +5,7 @@ import struct
 import pytest
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, LATER, PRODUCE, frame, serving, until, warnings
+from support.network_peer import ECHO, LATER, PRODUCE, STUCK, frame, serving, until, warnings
 
 MIB = 1024 * 1024
 
@@ -115,3 +115,17 @@ async def test_half_frames_that_fill_the_memory_are_finished_one_after_another()
         for peer in peers:
             assert await peer.answers(1) == [1]
         assert server.listeners.request_bytes == 0
+
+
+async def test_a_large_request_that_goes_on_lets_no_other_large_one_begin() -> None:
+    async with serving() as server:
+        first, second, small = [await server.connect() for _ in range(3)]
+        first.send(frame(STUCK, 1, bytes(20_000)))
+        await server.handler.has_started(1)
+        second.send(frame(ECHO, 2, bytes(20_000)))
+        small.send(frame(ECHO, 3))
+        assert await small.answers(1) == [3]
+        await server.settle()
+        assert server.handler.started == [1, 3]
+        server.listeners._resources.kill_tasks()
+        assert await second.answers(1) == [2]
