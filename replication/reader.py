@@ -75,6 +75,8 @@ def sent_on(hosted: HostedPartition, fetch: PartitionFetch, nearest: ReplicaChoi
     partition = hosted.partition
     if partition.leader is None or fetch.current_leader_epoch not in (-1, partition.leader_epoch):
         return None
+    if fetch.topic_id is not None and partition.topic_id not in (None, fetch.topic_id):
+        return None  # it is another topic: reading says so
     broker_id = nearest(partition, fetch.fetch_offset, now_ms)
     if broker_id is None:
         return None

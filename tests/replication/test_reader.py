@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from pybroker.replication.fetch import PartitionFetch
-from pybroker.replication.reader import available_bytes
+from pybroker.replication.reader import available_bytes, sent_on
 from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
 
 
@@ -36,3 +37,12 @@ async def test_a_fetch_does_not_wait_for_a_log_whose_directory_has_failed(replic
         replicas.append(batch_of(value))
     replicas.hosted().log.files.is_offline = True
     assert available(replicas) is None
+
+
+@pytest.mark.parametrize(("topic_id", "is_sent_on"), [(TOPIC_ID, True), (None, True), (UUID(int=8), False)])
+async def test_who_asks_for_another_topic_of_that_name_is_not_sent_on(
+    replicas: Replicas, topic_id: UUID | None, is_sent_on: bool
+) -> None:
+    fetch = PartitionFetch(("t", 0), TP, 0, 1 << 20, topic_id=topic_id)
+    answer = sent_on(replicas.hosted(), fetch, lambda partition, offset, now_ms: 2, 0)
+    assert (answer is not None) is is_sent_on
