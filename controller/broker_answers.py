@@ -71,7 +71,9 @@ class BrokerAnswers:
         offline = set(before)
         newly_offline: list[TopicPartition] = []
         for partition, error_code in self._partition_errors(response):
-            if error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+            if broker_id not in self._context.assignment(partition).replicas:
+                logger.debug("broker %d has no replica of %s any more", broker_id, partition)
+            elif error_code == ErrorCode.KAFKA_STORAGE_ERROR:
                 if partition not in offline:
                     newly_offline.append(partition)
                 offline.add(partition)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from pybroker.controller.state_tables import PartitionReplica, ReplicaState
 from pybroker.protocol.errors import ErrorCode
 from pybroker.storage.topic_partition import TopicPartition
@@ -31,3 +32,27 @@ async def test_failure_that_an_earlier_life_of_a_broker_reported_is_not_held_aga
     assert context.offline_dir_replicas.get(2, set()) == set()
     assert context.replica_state(PartitionReplica(T0, 2)) is ReplicaState.ONLINE
     await plane.stop()
+
+
+async def test_failure_of_a_replica_that_has_moved_elsewhere_since_it_was_asked_is_nobodys(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await plane.create_topic("t", {0: (1, 2)})
+    await plane.settled()
+    broker = plane.brokers[2]
+    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+
+    async def move_before_the_answer_has_its_turn() -> None:
+        plane.controller._term.brokers.log_dirs_failed([2])
+        while not broker.errors_told:
+            await plane.nap()
+        await plane.controller._term.reassignments.begin({T0: (1,)})
+
+    await plane.controller.call("move", move_before_the_answer_has_its_turn)
+    await plane.settled()
+    state, offline = await plane.state("t"), plane.controller.context.offline_dir_replicas
+    await plane.stop()
+    assert (state.leader, state.isr) == (1, (1,))
+    assert offline.get(2, set()) == set()
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
