@@ -30,6 +30,7 @@ FAILED_ONCE = {
     4600: "the same as 3215",
     4889: "an operator who did not do what a broker asked for that had a partition in two directories",
     5088: "an acks=1 record that a leader took who was cut off from ZooKeeper alone",
+    5112: "an answer about a replica that had moved to another broker since that one was asked",
     5182: "a follower that died without a controller, and stayed in the ISR",
     5233: "the same as 151",
     5253: "a checker that looked while a log was being cut",
