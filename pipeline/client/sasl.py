@@ -1,6 +1,9 @@
 """What is said to log in: PLAIN (RFC 4616) and SCRAM (RFC 5802, 7677). Plain values, no connection.
 
 A login is a generator: it yields what is to be sent, is sent what the broker answered, and ends when it is satisfied.
+
+Not by a library: `scramp`, the one there is, prepares passwords by SASLprep, as the RFC says and as Kafka does not
+(ScramFormatter.normalize), so that whoever has a "½" in his would not get in.
 """
 
 from __future__ import annotations

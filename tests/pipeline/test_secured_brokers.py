@@ -23,7 +23,8 @@ from support.topics import create_topic
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MODULES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
-USER, PASSWORD = "alice", 'a, "b" = c;'
+USER, PASSWORD = "alice", 'a, "b" = c; ½ﬁ'
+"""With what has a meaning to JAAS, and what SASLprep would take for something else (RFC 4013)."""
 AT = TopicPartition("t", 0)
 FOR_EVER = 10**9
 """Milliseconds that a test does not wait: what is refused is told at once."""
@@ -91,8 +92,8 @@ def quoted(text: str) -> str:
 
 
 def in_file(text: str) -> str:
-    """As a value in a file of Java's properties."""
-    return text.replace("\\", "\\\\")
+    """As a value in a file of Java's properties, which is in Latin-1."""
+    return text.replace("\\", "\\\\").encode("ascii", "backslashreplace").decode().replace("\\x", "\\u00")
 
 
 @pytest.fixture(scope="module")
