@@ -20,6 +20,8 @@ _JOBS = {
     "report": ("report_command", "how much topics have, when, how large, for which keys, how late"),
 }
 
+_OF_THE_EXTRA = ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark")
+
 _DESCRIPTION = "Jobs on Spark for topics and log directories. JOB --help tells more."
 
 
@@ -61,7 +63,14 @@ def run_job(given: Sequence[str]) -> int:
     name, *arguments = given
     if name not in _JOBS:
         raise JobError(f"there is no job '{name}'; there are {', '.join(_JOBS)}", BAD_INPUT)
-    code: int = import_module(f".{_JOBS[name][0]}", __package__).run(arguments)
+    try:
+        code: int = import_module(f".{_JOBS[name][0]}", __package__).run(arguments)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _OF_THE_EXTRA:
+            raise
+        raise JobError(
+            f"{error.name} is not installed; the extra 'spark' brings it: pip install 'pybroker[spark]'"
+        ) from None
     return code
 
 

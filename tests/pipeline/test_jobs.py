@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from pybroker.pipeline.jobs.archive_command import parser, source_of
-from pybroker.pipeline.jobs.command import BAD_INPUT, failure_line, main
+from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED, failure_line, main
 from pybroker.pipeline.jobs.query_watch import lag_of
 from pybroker.pipeline.page import counted
 from pybroker.pipeline.stream_position import position_of
@@ -90,6 +90,18 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
     assert ran.returncode == 0, ran.stderr
     for job in ("archive", "check-archive", "compact-archive", "replay", "mirror", "audit", "report"):
         assert f"  {job} " in ran.stdout
+
+
+def test_that_the_extra_is_not_installed_is_told_in_a_line() -> None:
+    program = (
+        "import sys; sys.modules['pyspark'] = None; from pybroker.pipeline.jobs.command import main; "
+        "sys.exit(main(['audit', '/']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (FAILED, "")
+    assert ran.stderr.startswith("pybroker-pipeline: pyspark")
+    assert ran.stderr.endswith("the extra 'spark' brings it: pip install 'pybroker[spark]'\n")
+    assert ran.stderr.count("\n") == 1
 
 
 def test_arguments_become_options_of_the_source() -> None:
