@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError
-from pybroker.protocol.records.batch import RecordBatch, iter_batches
+from pybroker.protocol.records.batch import HEADER_SIZE_V2, RecordBatch, iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.message_set import build_message_set
@@ -181,6 +181,18 @@ def test_damage_is_seen_as_the_plain_walk_sees_it(found: list[Record], data: st.
         return
     rows = decoded([batch], check_crcs=False).records
     assert [(row.offset, row.key, row.value) for row in rows] == [(r.offset, r.key, r.value) for r in expected]
+
+
+@WALKS
+@pytest.mark.parametrize("delta", [0, 3], ids=["the one before", "behind the last"])
+def test_offsets_that_do_not_rise_within_the_batch_are_damage(delta: int, compiled: bool) -> None:
+    data = bytearray(build_batch([Record(0, 5, None, None), Record(1, 5, None, None), Record(2, 5, None, None)]))
+    record_bytes = (len(data) - HEADER_SIZE_V2) // 3
+    at_delta = HEADER_SIZE_V2 + record_bytes + 3  # behind length, attributes and timestamp delta, of a byte each
+    assert data[at_delta] == 1 << 1
+    data[at_delta] = delta << 1
+    with pytest.raises(InvalidRecordError):
+        list(decoder(check_crcs=False, compiled=compiled).add(batch_of(bytes(data))))
 
 
 @given(st.lists(records, min_size=1, max_size=4), st.integers(1, 400))

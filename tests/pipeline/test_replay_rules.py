@@ -125,3 +125,35 @@ def test_rows_that_are_there_are_found_whatever_the_source_has_lost_since() -> N
     ):
         there = written()
         assert [there.find(row(number)) for number in left] == found
+
+
+class CommittingLog:
+    """A partition of five records, of which one more is committed at each look, or none."""
+
+    def __init__(self, step: int) -> None:
+        self.committed = 2
+        self._step = step
+
+    def log_end_offset(self, at: TopicPartition) -> int:
+        return 5
+
+    def high_watermark(self, at: TopicPartition) -> int:
+        self.committed = min(self.committed + self._step, 5)
+        return self.committed
+
+
+def test_nobody_looks_for_rows_before_all_of_the_log_is_committed() -> None:
+    """Records above the high watermark may be rows that are on their way still."""
+    need_columns()
+    from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
+    from pybroker.pipeline.appending.written_batches import UnsettledError, WrittenBatches
+    from pybroker.pipeline.kafka_settings import reader_settings
+
+    def settled_end(log: Any, patience_ms: int) -> int:
+        settings = reader_settings({"bootstrap.servers": "b:9092"})
+        return WrittenBatches(settings, PLACE, ProducerIdentity(7, 0), patience_ms).settled_end(log)
+
+    log = CommittingLog(step=1)
+    assert (settled_end(log, patience_ms=10**9), log.committed) == (5, 5)
+    with pytest.raises(UnsettledError, match="t-0: records before 5 are not committed"):
+        settled_end(CommittingLog(step=0), patience_ms=0)
