@@ -56,6 +56,8 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
 """What other requests keep while they are parked, their handlers count."""
+_S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
+"""What a produce request costs that names partitions by the thousand, and has no records for them."""
 _FETCH = 1
 _OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
 _NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
@@ -96,6 +98,7 @@ class Connection(asyncio.BufferedProtocol):
         self._received_ms = 0
         self._requests_started = 0
         self._was_heavy = False  # the last request that was timed
+        self._named_many = False  # the last produce request, partitions
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
@@ -320,7 +323,10 @@ class Connection(asyncio.BufferedProtocol):
         else:
             client_name = self._named(client_id)
         is_produce = api_key == _PRODUCE
-        is_heavy = (self._was_heavy or len(frame) > HEAVY_BYTES) and not is_produce
+        if is_produce:
+            is_heavy = self._named_many and len(frame) > HEAVY_BYTES
+        else:
+            is_heavy = self._was_heavy or len(frame) > HEAVY_BYTES
         if is_heavy:
             if not resources.heavy.may_start(self, api_key not in _NEVER_FOR_LONG):
                 self._hold_heavy(frame)
@@ -343,6 +349,8 @@ class Connection(asyncio.BufferedProtocol):
             if took_s > LONG_S or self._was_heavy:
                 self._was_heavy = resources.heavy.took(took_s)
         if isinstance(reply, list):
+            if is_produce and len(frame) > HEAVY_BYTES:
+                self._weigh_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_parked()
@@ -352,6 +360,13 @@ class Connection(asyncio.BufferedProtocol):
                     self._hold(WRITING)
         elif reply is not None:
             self._park(request, reply, is_heavy)
+
+    def _weigh_produce(self, frame_bytes: int, answer_bytes: int) -> None:
+        """By the answer, which has thirty bytes for each partition that is named. A batch has more than twice as many:
+        a request that is shorter than its answer names partitions without any, which may be a hundred thousand."""
+        self._named_many = answer_bytes > frame_bytes
+        if self._named_many:
+            self._resources.heavy.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -402,7 +417,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._lost and not done.cancelled() and done.exception() is None:
             return  # nobody is there to read it: ten thousand members that vanished are not told of their group
         try:
-            parked.parts = settle()
+            parts = parked.parts = settle()
+            if kept_bytes > HEAVY_BYTES and parts:
+                self._weigh_produce(kept_bytes, len(parts[-1]))  # type: ignore[arg-type]
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         if self._lost:

@@ -1,10 +1,11 @@
 """Requests of many parts keep the event loop for up to half a second each: they must not have it to themselves.
 
 A request that is large may be one, and so may any that follows one on its connection: 25 bytes can ask for the metadata
-of all topics. Produce requests never are: their bytes are records, which nobody looks at here. After one that took its
-time the next, whoever sends it, waits for twice as long as that: so all together they have a third of the loop, and
-everybody else the rest. One that goes on in later turns of the loop has them to itself until it is done: a request is
-several times its size when it is decoded, and any number of them would have to be in memory.
+of all topics. Produce requests seldom are: their bytes are records, which nobody looks at here; but one may name
+partitions by the thousand and have no records for them. After one that took its time the next, whoever sends it, waits
+for twice as long as that: so all together they have a third of the loop, and everybody else the rest. One that goes on
+in later turns of the loop has them to itself until it is done: a request is several times its size when it is decoded,
+and any number of them would have to be in memory.
 """
 
 from collections import OrderedDict

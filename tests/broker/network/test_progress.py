@@ -8,6 +8,7 @@ import random
 import struct
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES
@@ -181,6 +182,29 @@ def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> 
     world.loop.turn()
     assert world.handled[33:] == list(range(32, 64))
     world.run()
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_turns(is_later: bool) -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+    answer_bytes = 1_000_000  # of thirty thousand partitions, or so
+
+    def handle(request: Request) -> Reply:
+        world.handled.append(request.correlation_id)
+        answer = [struct.pack(">i", request.correlation_id), bytes(answer_bytes)]
+        if not is_later:
+            return answer
+        future = world.loop.future()
+        future.set_result(answer)
+        return LaterReply(future, future.result)
+
+    world.network.resources.handler = handle
+    empty = world.peer([(PRODUCE, 200_000)] * 10)
+    full = world.peer([(PRODUCE, 1_100_000)] * 10)
+    world.run()
+    assert (empty.answered, full.answered) == (list(range(10)), list(range(1000, 1010)))
+    # Each but the first waited for twice the time that one of the others had taken, as far as its answer tells.
+    assert 9 * 2 * 0.15 <= world.loop.time() < 10 * 2 * 0.15 + 0.1
 
 
 def test_a_large_frame_counts_until_it_is_started() -> None:
