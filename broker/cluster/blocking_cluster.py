@@ -14,6 +14,7 @@ from ..address import Address
 from ..given_settings import GivenSettings, config_of
 from ..healthcheck import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
+from .children import Children
 from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
 from .wires import Wires
@@ -36,6 +37,7 @@ _OWN = (
 _DEFAULT_ZOOKEEPER_PORT = 2181
 _ASK_TIMEOUT_S = 5.0
 _BETWEEN_LOOKS_S = 0.02
+_GOODBYES_S = 1.0
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -232,9 +234,9 @@ class BlockingCluster:
                 thread.call(self._wires.heal_all())
             self._end_members(clean=self._given_directory is not None)
         finally:
-            for member in (*self._brokers.values(), self._zookeeper):
-                if member is not None:
-                    member.kill()
+            self._kill_brokers()
+            if self._zookeeper is not None:
+                self._zookeeper.kill()
             if thread is not None:
                 thread.call(self._wires.close())
                 thread.close()
@@ -247,6 +249,14 @@ class BlockingCluster:
         if clean and running:
             with ThreadPoolExecutor(len(running)) as together:
                 list(together.map(BrokerMember.stop, running))
+
+    def _kill_brokers(self) -> None:
+        """And have the guards of their sessions end, while there is a way to ZooKeeper."""
+        running = [broker.pid for broker in self._brokers.values()]
+        children = Children(pid for pid in running if pid is not None)
+        for broker in self._brokers.values():
+            broker.kill()
+        children.end(_GOODBYES_S)
 
     def _forget(self) -> None:
         self._wires, self._brokers, self._zookeeper, self._client_ports = Wires(), {}, None, {}

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 from pybroker import Cluster
@@ -22,6 +23,7 @@ from support.kept_records import read_all
 from support.patience import await_that
 from support.ports import free_port
 from support.process_state import descendants_naming, has_ended
+from support.zookeeper_tree import client_of
 
 
 def produce(servers: str, *values: bytes) -> None:
@@ -127,10 +129,11 @@ def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path)
         pytest.skip("no Java, or no jars of ZooKeeper")
     program = "\n".join(
         [
-            "import os, signal, sys",
+            "import os, psutil, signal, sys",
             "from pybroker import Cluster",
             "with Cluster(1, zookeeper_jars=sys.argv[1]) as cluster:",
-            "    print(cluster.pid(1), cluster.pid('zookeeper'), flush=True)",
+            "    guards = [child.pid for child in psutil.Process(cluster.pid(1)).children()]",
+            "    print(cluster.pid(1), cluster.pid('zookeeper'), *guards, flush=True)",
             "    os.kill(os.getpid(), signal.SIGKILL)",
         ]
     )
@@ -142,8 +145,25 @@ def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path)
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == -signal.SIGKILL
-    for pid in map(int, done.stdout.split()):
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) == 3, "a broker, ZooKeeper, a guard"
+    for pid in pids:
         await_that(partial(has_ended, pid), "the member has ended")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they give up by themselves")
+def test_guards_have_ended_sessions_and_themselves_when_a_cluster_has_ended(tree: str) -> None:
+    with Cluster(2, zookeeper=tree) as cluster:
+        guards = [guard for broker in cluster.broker_ids for guard in children_of(cluster.pid(broker))]
+        assert len(guards) == 2
+        cluster.pause(2)
+    assert all(map(has_ended, guards))
+    with client_of(tree) as client:
+        assert client.get_children("/brokers/ids") == []
+
+
+def children_of(pid: int | None) -> list[int]:
+    return [child.pid for child in psutil.Process(pid).children()]
 
 
 def test_what_is_wrong_with_a_cluster_is_said_in_one_line(tmp_path: Path, tree: str) -> None:
