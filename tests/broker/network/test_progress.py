@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES
-from pybroker.broker.network.request import LaterReply, Reply, Request
+from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, PRODUCE, frame
 from support.virtual_network import VirtualNetwork, VirtualPeer
@@ -191,7 +191,7 @@ def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_
 
     def handle(request: Request) -> Reply:
         world.handled.append(request.correlation_id)
-        answer = [struct.pack(">i", request.correlation_id), bytes(answer_bytes)]
+        answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), bytes(answer_bytes)]
         if not is_later:
             return answer
         future = world.loop.future()
