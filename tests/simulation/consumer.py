@@ -107,7 +107,8 @@ class Consumer:
                 f"({told.leader_epoch}) says broker {leader}",
             )
             self.positions[place] = min(self.positions[place], max(told.end_offset, 0))
-            self._fetched_epochs.pop(place)
+            # Java's knows by that, too, of what epoch its new position is, and asks the next leader about it.
+            self._fetched_epochs[place] = told.leader_epoch
         self._checked_epochs[place] = epoch
         return True
 

@@ -48,6 +48,7 @@ FAILED_ONCE = {
     7055: "a checker that forgot what a leader had lost when it alone was left in the ISR",
     7419: "a checker that took a later acknowledgement for the reason to expect an earlier batch",
     8394: "reads under way together when the broker stopped: the errors of all but one were left to nobody",
+    8742: "a consumer of the simulation that forgot of what epoch its place was when that had been cut",
     21300: "a checker that took two producers of one client for one",
     21329: "the same as 21300",
     21548: "a checker that did not know of a leader that heard of its election when the next one led",
