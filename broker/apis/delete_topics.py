@@ -74,7 +74,11 @@ class DeleteTopics:
             )
         results = [self._find(state) for state in states]
         ids = {result.name: self._cache.topic_id(result.name) for result in results if result.name is not None}
-        marked = [result for result in results if result.error_code == ErrorCode.NONE and await self._mark(result)]
+        first: dict[str | None, DeletableTopicResult] = {}  # of those that name a topic: it is deleted once
+        found = [result for result in results if result.error_code == ErrorCode.NONE]
+        for result in found:
+            first.setdefault(result.name, result)
+        marked = [result for result in first.values() if await self._mark(result)]
 
         def is_there(result: DeletableTopicResult) -> bool:
             assert result.name is not None
@@ -84,6 +88,9 @@ class DeleteTopics:
         for result in marked:
             if request.timeout_ms <= 0 or is_there(result):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        for result in found:
+            told = first[result.name]
+            result.error_code, result.error_message = told.error_code, told.error_message
         if context.api_version < 6:  # a topic that was named twice is answered twice
             by_name = {result.name: result for result in results}
             results = [by_name[name] for name in request.topic_names]

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.broker.apis.delete_topics import DeleteTopics
+from pybroker.broker.apis.delete_topics import DeleteTopics, TopicDeleter
 from pybroker.controller.controller import Controller
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
@@ -110,6 +110,26 @@ async def test_two_clients_may_wait_for_the_same_deletion(apis: TopicApis) -> No
 async def test_topic_that_is_named_twice_is_deleted_once_and_answered_twice(apis: TopicApis) -> None:
     response = await handler(apis)(context(5), by_name(5, "t", "t"))
     assert codes(response) == [("t", ErrorCode.NONE)] * 2
+
+
+class Counting:
+    """What topics it was told to mark."""
+
+    def __init__(self, topics: TopicDeleter) -> None:
+        self._topics = topics
+        self.marked: list[str] = []
+
+    async def mark_for_deletion(self, topic: str) -> None:
+        self.marked.append(topic)
+        await self._topics.mark_for_deletion(topic)
+
+
+async def test_topic_that_is_named_very_often_is_marked_once(apis: TopicApis) -> None:
+    delete = handler(apis)
+    counting = delete._topics = Counting(delete._topics)
+    response = await delete(context(6), by_name(6, *["t"] * 50, "missing"))
+    assert codes(response) == [("t", ErrorCode.NONE)] * 50 + [("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert counting.marked == ["t"]
 
 
 async def test_deletion_that_has_to_wait_for_a_repair_is_not_waited_for(apis: TopicApis) -> None:
