@@ -72,8 +72,11 @@ class WatchedTree:
             self._write(Create(f"/brokers/ids/{broker_id}"))
             self.up_since_s[broker_id] = self.now_s
 
-    def stopped(self, broker_id: int) -> None:
+    def lost_its_session(self, broker_id: int) -> None:
         self._write(Delete(f"/brokers/ids/{broker_id}"))
+
+    def stopped(self, broker_id: int) -> None:
+        self.lost_its_session(broker_id)
         self.up_since_s[broker_id] = None
 
     def another_controller(self) -> None:
@@ -192,6 +195,11 @@ def the_other_one_goes(tree: WatchedTree) -> None:
     tree.stopped(3)
 
 
+def the_other_one_is_cut_off(tree: WatchedTree) -> None:
+    tree.restarted(2, at_s=20.0)
+    tree.lost_its_session(3)
+
+
 def the_other_one_leads_for_a_while(tree: WatchedTree) -> None:
     tree.restarted(3, 2, at_s=20.0)
     tree.another_controller()
@@ -207,6 +215,7 @@ FORGETFUL: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
         Reason.OTHERS_UP,
     ),
     "the other one is down": (the_other_one_goes, Reason.OTHERS_DOWN),
+    "the other one is up, and has no session": (the_other_one_is_cut_off, Reason.OTHERS_DOWN),
     "the other one has forgotten, too": (both_forget, Reason.ALL),
     "it has yet to come back": (lambda tree: tree.stopped(3), None),
 }

@@ -37,7 +37,8 @@ class Reason(Enum):
     did not lead: Kafka's controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft
     only). With brokers 1 and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
 
-    - `OTHERS_DOWN`: 1 is back first. It is elected, for it is in the ISR and up; 2 cuts its log when it comes.
+    - `OTHERS_DOWN`: 1 is back first. It is elected, for it is in the ISR and up; 2 cuts its log when it comes. The same
+      when 2 has been up all the time, and was cut off from ZooKeeper until its session was over.
     - `OTHERS_UP`: both are back before there is a controller again, 1 before 2. No registration says who lost
       something; as 2 may have been down when 1 still took records, 1 leads, which was back first. Or 2 was back first,
       and leads; 1 stays in the ISR, and leads when 2 goes before 1 has fetched anything (a third one has it all).
@@ -208,7 +209,7 @@ class TreeChecker:
             return Reason.LAST
         if self._controller_since_s <= forgotten.lost_s:
             return None
-        up = [member for member in others if self._up_since_s(member) is not None]
+        up = [each for each in others if self._up_since_s(each) is not None and each in self._registered_s]
         if any(self._is_to_lead_before(member, broker_id, record) for member in up):
             return None
         if all(member in record.forgetful for member in others):
