@@ -1,5 +1,6 @@
 """What a log can do wrong with its producers, its old records and its end, as switches like those of `mistakes.py`."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -7,6 +8,7 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from pybroker.protocol.errors import ErrorCode
 from pybroker.storage import append_write, log, log_loader, log_recovery, log_truncation, retention
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LogAppendInfo, appended_before
@@ -16,8 +18,11 @@ from pybroker.storage.producer_recovery import rebuild_producer_state
 from pybroker.storage.producer_state import BatchMetadata, DataBatch, EndMarker, ProducerState
 from pybroker.storage.retention import SegmentFacts
 from pybroker.storage.segment import Segment
+from simulation.client_link import UnansweredError
+from simulation.history import Guarantee, Sent
+from simulation.producer import Lane
 
-__all__ = ["LOG_MISTAKES"]
+__all__ = ["LOG_MISTAKES", "lost_answers"]
 
 
 @contextmanager
@@ -49,6 +54,31 @@ def _forget_after_a_cut(state: ProducerState, *arguments: Any) -> None:
     state.producers = {
         producer_id: entry for producer_id, entry in state.producers.items() if entry.current_txn_first_offset >= 0
     }
+
+
+@contextmanager
+def _forgotten_after_a_cut() -> Iterator[None]:
+    with lost_answers(), patch.object(log_truncation, "rebuild_producer_state", _forget_after_a_cut):
+        yield
+
+
+def lost_answers() -> Any:
+    """No mistake by itself: of every other batch of an idempotent producer the first answers are lost, so it is sent
+    again to whoever leads by then."""
+    return patch.object(Lane, "_try", _try_unheard)
+
+
+_try = Lane._try
+_UNHEARD_ATTEMPTS = 2
+_UNHEARD_S = 1.0
+
+
+async def _try_unheard(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
+    code = await _try(lane, sent, leader)
+    if sent.guarantee is Guarantee.ONCE and sent.number % 2 == 0 and sent.attempts <= _UNHEARD_ATTEMPTS:
+        await asyncio.sleep(_UNHEARD_S)
+        raise UnansweredError("the answer is lost")
+    return code
 
 
 @contextmanager
@@ -120,9 +150,7 @@ LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "a log remembers the last batch of each producer only": partial(
         patch.object, ProducerState, "find_duplicate", _last_batch_only
     ),
-    "a log that is cut forgets its producers": partial(
-        patch.object, log_truncation, "rebuild_producer_state", _forget_after_a_cut
-    ),
+    "a log that is cut forgets its producers": _forgotten_after_a_cut,
     "a log forgets what a snapshot does not hold of producers": _nothing_recalled,
     "a leader does not look at sequences": partial(
         patch.object, ProducerState, "_check_sequence", lambda self, entry, batch: None
