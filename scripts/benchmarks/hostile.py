@@ -46,8 +46,8 @@ from support.wire_client import WireClient
 
 from .metered_broker import Meter
 from .metered_broker import command as metered_broker
-from .noise import LOUD, NO, noise_of, verdict
-from .report import TARGETS_MISSED
+from .noise import LOUD, noise_of, verdict
+from .report import NO, TARGETS_MISSED
 
 PEACE_SECONDS = 4.0
 SECONDS = 8.0

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-__all__ = ["LOUD", "NO", "noise_of", "verdict"]
+from benchmarks.report import NO
+
+__all__ = ["LOUD", "noise_of", "verdict"]
 
 LOUD = 0.2
 """From here on it is said in so many words."""
-NO = "**no**"
-"""The verdict that fails a run."""
 
 
 def noise_of(ratios: Iterable[float]) -> float:

@@ -18,7 +18,7 @@ from benchmarks.machine import moment, others_percent
 from benchmarks.pipeline_load import fill_topic, write_segments
 from benchmarks.pipeline_sides import Done, Side, session_of, sides
 from benchmarks.progress import progress
-from benchmarks.report import TARGETS_MISSED
+from benchmarks.report import NO, TARGETS_MISSED
 
 __all__ = ["main"]
 
@@ -36,7 +36,6 @@ _WORKS = {
 }
 """Of pipeline_session.py."""
 _MEMORY, _AUDIT = "memory", "audit"
-_NO = "**no**"
 
 Figures = dict[tuple[str, int], dict[str, list[float]]]
 """(work, cores) → name of a side → seconds, one a round."""
@@ -65,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         lines.append(audit_line(options.audit_mib))
     print("\n".join(lines))
     print(f"\nOther work took {others_percent(before, moment(())):.0f} % of the machine.")
-    return TARGETS_MISSED if any(_NO in line for line in lines) else 0
+    return TARGETS_MISSED if any(NO in line for line in lines) else 0
 
 
 def topic_lines(options: argparse.Namespace, works: Sequence[str]) -> list[str]:
@@ -149,4 +148,4 @@ def row(*cells: str) -> str:
 
 
 def verdict(is_reached: bool) -> str:
-    return "yes" if is_reached else _NO
+    return "yes" if is_reached else NO

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.targets import Target
 
-__all__ = ["OTHER_WORK", "TARGETS_MISSED", "Figures", "missed", "report"]
+__all__ = ["NO", "OTHER_WORK", "TARGETS_MISSED", "Figures", "missed", "report"]
 
 OTHER_WORK = "other work on the machine meanwhile"
 """The row that says how far the others can be trusted."""
 
 _QUIET_PERCENT = 5
+NO = "**no**"
+"""The verdict on a target that was missed."""
 TARGETS_MISSED = 1
 """The exit code that says so."""
 
@@ -37,7 +39,7 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
             if target is None:
                 cells += ["", ""]
             else:
-                cells += [str(target), "yes" if _is_reached(by_contestant, target) else "**no**"]
+                cells += [str(target), "yes" if _is_reached(by_contestant, target) else NO]
             lines.append(f"| {' | '.join(cells)} |")
     target_count, not_reached = sum(map(len, targets.values())), missed(figures, targets)
     lines += ["", f"{target_count - len(not_reached)} of {target_count} targets reached."]
