@@ -260,14 +260,7 @@ async def test_next_controller_sees_who_was_restarted_without_one(plane: Control
     assert await plane.state("t", 1) == LeaderAndIsr(3, (3,), 1, 1)
     assert await plane.state("t", 2) == LeaderAndIsr(2, (2,), 0, 0)
     assert await plane.state("t", 3) == LeaderAndIsr(1, (1, 3), 0, 0)
-    led = {
-        (state.leader, state.leader_epoch)
-        for request in plane.brokers[2].sent(LeaderAndIsrRequest)
-        if isinstance(request, LeaderAndIsrRequest)
-        for topic in request.topic_states
-        for state in topic.partition_states
-        if state.partition_index == 0
-    }
+    led = {told[0][:2] for told in roles_told(plane.brokers[2]) if 0 in told}
     assert led == {(3, 1)}, "it was never told to lead on"
 
 
