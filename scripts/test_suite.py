@@ -49,7 +49,9 @@ def types() -> bool:
         link.symlink_to("..")
     exclude = r"/(tests|scripts|build|\.typecheck|\.venv|\.cache)/"
     package = module("mypy", "-p", "pybroker", "--exclude", exclude, MYPYPATH=".typecheck")
-    tests = module("mypy", "--explicit-package-bases", "tests", MYPYPATH=".typecheck:tests")
+    tests = module(
+        "mypy", "--explicit-package-bases", "tests", "scripts/benchmarks", MYPYPATH=".typecheck:tests:scripts"
+    )
     return package == 0 and tests == 0
 
 

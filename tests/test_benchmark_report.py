@@ -1,24 +1,16 @@
 """What ``scripts/bench`` makes of figures: which targets are missed, and the code that it ends with."""
 
-import importlib
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from benchmarks import __main__ as bench
+from benchmarks.report import Figures, missed, report
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.targets import at_most, ratio_at_least
+from benchmarks.workloads import WORKLOADS
 
-SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 ROW = "produce"
-Load = Callable[[str], ModuleType]
 
 
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Load:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    return lambda name: importlib.import_module(f"benchmarks.{name}")
-
-
-def figures(ours: list[float], theirs: list[float], name: str = "records/s") -> dict[str, dict[str, dict[str, object]]]:
+def figures(ours: list[float], theirs: list[float], name: str = "records/s") -> Figures:
     return {ROW: {"pybroker": {name: ours}, "kafka": {name: theirs}}}
 
 
@@ -32,33 +24,30 @@ def figures(ours: list[float], theirs: list[float], name: str = "records/s") -> 
     ],
 )
 def test_a_ratio_that_is_too_small_or_unknown_is_missed(
-    load: Load, ours: list[float], theirs: list[float], is_missed: bool
+    ours: list[float], theirs: list[float], is_missed: bool
 ) -> None:
-    targets = {ROW: (load("targets").ratio_at_least("records/s", 1.3),)}
-    missed = load("report").missed(figures(ours, theirs), targets)
-    assert missed == ([f"{ROW}: records/s ≥ 1.3 of Kafka"] if is_missed else [])
+    targets = {ROW: (ratio_at_least("records/s", 1.3),)}
+    assert missed(figures(ours, theirs), targets) == ([f"{ROW}: records/s ≥ 1.3 of Kafka"] if is_missed else [])
 
 
 @pytest.mark.parametrize(("ours", "is_missed"), [(60.0, False), (60.1, True)])
-def test_a_bound_of_our_own_needs_no_kafka(load: Load, ours: float, is_missed: bool) -> None:
-    targets = {ROW: (load("targets").at_most("MiB", 60),)}
-    assert bool(load("report").missed({ROW: {"pybroker": {"MiB": [ours]}}}, targets)) is is_missed
+def test_a_bound_of_our_own_needs_no_kafka(ours: float, is_missed: bool) -> None:
+    targets = {ROW: (at_most("MiB", 60),)}
+    assert bool(missed({ROW: {"pybroker": {"MiB": [ours]}}}, targets)) is is_missed
 
 
-def test_a_row_or_a_figure_that_was_not_measured_is_missed_and_named_in_the_report(load: Load) -> None:
-    at_most = load("targets").at_most
+def test_a_row_or_a_figure_that_was_not_measured_is_missed_and_named_in_the_report() -> None:
     targets = {ROW: (at_most("records/s", 200), at_most("p99 ms", 5)), "start": (at_most("s", 0.5),)}
     found = figures([100.0], [100.0])
-    assert load("report").missed(found, targets) == [f"{ROW}: p99 ms ≤ 5", "start: s ≤ 0.5"]
-    lines = load("report").report(found, targets).splitlines()
+    assert missed(found, targets) == [f"{ROW}: p99 ms ≤ 5", "start: s ≤ 0.5"]
+    lines = report(found, targets).splitlines()
     assert lines[-3:] == ["1 of 3 targets reached.", f"Missed: {ROW}: p99 ms ≤ 5", "Missed: start: s ≤ 0.5"]
 
 
 @pytest.mark.parametrize(("memory_mib", "code"), [(59.0, 0), (61.0, 1)])
 def test_a_run_that_misses_a_target_ends_with_1(
-    load: Load, memory_mib: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    memory_mib: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench = load("__main__")
     row = "memory at rest, no topics, one minute after the start"
     found = {row: {"pybroker": {"MiB": [memory_mib]}, "kafka": {"MiB": [350.0]}}}
     monkeypatch.setattr(bench, "measured", lambda *arguments: found)
@@ -66,10 +55,9 @@ def test_a_run_that_misses_a_target_ends_with_1(
     assert f"{1 - code} of 1 targets reached." in capsys.readouterr().out
 
 
-def test_each_row_has_a_name_of_its_own_and_no_figure_two_targets(load: Load) -> None:
-    workloads, scenarios = load("workloads").WORKLOADS, load("scenarios").SCENARIOS
-    names = [row.name for row in (*workloads, *scenarios)]
+def test_each_row_has_a_name_of_its_own_and_no_figure_two_targets() -> None:
+    names = [row.name for row in (*WORKLOADS, *SCENARIOS)]
     assert len(set(names)) == len(names)
-    for row in (*workloads, *scenarios):
+    for row in (*WORKLOADS, *SCENARIOS):
         figures_judged = [target.figure for target in row.targets]
         assert len(set(figures_judged)) == len(figures_judged)

@@ -30,10 +30,11 @@ def fill_topic(servers: str, topic: str, partitions: int, records: int) -> None:
     settings = {"bootstrap.servers": servers, "linger.ms": 20, "batch.num.messages": 500}
     producer = Producer({**settings, "queue.buffering.max.messages": 1_000_000})
     for number in range(records):
-        arguments = {"key": b"key-%08d" % (number * 7919 % max(records // 10, 1)), "timestamp": now_ms + number // 100}
+        key = b"key-%08d" % (number * 7919 % max(records // 10, 1))
+        timestamp_ms = now_ms + number // 100
         while True:
             try:
-                producer.produce(topic, values[number % _DISTINCT_VALUES], **arguments)
+                producer.produce(topic, values[number % _DISTINCT_VALUES], key=key, timestamp=timestamp_ms)
                 break
             except BufferError:
                 producer.poll(0.05)

@@ -12,7 +12,8 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess, free_port
+from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.ports import free_port
 
 from benchmarks.contestants import Contestant, Running, cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.kafka_tools import create_topic

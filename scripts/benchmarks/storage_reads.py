@@ -130,8 +130,9 @@ def fetch_us(connection: socket.socket, log: _SparseLog, batch_number: int) -> f
     answer = exchange(connection, ApiKey.FETCH, _FETCH_VERSION, request)
     passed = (time.perf_counter() - started) * 1e6
     found = decode(FetchResponse, answer, _FETCH_VERSION).responses[0].partitions[0]
-    if found.error_code or len(found.records or b"") != _BATCH_BYTES:
-        raise AssertionError(f"{log.topic} at {offset}: error {found.error_code}, {len(found.records or b'')} bytes")
+    received = len(memoryview(found.records or b""))  # type: ignore[arg-type]
+    if found.error_code or received != _BATCH_BYTES:
+        raise AssertionError(f"{log.topic} at {offset}: error {found.error_code}, {received} bytes")
     return passed
 
 

@@ -1,12 +1,12 @@
 """What ``scripts/bench --only hostile`` measures with: the meter in the broker, and what it makes of noise."""
 
-import importlib.util
 import socket
 import struct
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benchmarks import metered_broker
+from benchmarks.noise import noise_of, verdict
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest
@@ -16,17 +16,6 @@ from support.good_client import create_topic, produce_request
 from support.wire_client import WireClient
 
 from .test_batches import good_batch
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "scripts" / "benchmarks"
-
-
-def loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", BENCHMARKS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Stranger:
@@ -45,9 +34,8 @@ class Stranger:
 
 
 def test_the_meter_counts_the_metered_clients_requests_and_also_answers_that_come_later(tmp_path: Path) -> None:
-    metered = loaded("metered_broker")
-    meter = metered.Meter(tmp_path / "meter")
-    with BrokerProcess(tmp_path, command=metered.command(tmp_path / "meter")) as broker:
+    meter = metered_broker.Meter(tmp_path / "meter")
+    with BrokerProcess(tmp_path, command=metered_broker.command(tmp_path / "meter")) as broker:
         stranger = Stranger(broker.port)
         with WireClient(broker.bootstrap_servers) as client:
             create_topic(client, "fetched")
@@ -88,11 +76,10 @@ def test_the_meter_counts_the_metered_clients_requests_and_also_answers_that_com
     ],
 )
 def test_what_noise_alone_may_have_decided_is_marked(ratio: float, noise: float, said: str) -> None:
-    assert loaded("noise").verdict(ratio, 2.0, noise) == said
+    assert verdict(ratio, 2.0, noise) == said
 
 
 def test_noise_is_how_far_what_should_be_alike_is_apart() -> None:
-    noise_of = loaded("noise").noise_of
     assert noise_of([]) == 0.0
     assert noise_of([1.0, 1.1]) == pytest.approx(0.1)
     assert noise_of([0.5, 1.1]) == pytest.approx(1.0)
