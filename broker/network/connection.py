@@ -24,7 +24,7 @@ from typing import Any, Protocol, cast
 from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
 from .frame_reader import FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, LONG_S
+from .heavy_requests import HEAVY_BYTES, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -54,15 +54,8 @@ logger = logging.getLogger(__name__)
 
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
-"""The one API whose handler works with the frame (the records in it) after its first step: it counts as memory."""
-"""What other requests keep while they are parked, their handlers count."""
-_S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
-"""What a produce request costs that names partitions by the thousand, and has no records for them."""
-_FETCH = 1
-_OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
-_NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
-"""APIs for which large requests that go on make nobody wait, and which do not wait for those: a fetch waits for as long
-as its client likes, and what brokers ask of each other is not to be held up."""
+"""The one API whose handler works with the frame (the records in it) after its first step: it counts as memory. What
+other requests keep while they are parked, their handlers count."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
@@ -328,7 +321,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             is_heavy = self._was_heavy or len(frame) > HEAVY_BYTES
         if is_heavy:
-            if not resources.heavy.may_start(self, api_key not in _NEVER_FOR_LONG):
+            if not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
                 self._hold_heavy(frame)
                 return
             self._memory.forget_waiting()
@@ -350,7 +343,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._was_heavy = resources.heavy.took(took_s)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
-                self._weigh_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
+                self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_parked()
@@ -360,13 +353,6 @@ class Connection(asyncio.BufferedProtocol):
                     self._hold(WRITING)
         elif reply is not None:
             self._park(request, reply, is_heavy)
-
-    def _weigh_produce(self, frame_bytes: int, answer_bytes: int) -> None:
-        """By the answer, which has thirty bytes for each partition that is named. A batch has more than twice as many:
-        a request that is shorter than its answer names partitions without any, which may be a hundred thousand."""
-        self._named_many = answer_bytes > frame_bytes
-        if self._named_many:
-            self._resources.heavy.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -385,7 +371,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             future = self._resources.new_task(reply)
             settle = future.result
-            if is_heavy and request.api_key not in _NEVER_FOR_LONG:
+            if is_heavy and request.api_key not in NEVER_FOR_LONG:
                 ended = self._resources.heavy.work_goes_on()
                 future.add_done_callback(lambda _done: ended())
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
@@ -419,7 +405,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             parts = parked.parts = settle()
             if kept_bytes > HEAVY_BYTES and parts:
-                self._weigh_produce(kept_bytes, len(parts[-1]))  # type: ignore[arg-type]
+                self._named_many = self._resources.heavy.took_produce(kept_bytes, len(parts[-1]))  # type: ignore[arg-type]
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         if self._lost:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_S", "HeavyRequests", "HeavyUser"]
+__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_S", "NEVER_FOR_LONG", "HeavyRequests", "HeavyUser"]
 
 HEAVY_BYTES = 16 * 1024
 LONG_S = 0.005
@@ -20,6 +20,13 @@ LONG_S = 0.005
 _PAUSE_FACTOR = 2.0
 LONGEST_WORK_S = 2.0
 """One that goes on for longer waits for something else, other brokers say: then the next may start all the same."""
+_FETCH = 1
+_OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
+NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
+"""APIs for which large requests that go on make nobody wait, and which do not wait for those: a fetch waits for as long
+as its client likes, and what brokers ask of each other is not to be held up."""
+_S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
+"""What a produce request costs that names partitions by the thousand, and has no records for them."""
 
 
 class HeavyUser(Protocol):
@@ -68,6 +75,15 @@ class HeavyRequests:
             return False
         self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
         return True
+
+    def took_produce(self, frame_bytes: int, answer_bytes: int) -> bool:
+        """How large a produce request and its answer were, which has thirty bytes for each partition that is named.
+        Whether it was heavy: a batch has more than twice as many, so one that is shorter than its answer names
+        partitions without any, which may be a hundred thousand."""
+        is_heavy = answer_bytes > frame_bytes
+        if is_heavy:
+            self.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)
+        return is_heavy
 
     def work_goes_on(self) -> Callable[[], None]:
         """The request that was just handled is not done: nobody else's starts until what is returned here is called."""
