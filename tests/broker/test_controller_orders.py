@@ -10,8 +10,13 @@ from pybroker.broker.controller_orders import ControllerOrders
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.topic_overrides import TopicOverrides
 from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.context import ControllerContext
 from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.metadata_store import SessionExpiredError
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.request_batch import RequestBatch
+from pybroker.controller.znodes import BrokerInfo, Endpoint
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leader_and_isr import (
@@ -26,7 +31,7 @@ from pybroker.protocol.messages.stop_replica import (
     StopReplicaTopicState,
 )
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from support.replicas import BROKER, TOPIC, TOPIC_ID, Replicas
+from support.replicas import BROKER, TOPIC, TOPIC_ID, TP, Replicas
 
 NOTHING = cast("Any", None)
 OTHER = "other"
@@ -149,3 +154,38 @@ async def test_orders_for_an_earlier_registration_are_refused(
     codes.append((await orders.stop_replica(stop)).error_code)
     assert replicas.hosted().partition.is_leader is not is_taken
     assert codes == [ErrorCode.NONE if is_taken else ErrorCode.STALE_BROKER_EPOCH] * 3
+
+
+async def test_a_replica_that_the_same_round_gives_a_role_and_deletes_is_gone(
+    replicas: Replicas, tree: ClusterTree
+) -> None:
+    """Roles come first: the other way round the role would bring back what was deleted."""
+    await replicas.order(leader_epoch=3)
+    cache = MetadataCache()
+    orders = ControllerOrders(replicas.changes, cache, TopicOverrides(), tree)
+    for broker_id, request in _round_that_leads_and_deletes().take():
+        assert broker_id == BROKER
+        match request:
+            case LeaderAndIsrRequest():
+                assert codes_of(await orders.leader_and_isr(request)) == [ErrorCode.NONE]
+            case UpdateMetadataRequest():
+                orders.update_metadata(request)
+            case StopReplicaRequest():
+                answer = await orders.stop_replica(request)
+                assert [error.error_code for error in answer.partition_errors] == [ErrorCode.NONE]
+    assert replicas.partitions.get(TP) is None
+    assert replicas.logs.get(TP) is None
+    assert cache.topics == [TOPIC]
+
+
+def _round_that_leads_and_deletes() -> RequestBatch:
+    context = ControllerContext()
+    context.epoch = 1
+    context.put_broker(BrokerInfo(BROKER, (Endpoint("PLAINTEXT", "PLAINTEXT", "here", 9092),), 0), 7)
+    context.put_topic(TOPIC, TOPIC_ID, {0: ReplicaAssignment((BROKER,))})
+    leadership = PartitionLeadership(LeaderAndIsr(BROKER, (BROKER,), leader_epoch=4), 1)
+    context.put_leadership(TP, leadership)
+    batch = RequestBatch(context, BROKER, "PLAINTEXT")
+    batch.add_stop_replica([BROKER], TP, delete=True)
+    batch.add_leader_and_isr([BROKER], TP, leadership, is_new=True)
+    return batch

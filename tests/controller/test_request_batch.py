@@ -1,0 +1,62 @@
+"""In which order a broker hears what one event of the controller has for it."""
+
+from collections.abc import Callable
+from itertools import permutations
+from uuid import UUID
+
+import pytest
+from pybroker.controller.context import ControllerContext
+from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.request_batch import RequestBatch
+from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from pybroker.protocol.messages.stop_replica import StopReplicaRequest
+from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
+from pybroker.storage.topic_partition import TopicPartition
+
+BROKERS = (1, 2)
+KEPT, GONE = TopicPartition("t", 0), TopicPartition("t", 1)
+LEADERSHIP = PartitionLeadership(LeaderAndIsr(1, BROKERS, leader_epoch=3), controller_epoch=5)
+
+Addition = Callable[[RequestBatch], None]
+
+
+def tell_roles(batch: RequestBatch) -> None:
+    batch.add_leader_and_isr(BROKERS, KEPT, LEADERSHIP, is_new=False)
+
+
+def tell_everyone(batch: RequestBatch) -> None:
+    batch.add_update_metadata(BROKERS, [KEPT])
+
+
+def stop(batch: RequestBatch) -> None:
+    batch.add_stop_replica(BROKERS, GONE, delete=True)
+
+
+@pytest.fixture
+def batch() -> RequestBatch:
+    context = ControllerContext()
+    context.epoch = 5
+    for broker_id in BROKERS:
+        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
+        context.put_broker(BrokerInfo(broker_id, (endpoint,), 0, None), 100 + broker_id)
+    context.put_topic("t", UUID(int=9), {0: ReplicaAssignment(BROKERS), 1: ReplicaAssignment(BROKERS)})
+    for partition in (KEPT, GONE):
+        context.put_leadership(partition, LEADERSHIP)
+    return RequestBatch(context, 1, "PLAINTEXT")
+
+
+@pytest.mark.parametrize("additions", list(permutations((tell_roles, tell_everyone, stop))))
+def test_brokers_hear_of_roles_then_of_leaders_then_of_what_is_to_stop(
+    batch: RequestBatch, additions: tuple[Addition, ...]
+) -> None:
+    """However it was gathered. Kafka's order: who asks whom it finds in the metadata finds a leader, and who finds a
+    replica stopped is told by the same broker where the leader is."""
+    for add in additions:
+        add(batch)
+    requests = batch.take()
+    for broker_id in BROKERS:
+        kinds = [type(request) for to, request in requests if to == broker_id]
+        assert kinds == [LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
+    assert batch.take() == []
