@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.broker.inter_broker import isr_changes
 from pybroker.broker.inter_broker.isr_changes import IsrChanges
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode
@@ -18,9 +19,17 @@ from pybroker.protocol.messages.alter_partition import (
 from pybroker.replication.isr import CommittedIsr, PendingIsr
 from pybroker.replication.partition import Partition
 from pybroker.storage.topic_partition import TopicPartition
+from simulation.virtual_loop import VirtualLoop
 from support.partitions import FakeLog, leading_partition, partition_state
 
 TOPIC_ID = UUID(int=9)
+TURNS = 1000
+"""Within so many turns of the loop anything here happens that happens at all: nothing waits for time to pass."""
+
+
+@pytest.fixture(autouse=True)
+def retries_wait_for_a_turn_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isr_changes, "RETRY_SECONDS", 0)
 
 
 class Controller:
@@ -106,9 +115,20 @@ def refused(index: int, error: ErrorCode) -> ResponsePartitionData:
     return ResponsePartitionData(partition_index=index, error_code=error)
 
 
-async def turns(condition: Callable[[], object]) -> None:
-    while not condition():  # noqa: ASYNC110  (states, which nothing announces)
+async def until_asked(controller: Controller, times: int = 1) -> None:
+    await _turns(lambda: len(controller.asked) >= times, f"the controller was not asked {times} times")
+
+
+async def until_settled(*partitions: Partition) -> None:
+    await _turns(lambda: all(is_settled(each) for each in partitions), "the changes are not settled")
+
+
+async def _turns(condition: Callable[[], object], what: str) -> None:
+    for _ in range(TURNS):
+        if condition():
+            return
         await asyncio.sleep(0)
+    raise AssertionError(f"after {TURNS} turns {what}")
 
 
 def members(partition: Partition) -> frozenset[int]:
@@ -125,14 +145,14 @@ def is_settled(partition: Partition) -> bool:
 async def test_a_change_is_written_as_the_controller_says(controller: Controller, new_changes: NewChanges) -> None:
     partition = led(0)
     new_changes().propose(partition, shrink(partition))
-    await turns(lambda: controller.asked)
+    await until_asked(controller)
     request, _ = controller.asked[0]
     assert (request.broker_id, request.broker_epoch) == (1, 101)
     wanted = request.topics[0].partitions[0]
     assert (wanted.leader_epoch, wanted.partition_epoch) == (5, 7)
     assert [(each.broker_id, each.broker_epoch) for each in wanted.new_isr_with_epochs] == [(1, 101), (2, 102)]
     controller.answer(accepted(0, 1, 2))
-    await turns(lambda: is_settled(partition))
+    await until_settled(partition)
     assert members(partition) == {1, 2}
     assert partition.partition_epoch == 8
 
@@ -142,16 +162,16 @@ async def test_what_is_proposed_while_one_is_in_flight_goes_together_with_the_ne
 ) -> None:
     changes, partitions = new_changes(), [led(index) for index in range(3)]
     changes.propose(partitions[0], shrink(partitions[0]))
-    await turns(lambda: controller.asked)
+    await until_asked(controller)
     for partition in partitions[1:]:
         changes.propose(partition, shrink(partition))
     await asyncio.sleep(0)
     assert len(controller.asked) == 1
     controller.answer(accepted(0, 1, 2))
-    await turns(lambda: len(controller.asked) == 2)
+    await until_asked(controller, 2)
     assert controller.isrs() == {1: [1, 2], 2: [1, 2]}
     controller.answer(accepted(1, 1, 2), accepted(2, 1, 2))
-    await turns(lambda: all(is_settled(each) for each in partitions))
+    await until_settled(*partitions)
 
 
 @pytest.mark.parametrize("error", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
@@ -161,7 +181,7 @@ async def test_a_change_that_was_certainly_not_made_is_taken_back(
     partition = led(0)
     new_changes().propose(partition, shrink(partition))
     controller.answer(refused(0, error))
-    await turns(lambda: is_settled(partition))
+    await until_settled(partition)
     assert members(partition) == {1, 2, 3}
     assert len(controller.asked) == 1
 
@@ -171,9 +191,9 @@ async def test_a_leader_of_an_old_epoch_waits_for_the_news(controller: Controlle
     changes = new_changes()
     changes.propose(partition, shrink(partition))
     controller.answer(refused(0, ErrorCode.FENCED_LEADER_EPOCH))
-    await turns(lambda: controller.asked)
+    await until_asked(controller)
     changes.propose(other, shrink(other))
-    await turns(lambda: len(controller.asked) == 2)
+    await until_asked(controller, 2)
     assert controller.isrs() == {1: [1, 2]}
     assert partition.leader is not None
     assert partition.leader.isr.maximal == {1, 2, 3}
@@ -187,20 +207,44 @@ async def test_an_error_that_says_nothing_has_it_sent_again(controller: Controll
     controller.answer(error=ErrorCode.STALE_BROKER_EPOCH)
     controller.answer()  # says nothing of the partition
     controller.answer(accepted(0, 1, 2))
-    await turns(lambda: is_settled(partition))
+    await until_settled(partition)
     assert len(controller.asked) == 4
     assert members(partition) == {1, 2}
+
+
+def test_a_controller_that_refuses_everything_is_asked_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, controller: Controller, new_changes: NewChanges
+) -> None:
+    monkeypatch.setattr(isr_changes, "RETRY_SECONDS", 7)
+
+    async def asked_in_time() -> list[int]:
+        """How often within each of 15 seconds."""
+        partition, changes = led(0), new_changes()
+        changes.propose(partition, shrink(partition))
+        for _ in range(2):
+            controller.answer(error=ErrorCode.STALE_BROKER_EPOCH)
+        counts = []
+        for _ in range(15):
+            await asyncio.sleep(1)
+            counts.append(len(controller.asked))
+        await changes.close()
+        return counts
+
+    loop = VirtualLoop()
+    counts = loop.run_until_complete(asked_in_time())
+    loop.close()
+    assert counts == [1] * 6 + [2] * 7 + [3] * 2
 
 
 async def test_what_an_order_has_overtaken_is_not_sent_again(controller: Controller, new_changes: NewChanges) -> None:
     partition, other = led(0), led(1)
     changes = new_changes()
     changes.propose(partition, shrink(partition))
-    await turns(lambda: controller.asked)
+    await until_asked(controller)
     changes.propose(other, shrink(other))
     partition.become_leader(partition_state(leader_epoch=6, partition_epoch=9, isr=(1, 3)), 10, 0)
     controller.answer(refused(0, ErrorCode.UNKNOWN_SERVER_ERROR))
-    await turns(lambda: len(controller.asked) == 2)
+    await until_asked(controller, 2)
     assert controller.isrs() == {1: [1, 2]}
     assert members(partition) == {1, 3}
     changes.kill()
@@ -212,11 +256,11 @@ async def test_without_topic_ids_or_for_an_older_controller_topics_are_named(
     partition = led(0, topic_id=None)
     new_changes().propose(partition, shrink(partition))
     controller.answer(accepted(0, 1, 2))
-    await turns(lambda: is_settled(partition))
+    await until_settled(partition)
     assert controller.asked[0][1] == 1
     assert controller.isrs() == {0: [1, 2]}
     older = led(1)
     new_changes(version=0).propose(older, shrink(older))
     controller.answer(accepted(1, 1, 2))
-    await turns(lambda: is_settled(older))
+    await until_settled(older)
     assert controller.asked[1][1] == 0
