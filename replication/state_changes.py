@@ -280,6 +280,8 @@ class StateChanges:
         partition = hosted.partition
         if self._partitions.get(hosted.topic_partition) is not hosted:
             raise KafkaStorageError("its log directory failed meanwhile")
+        # Again: an order to follow that was given up begins to fetch when its fence has its turn, before ours.
+        self._unfollow(hosted.topic_partition)
         if not hosted.log.are_epochs_written:
             self._epochs_unwritten[hosted.topic_partition] = hosted
         partition.become_leader(state, epoch_start_offset, self._partitions.monotonic_ms())

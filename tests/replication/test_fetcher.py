@@ -469,6 +469,28 @@ async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting
     cluster[2].broken.clear()
 
 
+async def test_who_leads_fetches_nothing_that_an_order_before_it_has_begun(new_cluster: NewCluster) -> None:
+    """The order to follow was given up while its fence was queued; so the next one comes before the fence."""
+    pool = HeldPool()
+    cluster = new_cluster(3)
+    await cluster.order(1, 0)
+    hosted = cluster[3].hosted()
+    hosted.strand._pool = pool
+    hosted.strand.submit(lambda log: None)
+    order = asyncio.create_task(cluster.order(1, 1, to=(3,)))
+    await turns(lambda: len(hosted.strand._queue) == 2)
+    order.cancel()
+    await asyncio.gather(order, return_exceptions=True)
+    leading = asyncio.create_task(cluster.order(3, 2, to=(3,)))
+    await turns(lambda: len(hosted.strand._queue) == 3)
+    pool.run()
+    await leading
+    hosted.strand._pool = cluster[3].pool
+    assert hosted.partition.is_leader
+    assert TP not in cluster[3].fetchers
+    assert len(cluster[3].fetchers) == 0
+
+
 async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_cluster: NewCluster) -> None:
     cluster = new_cluster(runs=True, max_wait_ms=3_600_000)
     partitions = [TopicPartition(TP.topic, number) for number in range(3)]
