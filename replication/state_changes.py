@@ -319,9 +319,14 @@ class StateChanges:
         def begin_to_fetch(outcome: Exception | None) -> None:
             # Also when the order is waited for no more: a controller on this broker resigns, and under the same epoch
             # the next one brings nothing new.
-            if not isinstance(outcome, Exception):
-                self._fetch(hosted, state)
-            settle(fenced, outcome)
+            try:
+                if not isinstance(outcome, Exception):
+                    self._fetch(hosted, state)
+            except Exception as error:  # a bug: the order ends with it, and lets the next ones have their turn
+                outcome = error
+                raise
+            finally:
+                settle(fenced, outcome)
 
         # Not before: what an earlier leader sent, or this broker took as leader, is in the log then or refused.
         hosted.strand.submit(lambda log: log.fence(state.leader_epoch), begin_to_fetch)

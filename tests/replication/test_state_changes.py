@@ -7,12 +7,13 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from uuid import UUID
 
 import pytest
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
 from pybroker.replication.append import AppendResult
+from pybroker.replication.fetchers import FetcherId, ReplicaFetchers
 from pybroker.replication.partition import Follower
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
@@ -503,4 +504,23 @@ async def test_what_goes_before_there_is_room_is_not_made(tmp_path: Path) -> Non
     await replicas.changes.retry_for_space()
     assert replicas.partitions.get(TP) is None
     assert not (tmp_path / "orders-0").exists()
+    replicas.close()
+
+
+async def test_a_bug_where_a_fetch_begins_keeps_no_later_order_waiting(tmp_path: Path) -> None:
+    def fail(_: FetcherId) -> NoReturn:
+        raise ValueError("on purpose")
+
+    replicas = Replicas(tmp_path, fetchers=ReplicaFetchers(1, fail))
+    errors = loop_errors()
+    order = asyncio.create_task(replicas.order(leader=2, replicas=(1, 2), isr=(1, 2), leader_epoch=0))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    has_ended = order.done()
+    order.cancel()
+    (outcome,) = await asyncio.gather(order, return_exceptions=True)
+    assert has_ended
+    assert isinstance(outcome, ValueError)
+    assert errors == ["on purpose"]
+    assert await replicas.order(leader_epoch=1) is ErrorCode.NONE
     replicas.close()
