@@ -150,7 +150,7 @@ def test_a_cluster_is_not_mirrored_onto_itself(spark: "SparkSession", servers: s
         mirror.start(available_now=True)
 
 
-ROWS_TO_KILL_AT = 240
+ROWS_TO_KILL_AT = 160
 ROWS_A_BATCH = 80
 RUNS_WHEN_LONG = 3
 
