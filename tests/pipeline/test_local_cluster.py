@@ -1,5 +1,7 @@
-"""Queries on a master of several processes: the driver's, and executors that share nothing with it but the network and
-the directory they write to. `test_archive_kills` runs the job `archive` there."""
+"""A query on a master of several processes: the driver's, and executors that share nothing with it but the network.
+
+`test_archive_kills` runs the job `archive` there: it streams, and writes files.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +24,7 @@ def task_places(directory: Path) -> set[str]:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_topic_is_read_and_streamed_into_files_by_executors(servers: str, topic: str, tmp_path: Path) -> None:
+def test_a_topic_is_read_by_executors(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 4)
     expected = produce(servers, numbered(topic, [0, 1, 2, 3], 2000), compression_codec="zstd")
     events = tmp_path / "events"
@@ -38,10 +40,6 @@ def test_a_topic_is_read_and_streamed_into_files_by_executors(servers: str, topi
     home = home_of_workers(tmp_path / "spark")
     with spark_session(servers, tmp_path, settings, {"SPARK_HOME": str(home)}) as session:
         found = session.read(subscribe=topic).rows
-        table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
-        options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 1200}
-        assert session.load(table, checkpoint, **options) == [1200, 800]
-        assert session.table(table) == found
     places = task_places(events)
     assert places, "tasks were run"
     assert DRIVER not in places
