@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .files import is_out_of_descriptors, is_passing
-from .invariant import invariant
+from .invariant import InvariantError
 from .log_files import LogFiles
 from .log_view import LogView
 from .prepared_append import PreparedAppend
@@ -26,7 +26,8 @@ def write_appends(
     `high_watermark` may lag behind: markers below it are replicated. Raises KafkaStorageError.
     """
     active = view.segments[-1]
-    invariant(active.size_bytes == view.end_position, f"{view.topic_partition}: the view lags behind its segment")
+    if active.size_bytes != view.end_position:
+        raise InvariantError(f"{view.topic_partition}: the view lags behind its segment")
     aborted = _index_aborted(files, state, active, appends)
     try:
         active.write([append.data for append in appends])
@@ -36,7 +37,8 @@ def write_appends(
     next_offset = view.log_end_offset
     try:
         for append in appends:
-            invariant(append.last_offset >= next_offset, f"{view.topic_partition}: an append went backwards")
+            if append.last_offset < next_offset:
+                raise InvariantError(f"{view.topic_partition}: an append went backwards")
             _note_append(append, next_offset, active, state, high_watermark)
             next_offset = append.last_offset + 1
     except OSError as error:
@@ -78,7 +80,7 @@ def _index_aborted(
 ) -> int | None:
     """Note aborted transactions in the index, before their markers are written; return the first one's marker."""
     updates = [update for append in appends for update in append.producers]
-    if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
+    if not updates or not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
         return None
     aborted = state.aborted_by(updates)
     if not aborted:

@@ -17,7 +17,7 @@ from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotCont
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
-from .context import EncodedAnswer, Handler, RequestContext
+from .context import EncodedAnswer, Handler, RequestContext, Shortcut, Shortened
 from .failures import failure_answer, names_its_parts
 
 __all__ = ["Dispatcher"]
@@ -35,7 +35,16 @@ MAX_REQUEST_ELEMENTS = 100_000
 class Route:
     """What one version of one API is served by."""
 
-    __slots__ = ("handler", "header", "is_named_in_failures", "key", "request_type", "version", "works_with_frame")
+    __slots__ = (
+        "handler",
+        "header",
+        "is_named_in_failures",
+        "key",
+        "request_type",
+        "shortcut",
+        "version",
+        "works_with_frame",
+    )
 
     def __init__(self, key: ApiKey, version: int, handler: Handler) -> None:
         spec = API_SPECS[key]
@@ -46,6 +55,10 @@ class Route:
         self.header = response_header(key, version)
         self.works_with_frame = key is ApiKey.PRODUCE  # its records are views of it
         self.is_named_in_failures = names_its_parts(key)
+        self.shortcut: Shortcut | None = None
+        served_by: object = handler
+        if isinstance(served_by, Shortened):
+            self.shortcut = served_by.shortcut(version)
 
 
 def response_header(key: ApiKey, version: int) -> Struct:
@@ -71,14 +84,19 @@ class Dispatcher:
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
             return too_new_api_versions(request)
-        try:
-            message, _ = decode_prefix(
-                route.request_type, request.frame, route.version, request.header_size, self._max_elements
-            )
-        except DecodeError as error:
-            raise CloseConnectionError(
-                f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE
-            ) from error
+        shortcut = route.shortcut
+        if shortcut is not None:
+            try:
+                answer = shortcut.answer(request)
+            except CloseConnectionError:
+                raise
+            except Exception as error:
+                answer = self._failure(route, request, None, error)
+            if type(answer) is bytes:
+                return [answer]
+            if answer is not None:
+                return self._reply(route, request, None, None, answer)
+        message = self._decode(route, request)
         context = RequestContext(
             request.api_version, len(request.frame), request.client_id, request.connection, request.received_ms
         )
@@ -87,12 +105,32 @@ class Dispatcher:
         except CloseConnectionError:
             raise
         except Exception as error:
-            answer = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+            answer = self._failure(route, request, message, error)
+        if shortcut is not None and isinstance(answer, Message):
+            shortcut.learn(message, answer)
+        return self._reply(route, request, context, message, answer)
+
+    def _decode(self, route: Route, request: Request) -> Message:
+        try:
+            message, _ = decode_prefix(
+                route.request_type, request.frame, route.version, request.header_size, self._max_elements
+            )
+        except DecodeError as error:
+            raise CloseConnectionError(
+                f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE
+            ) from error
+        return message
+
+    def _reply(
+        self, route: Route, request: Request, context: RequestContext | None, message: Message | None, answer: Any
+    ) -> Reply:
+        """``context`` and ``message`` are None when a shortcut has answered."""
         if isinstance(answer, Message | EncodedAnswer):
             return self._encode(route, request, message, answer)
         if answer is None:
             return None
-        request.abandon, context.abandon = context.abandon, None
+        if context is not None:
+            request.abandon, context.abandon = context.abandon, None
         if not route.works_with_frame:
             request.frame = _NO_FRAME  # it may be large, and wait for as long as its client likes
         asked = message if route.is_named_in_failures else None
@@ -127,7 +165,7 @@ class Dispatcher:
         except CloseConnectionError:
             raise
         except Exception as error:
-            response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+            response = self._failure(route, request, message, error)
         return None if response is None else self._encode(route, request, message, response)
 
     async def _answer_later(
@@ -138,8 +176,13 @@ class Dispatcher:
         except CloseConnectionError:
             raise
         except Exception as error:
-            response = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+            response = self._failure(route, request, message, error)
         return None if response is None else self._encode(route, request, message, response)
+
+    def _failure(self, route: Route, request: Request, message: Message | None, error: Exception) -> Any:
+        if message is None and route.is_named_in_failures:  # a shortcut has answered
+            message = self._decode(route, request)
+        return failure_answer(route.key, route.version, message, as_kafka_error(error, request))
 
     def _encode(
         self, route: Route, request: Request, message: Message | None, response: Message | EncodedAnswer
@@ -147,7 +190,7 @@ class Dispatcher:
         try:
             return encode_answer(route, request, response)
         except EncodeError as error:
-            failed = failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+            failed = self._failure(route, request, message, error)
             return encode_answer(route, request, failed)
 
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from struct import Struct
+from typing import Any
 
 from ...protocol.codec import Records
 from ...protocol.errors import (
@@ -40,8 +41,10 @@ from ...replication.append import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, producer_of
 from ...storage.topic_partition import TopicPartition
+from ..network.request import Request
 from .context import CloseConnectionError, RequestContext
 from .leader_hints import LeaderHints, current_leader, endpoints_of
+from .produce_shape import FIRST_VERSION, ProduceShapes
 
 __all__ = ["Produce"]
 
@@ -114,6 +117,43 @@ class Produce:
                 )
         return answer.result()
 
+    def shortcut(self, version: int) -> "_Shortcut | None":
+        return _Shortcut(self, version) if version >= FIRST_VERSION else None
+
+    def append_one(self, request: Request, shapes: ProduceShapes) -> Any:
+        """See `Shortcut.answer`. Checks and appends are those of any produce request."""
+        found = shapes.find(request.frame, request.header_size)
+        if found is None:
+            return None
+        shape, partition, records = found
+        try:
+            check_records(records, request.api_version, None, self._transactions is not None)
+        except KafkaError:
+            return None
+        outcome = _Outcome()
+        self._partitions.append(
+            TopicPartition(shape.topic, partition),
+            records,
+            shape.acks,
+            shape.timeout_ms,
+            request.received_ms,
+            outcome,
+            allow_internal=request.client_id == ADMIN_CLIENT_ID,
+        )
+        result = outcome.result
+        if result is not None and not result.error:
+            return shape.answer(request.correlation_id, partition, result)
+        context = RequestContext(
+            request.api_version, len(request.frame), request.client_id, request.connection, request.received_ms
+        )
+        answer = _Answer(self, context, shape.acks)
+        settle = partial(answer.settle, shape.topic, answer.slot(shape.topic, partition))
+        if result is None:
+            outcome.later = settle
+        else:
+            settle(result)
+        return answer.result()
+
     def hint_leader(self, name: str, slot: PartitionProduceResponse, answer: "_Answer") -> None:
         """Say who leads instead of us, as far as we know."""
         leader = current_leader(self._partitions, self._hints, TopicPartition(name, slot.index))
@@ -126,6 +166,36 @@ class Produce:
             NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
             for node in endpoints_of(self._hints, node_ids, listener_name)
         ]
+
+
+class _Shortcut:
+    """`Shortcut` of one version."""
+
+    __slots__ = ("_handler", "_shapes", "learn")
+
+    def __init__(self, handler: Produce, version: int) -> None:
+        self._handler = handler
+        self._shapes = ProduceShapes(version)
+        self.learn = self._shapes.learn
+
+    def answer(self, request: Request) -> Any:
+        return self._handler.append_one(request, self._shapes)
+
+
+class _Outcome:
+    """Of one append: kept when it comes at once, handed on when it comes later."""
+
+    __slots__ = ("later", "result")
+
+    def __init__(self) -> None:
+        self.result: AppendResult | None = None
+        self.later: Callable[[AppendResult], None] | None = None
+
+    def __call__(self, result: AppendResult) -> None:
+        if self.later is None:
+            self.result = result
+        else:
+            self.later(result)
 
 
 class _Answer:
@@ -142,6 +212,13 @@ class _Answer:
         self.future: asyncio.Future[ProduceResponse | None] | None = None
         self.hinted: list[int] = []
         self.failures: list[str] = []
+
+    def slot(self, name: str, index: int) -> PartitionProduceResponse:
+        """Of the only partition, which is not settled yet."""
+        slot = PartitionProduceResponse(index=index, base_offset=-1, current_leader=_NO_LEADER_HINT)
+        self.response.responses.append(TopicProduceResponse(name=name, partition_responses=[slot]))
+        self.pending = 1
+        return slot
 
     def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
         slot.error_code = error.code

@@ -1,0 +1,199 @@
+"""What is known of a produce request without decoding it is what decoding it says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.apis.produce_shape import FIRST_VERSION, ProduceShapes
+from pybroker.protocol.codec import DecodeError, decode_prefix, encode
+from pybroker.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from pybroker.replication.append import AppendResult
+
+LATEST_VERSION = 11
+VERSIONS = range(FIRST_VERSION, LATEST_VERSION + 1)
+INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
+INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+versions = st.sampled_from(VERSIONS)
+topics = st.text("abcXYZ019._-", min_size=1, max_size=126)
+LONGEST_RECORDS = 16382  # with one more, which the length's varint says, two bytes of it
+
+
+def request_for(
+    topic: str, partition: int = 0, records: bytes | None = b"batch", acks: int = 1, timeout_ms: int = 30_000
+) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=records)
+    return ProduceRequest(
+        acks=acks, timeout_ms=timeout_ms, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
+
+
+def response_for(topic: str, slot: PartitionProduceResponse) -> ProduceResponse:
+    return ProduceResponse(responses=[TopicProduceResponse(name=topic, partition_responses=[slot])])
+
+
+def shapes_with(version: int, *requests: ProduceRequest, error_code: int = 0) -> ProduceShapes:
+    shapes = ProduceShapes(version)
+    for request in requests:
+        for topic in request.topic_data:
+            answer = response_for(topic.name, PartitionProduceResponse(error_code=error_code))
+            shapes.learn(request, answer)
+    return shapes
+
+
+def frame_of(request: ProduceRequest, version: int, header: bytes = b"") -> bytearray:
+    return bytearray(header + encode(request, version))
+
+
+@given(versions, topics, INT16.filter(bool), INT32, INT32, st.binary(max_size=300), st.binary(max_size=20))
+def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
+    version: int, topic: str, acks: int, timeout_ms: int, partition: int, records: bytes, header: bytes
+) -> None:
+    shapes = shapes_with(version, request_for(topic, 7, b"other", acks, timeout_ms))
+    frame = frame_of(request_for(topic, partition, records, acks, timeout_ms), version, header)
+    found = shapes.find(frame, len(header))
+    assert found is not None
+    assert (found.shape.topic, found.shape.acks, found.shape.timeout_ms) == (topic, acks, timeout_ms)
+    assert (found.partition, bytes(found.records)) == (partition, records)
+    if records:
+        found.records[0] ^= 0xFF  # the append patches the frame, not a copy
+        assert frame.count(bytes(found.records))
+
+
+@pytest.mark.parametrize("size", [0, 1, 62, 63, 126, 127, 128, 8191, LONGEST_RECORDS, LONGEST_RECORDS + 1, 20_000])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_batches_are_found_up_to_the_size_that_is_worth_it(version: int, size: int) -> None:
+    shapes = shapes_with(version, request_for("t"))
+    found = shapes.find(frame_of(request_for("t", records=b"r" * size), version), 0)
+    if version >= 9 and size > LONGEST_RECORDS:
+        assert found is None
+    else:
+        assert found is not None
+        assert bytes(found.records) == b"r" * size
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> tuple[int, bytearray]:
+    """A frame that was changed in a few places, cut off, or has something behind it."""
+    version = draw(versions)
+    frame = frame_of(request_for("topic", draw(INT32), draw(st.binary(max_size=200))), version)
+    for _ in range(draw(st.integers(0, 3))):
+        frame[draw(st.integers(0, len(frame) - 1))] = draw(st.integers(0, 255))
+    cut = draw(st.integers(0, len(frame)))
+    return version, frame[:cut] if draw(st.booleans()) else frame + draw(st.binary(max_size=3))
+
+
+@given(broken())
+def test_what_is_found_in_any_bytes_is_what_decoding_them_says(case: tuple[int, bytearray]) -> None:
+    version, frame = case
+    found = shapes_with(version, request_for("topic"), request_for("tapic", acks=-1)).find(frame, 0)
+    if found is None:
+        return
+    try:
+        decoded, end = decode_prefix(ProduceRequest, frame, version)
+    except DecodeError:
+        raise AssertionError("nothing is to be found in what is no request") from None
+    assert end == len(frame)
+    shape = found.shape
+    like_it = request_for(shape.topic, found.partition, bytes(found.records), shape.acks, shape.timeout_ms)
+    assert decoded == like_it
+
+
+@pytest.mark.parametrize("behind", [b"\1\0\0", b"\0\1\0", b"\0\0\1"])
+def test_tagged_fields_are_decoded(behind: bytes) -> None:
+    frame = frame_of(request_for("t"), 11)
+    assert shapes_with(11, request_for("t")).find(frame[:-3] + behind, 0) is None
+
+
+def test_a_length_of_three_bytes_is_decoded() -> None:
+    """Its first two alone would say where the records end, too."""
+    frame = frame_of(request_for("t", records=b"r" * 16_300), 11)
+    position = frame.index(b"r") - 2
+    assert frame[position + 1] < 0x80
+    records = bytes(16_300 + (0x80 << 7))
+    frame[position + 1] |= 0x80
+    frame[position + 2 : -3] = records
+    assert shapes_with(11, request_for("t")).find(frame, 0) is None
+
+
+@pytest.mark.parametrize("name_length", [-1, -100, -(1 << 15), (1 << 15) - 1])
+def test_a_name_of_no_length_that_can_be_is_decoded(name_length: int) -> None:
+    frame = frame_of(request_for("t"), 8)
+    frame[12:14] = name_length.to_bytes(2, "big", signed=True)
+    assert shapes_with(8, request_for("t")).find(frame, 0) is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_null_in_place_of_a_batch_is_decoded(version: int) -> None:
+    assert shapes_with(version, request_for("t")).find(frame_of(request_for("t", records=None), version), 0) is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "other",
+    [
+        request_for("other"),
+        request_for("t", acks=-1),
+        request_for("t", timeout_ms=1),
+        ProduceRequest(transactional_id="x", acks=1, timeout_ms=30_000, topic_data=request_for("t").topic_data),
+        ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[*request_for("t").topic_data] * 2),
+        ProduceRequest(acks=1, timeout_ms=30_000),
+    ],
+)
+def test_what_is_not_like_it_is_decoded(version: int, other: ProduceRequest) -> None:
+    assert shapes_with(version, request_for("t")).find(frame_of(other, version), 0) is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        request_for("t", acks=0),  # is not answered
+        ProduceRequest(transactional_id="x", acks=1, topic_data=request_for("t").topic_data),
+        ProduceRequest(acks=1, topic_data=[*request_for("t").topic_data, *request_for("u").topic_data]),
+    ],
+)
+def test_what_has_a_way_of_its_own_is_not_learned(request_: ProduceRequest) -> None:
+    assert shapes_with(11, request_).find(frame_of(request_, 11), 0) is None
+
+
+def test_what_was_refused_is_not_learned() -> None:
+    """Else anybody could fill the table with names of topics that are not there."""
+    assert shapes_with(11, request_for("t"), error_code=3).find(frame_of(request_for("t"), 11), 0) is None
+
+
+def test_a_name_with_the_bytes_that_mark_a_place_is_learned_right() -> None:
+    """No topic has such a name; a timeout may."""
+    request = request_for("t", timeout_ms=0x5AFE_C0DE, acks=1)
+    found = shapes_with(11, request).find(frame_of(request, 11), 0)
+    assert found is not None
+    assert found.shape.timeout_ms == 0x5AFE_C0DE
+
+
+def test_no_more_are_remembered_than_have_room() -> None:
+    """A client may name as many timeouts as it likes."""
+    requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(2500)]
+    shapes = shapes_with(11, *requests)
+    known = [shapes.find(frame_of(request, 11), 0) is not None for request in requests]
+    assert 0 < sum(known) <= 1024
+    assert known[-1]
+
+
+@given(versions, topics, INT32, INT32, INT64, INT64, INT64)
+def test_the_answer_is_the_one_that_the_codec_writes(
+    version: int, topic: str, correlation_id: int, partition: int, base_offset: int, time_ms: int, start: int
+) -> None:
+    found = shapes_with(version, request_for(topic)).find(frame_of(request_for(topic, partition), version), 0)
+    assert found is not None
+    slot = PartitionProduceResponse(
+        index=partition, base_offset=base_offset, log_append_time_ms=time_ms, log_start_offset=start
+    )
+    header = correlation_id.to_bytes(4, "big", signed=True) + (b"\0" if version >= 9 else b"")
+    result = AppendResult(base_offset=base_offset, log_append_time_ms=time_ms, log_start_offset=start)
+    expected = header + encode(response_for(topic, slot), version)
+    assert found.shape.answer(correlation_id, partition, result) == expected
