@@ -26,7 +26,7 @@ FIRST_VERSION = 5
 """The first whose answers have all three numbers of an append. Its batches have to be of magic 2, too."""
 
 _FIRST_FLEXIBLE = 9
-_MOST_SHAPES = 1024  # of a version; each has some 1.5 KiB
+_MOST_SHAPES = 1024  # of a version; each has 1.3 KiB at most
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _MARK = 0x5AFE_C0DE
