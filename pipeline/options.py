@@ -63,6 +63,13 @@ class Options:
             raise OptionError(f"Option '{name}' must be positive, not {number}")
         return number
 
+    def not_negative(self, name: str, default: int) -> int:
+        """A whole number from 0 on. Raises OptionError."""
+        number = self.number(name)
+        if number is not None and number < 0:
+            raise OptionError(f"Option '{name}' must not be negative, not {number}")
+        return default if number is None else number
+
     def number(self, name: str) -> int | None:
         """A whole number; None when it is not given. Raises OptionError."""
         text = self.text(name)

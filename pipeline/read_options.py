@@ -45,7 +45,7 @@ _KNOWN = (
     "groupIdPrefix",
 )
 
-_DURATION = re.compile(r"^(\d+)\s*(ms|s|m|min|h|d)?$")
+_DURATION = re.compile(r"^(\d+)\s*(us|ms|s|m|min|h|d)?$")
 _UNIT_MS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -154,8 +154,8 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
         max_offsets=max_offsets,
         min_offsets=min_offsets,
         max_delay_ms=_duration_ms(options.text("maxTriggerDelay") or "15m"),
-        fetch_retries=options.positive("fetchOffset.numRetries") or 3,
-        fetch_retry_ms=options.positive("fetchOffset.retryIntervalMs") or 1000,
+        fetch_retries=options.not_negative("fetchOffset.numRetries", 3),
+        fetch_retry_ms=options.not_negative("fetchOffset.retryIntervalMs", 1000),
         no_progress_ms=options.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         commit_group=group,
     )
@@ -186,4 +186,6 @@ def _duration_ms(text: str) -> int:
     match = _DURATION.match(text.lower())
     if match is None:
         raise OptionError(f"Option 'maxTriggerDelay' must be like 30s, 15m or 1h, not '{text}'")
+    if match[2] == "us":
+        return int(match[1]) // 1000
     return int(match[1]) * _UNIT_MS[match[2]]

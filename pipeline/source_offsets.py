@@ -67,9 +67,10 @@ class SourceOffsets:
 
     def latest(self, known: Mapping[TopicPartition, int]) -> PartitionNumbers:
         """The ends of all partitions. One that seems to have gone back behind `known` is asked again a few times."""
-        for attempt in range(1, self._options.fetch_retries + 1):
+        attempts = max(1, self._options.fetch_retries)
+        for attempt in range(1, attempts + 1):
             found = self._cluster.offsets(dict.fromkeys(self.partitions(), LATEST))
-            if attempt == self._options.fetch_retries or all(known.get(at, 0) <= found[at] for at in found):
+            if attempt == attempts or all(known.get(at, 0) <= found[at] for at in found):
                 break
             logger.warning("Some partitions end before the offsets that were read already; they are asked again")
             time.sleep(self._options.fetch_retry_ms / 1000)

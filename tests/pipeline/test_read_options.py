@@ -115,12 +115,15 @@ def test_how_long_and_how_often_something_is_waited_for() -> None:
     options = batch(kafkaConsumer__pollTimeoutMs="7", fetchOffset__numRetries="5", fetchOffset__retryIntervalMs="9")
     assert (options.no_progress_ms, options.fetch_retries, options.fetch_retry_ms) == (7, 5, 9)
     assert (batch().no_progress_ms, batch().fetch_retries, batch().fetch_retry_ms) == (120_000, 3, 1000)
-    assert [stream(maxTriggerDelay=each).max_delay_ms for each in ("5", "5 s", "5m", "1h")] == [
+    assert [stream(maxTriggerDelay=each).max_delay_ms for each in ("5999us", "5", "5 s", "5m", "1h")] == [
+        5,
         5,
         5000,
         300_000,
         3_600_000,
     ]
+    none = batch(fetchOffset__numRetries="0", fetchOffset__retryIntervalMs="0")
+    assert (none.fetch_retries, none.fetch_retry_ms) == (0, 0)
     assert stream().max_delay_ms == 15 * 60_000
 
 
@@ -151,6 +154,7 @@ def test_headers_are_told_before_anything_else_is_known() -> None:
         ({"minPartitions": "0"}, "'minPartitions'"),
         ({"maxRecordsPerPartition": "many"}, "'maxRecordsPerPartition'"),
         ({"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "5"}, "'minOffsetsPerTrigger'"),
+        ({"fetchOffset.numRetries": "-1"}, "'fetchOffset.numRetries'"),
         ({"maxTriggerDelay": "soon"}, "'maxTriggerDelay'"),
         ({"commitOffsetsToGroup": " "}, "'commitOffsetsToGroup'"),
         ({"kafka.auto.offset.reset": "latest"}, "'kafka.auto.offset.reset'"),

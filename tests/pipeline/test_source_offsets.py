@@ -126,6 +126,10 @@ def test_ends_that_have_gone_back_are_asked_for_again_as_often_as_options_say(
         assert caplog.records == []
         assert offsets.latest({at: 1}) == {at: 0}
     assert [record.message.rpartition("; ")[2] for record in caplog.records] == ["they are asked again"] * 3
+    caplog.clear()
+    with SourceOffsets(stream_options({**given, "fetchOffset.numRetries": "0"})) as offsets:
+        assert offsets.latest({at: 1}) == {at: 0}
+    assert caplog.records == [], "asked once"
 
 
 def test_options_say_how_much_a_task_has_and_a_large_partition_is_split_without_them(
