@@ -80,7 +80,9 @@ def _index_aborted(
 ) -> int | None:
     """Note aborted transactions in the index, before their markers are written; return the first one's marker."""
     updates = [update for append in appends for update in append.producers]
-    if not updates or not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
+    if not updates:  # as of most appends
+        return None
+    if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
         return None
     aborted = state.aborted_by(updates)
     if not aborted:

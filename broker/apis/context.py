@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
-from ..network.request import CloseConnectionError, ConnectionInfo, Request
+from ..network.request import CloseConnectionError, ConnectionInfo
 
-__all__ = ["CloseConnectionError", "EncodedAnswer", "Handler", "RequestContext", "Shortcut", "Shortened"]
+__all__ = ["CloseConnectionError", "EncodedAnswer", "Handler", "RequestContext"]
 
 
 @dataclass(slots=True)  # not frozen: that costs a microsecond a request
@@ -35,20 +35,3 @@ class EncodedAnswer(NamedTuple):
 Handler = Callable[[RequestContext, Any], Any | Awaitable[Any]]
 """``(context, request message) -> response message`` (or `EncodedAnswer`), at once or awaited; None: no answer is sent
 (Produce, acks=0)."""
-
-
-class Shortcut(Protocol):
-    """How one version of an API is served without the codec, for requests like those that were served before."""
-
-    def answer(self, request: Request) -> Any:
-        """As a handler's, or the answer's bytes with its header; None: it is to be decoded, and nothing was done."""
-
-    def learn(self, message: Any, answer: Any) -> None:
-        """What was decoded, and how it was answered at once: the next one may be like it."""
-
-
-@runtime_checkable
-class Shortened(Protocol):
-    """A handler that has a shortcut."""
-
-    def shortcut(self, version: int) -> Shortcut | None: ...

@@ -17,8 +17,9 @@ from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotCont
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from ..network.strangers import Offence
 from .api_versions import ApiVersions, unsupported_version_answer
-from .context import EncodedAnswer, Handler, RequestContext, Shortcut, Shortened
+from .context import EncodedAnswer, Handler, RequestContext
 from .failures import failure_answer, names_its_parts
+from .shortcut import HasShortcut, Shortcut
 
 __all__ = ["Dispatcher"]
 
@@ -57,7 +58,7 @@ class Route:
         self.is_named_in_failures = names_its_parts(key)
         self.shortcut: Shortcut | None = None
         served_by: object = handler
-        if isinstance(served_by, Shortened):
+        if isinstance(served_by, HasShortcut):
             self.shortcut = served_by.shortcut(version)
 
 
@@ -107,7 +108,7 @@ class Dispatcher:
         except Exception as error:
             answer = self._failure(route, request, message, error)
         if shortcut is not None and isinstance(answer, Message):
-            shortcut.learn(message, answer)
+            shortcut.learn(request, message, answer)
         return self._reply(route, request, context, message, answer)
 
     def _decode(self, route: Route, request: Request) -> Message:
@@ -166,6 +167,8 @@ class Dispatcher:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
+        if route.shortcut is not None and message is not None and response is not None:
+            route.shortcut.learn(request, message, response)
         return None if response is None else self._encode(route, request, message, response)
 
     async def _answer_later(

@@ -171,15 +171,18 @@ class Produce:
 class _Shortcut:
     """`Shortcut` of one version."""
 
-    __slots__ = ("_handler", "_shapes", "learn")
+    __slots__ = ("_handler", "_shapes")
 
     def __init__(self, handler: Produce, version: int) -> None:
         self._handler = handler
         self._shapes = ProduceShapes(version)
-        self.learn = self._shapes.learn
 
     def answer(self, request: Request) -> Any:
         return self._handler.append_one(request, self._shapes)
+
+    def learn(self, request: Request, message: ProduceRequest, answer: ProduceResponse) -> None:
+        if not any(slot.error_code for topic in answer.responses for slot in topic.partition_responses):
+            self._shapes.learn(request.frame, request.header_size, message)
 
 
 class _Outcome:

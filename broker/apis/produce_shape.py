@@ -1,8 +1,8 @@
-"""What produce requests have in common that carry one small batch each, so that they need not be decoded one by one.
+"""What produce requests have in common that carry one batch each, so that they need not be decoded one by one.
 
-A producer that does not linger sends the same bytes again and again but for header, partition and batch, and is
-answered the same but for the offsets. So what comes before the partition is looked up, and the answer is a template
-that is filled in. Whatever is in any way different from what was decoded before is decoded.
+A producer sends the same bytes again and again but for header, partition and batch, and is answered the same but for
+the offsets. So what comes before the partition is looked up, and the answer is a template that is filled in. Whatever
+is not exactly what our own codec would write is decoded.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,10 @@ FIRST_VERSION = 5
 """The first whose answers have all three numbers of an append. Its batches have to be of magic 2, too."""
 
 _FIRST_FLEXIBLE = 9
-_MOST_SHAPES = 1024  # of a version; each has 1.3 KiB at most
+_MOST_SHAPES = 1024  # of a version; each has 1.6 KiB at most
+_MISSES_FOR_A_PLACE = 16
+"""While there is no more room every so many requests that are not known let the oldest shape go. If each did, more
+kinds in turn than there is room for would never be found, and cost more than without all this."""
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _MARK = 0x5AFE_C0DE
@@ -79,7 +82,7 @@ class FoundBatch(NamedTuple):
 class ProduceShapes:
     """The shapes that were met in one version, by the bytes from the begin of the body to the partition."""
 
-    __slots__ = ("_locate", "_shapes", "_version")
+    __slots__ = ("_locate", "_misses", "_shapes", "_version")
 
     def __init__(self, version: int) -> None:
         self._version = version
@@ -87,6 +90,7 @@ class ProduceShapes:
             _locate_flexible if version >= _FIRST_FLEXIBLE else _locate_plain
         )
         self._shapes: dict[bytes, ProduceShape] = {}
+        self._misses = 0
 
     def find(self, frame: bytearray, start: int) -> FoundBatch | None:
         """What the body says that begins at ``start``; None for what has to be decoded."""
@@ -100,20 +104,31 @@ class ProduceShapes:
         (partition,) = _INT32.unpack_from(frame, index_position)
         return FoundBatch(shape, partition, memoryview(frame)[records_position:end])
 
-    def learn(self, request: ProduceRequest, response: ProduceResponse) -> None:
-        """Know the next one like ``request``, if that is for one partition and was answered without an error."""
-        if request.transactional_id is not None or not request.acks or len(request.topic_data) != 1:
+    def learn(self, frame: bytearray, start: int, request: ProduceRequest) -> None:
+        """The body that begins at ``start`` is ``request``, and was answered without an error. What could not be found
+        is not remembered, and neither is what gets no answer."""
+        place = self._locate(frame, start)
+        if place is None or bytes(frame[start : place[0]]) in self._shapes:
+            return
+        if not request.acks or len(request.topic_data) != 1:
             return
         (topic,) = request.topic_data
-        if len(topic.partition_data) != 1 or response.responses[0].partition_responses[0].error_code:
+        if len(topic.partition_data) != 1 or not self._has_room():
             return
         marked = TopicProduceData(name=topic.name, partition_data=[PartitionProduceData(index=_MARK, records=b"")])
         like_it = ProduceRequest(acks=request.acks, timeout_ms=request.timeout_ms, topic_data=[marked])
         encoded = encode(like_it, self._version)
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-        before_index = encoded[: encoded.rindex(_INT32.pack(_MARK))]
-        self._shapes[before_index] = ProduceShape(topic.name, request.acks, request.timeout_ms, self._version)
+        before_partition = encoded[: encoded.rindex(_INT32.pack(_MARK))]
+        self._shapes[before_partition] = ProduceShape(topic.name, request.acks, request.timeout_ms, self._version)
+
+    def _has_room(self) -> bool:
+        if len(self._shapes) < _MOST_SHAPES:
+            return True
+        self._misses += 1
+        if self._misses % _MISSES_FOR_A_PLACE:
+            return False
+        del self._shapes[next(iter(self._shapes))]
+        return True
 
 
 def _locate_flexible(frame: bytearray, start: int) -> tuple[int, int, int] | None:
@@ -136,7 +151,7 @@ def _locate_flexible(frame: bytearray, start: int) -> tuple[int, int, int] | Non
             return None
         length += (second - 1) << 7
     end = size - len(_TAGS)
-    if position + length - 1 != end or not frame.endswith(_TAGS):
+    if length < 1 or position + length - 1 != end or not frame.endswith(_TAGS):
         return None
     return index_position, position, end
 

@@ -77,9 +77,8 @@ class HeavyRequests:
         return True
 
     def took_produce(self, frame_bytes: int, answer_bytes: int) -> bool:
-        """How large a produce request and its answer were, which has thirty bytes for each partition that is named.
-        Whether it was heavy: a batch has more than twice as many, so one that is shorter than its answer names
-        partitions without any, which may be a hundred thousand."""
+        """A produce request was answered. Whether it named many partitions without a batch, and a hundred thousand of
+        them, if longer ones say so: an answer has thirty bytes for each, and a batch more than twice as many."""
         is_heavy = answer_bytes > frame_bytes
         if is_heavy:
             self.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.produce import Produce
+from pybroker.broker.apis.produce_shape import FIRST_VERSION
 from pybroker.broker.network.request import LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.protocol.apis import API_SPECS, ApiKey
@@ -22,10 +25,22 @@ from pybroker.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.topic_partition import TopicPartition
-from support.replicas import ADDRESS, NOW_MS, TP, FixedHints, Replicas, batch_of, consumer, fetch_from, values_in
+from support.replicas import (
+    ADDRESS,
+    NOW_MS,
+    TP,
+    FixedHints,
+    Replicas,
+    batch_of,
+    consumer,
+    fetch_from,
+    follower,
+    values_in,
+)
 
-VERSIONS = (5, 7, 8, 9, 10, 11)
+VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
 CORRELATION_ID = 77
 OTHER = TopicPartition(TP.topic, 1)
 
@@ -227,16 +242,52 @@ async def test_an_answer_that_waits_for_replicas_is_the_same(pair: Pair, version
     assert pair.short.handler.decoded == 1
 
 
-async def test_a_bug_in_an_append_is_answered_and_harms_nothing_else(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_waited_for_replicas_is_learned_too(pair: Pair, version: int) -> None:
+    await pair.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+
+    async def catch_up(broker: Broker) -> None:
+        end = broker.replicas.hosted().log.log_end_offset
+        broker.replicas.fetch(fetch_from(end, leader_epoch=1), params=follower(2, max_wait_ms=0))
+
+    for number in range(3):
+        slot = await pair.produce(batch_of(b"v"), version=version, acks=-1, meanwhile=catch_up)
+        assert (slot.error_code, slot.base_offset) == (0, number)
+    assert (pair.short.handler.decoded, pair.long.handler.decoded) == (1, 3)
+
+
+async def test_what_was_refused_is_not_learned(pair: Pair) -> None:
+    """Else anybody could fill the table with names of topics that are not there."""
+    for _ in range(2):
+        await pair.produce(batch_of(b"v"), version=11, topic_partition=OTHER)
+    assert pair.short.handler.decoded == 2
+
+
+async def test_a_topic_made_anew_is_another(pair: Pair) -> None:
+    await pair.produce(batch_of(b"old"), version=11)
+    for broker in pair.brokers:
+        await broker.replicas.changes.stop_replicas([ReplicaStop(TP, 1, delete=True)], 1)
+    assert (await pair.produce(batch_of(b"v"), version=11)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    await pair.order(topic_id=UUID(int=8))
+    assert (await pair.produce(batch_of(b"new"), version=11)).base_offset == 0
+    assert pair.have_the_same() == [b"new"]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+async def test_a_bug_beside_an_append_is_answered_and_writes_nothing_twice(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, is_written: bool
 ) -> None:
-    def fail(*arguments: object, **named: object) -> None:
+    def fail(append: Callable[..., None], *arguments: object, **named: object) -> None:
+        if is_written:
+            append(*arguments, **named)
         raise ZeroDivisionError("a bug")
 
-    await pair.produce(batch_of(b"v"), version=11)
+    await pair.produce(batch_of(b"1"), version=11)
     with monkeypatch.context() as broken:
         for broker in pair.brokers:
-            broken.setattr(broker.replicas.partitions, "append", fail)
-        slot = await pair.produce(batch_of(b"v"), version=11)
+            broken.setattr(broker.replicas.partitions, "append", partial(fail, broker.replicas.partitions.append))
+        slot = await pair.produce(batch_of(b"2"), version=11)
     assert slot.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert (await pair.produce(batch_of(b"v"), version=11)).base_offset == 1
+    assert (await pair.produce(batch_of(b"3"), version=11)).error_code == 0
+    assert pair.short.handler.decoded == 1
+    assert pair.have_the_same() == ([b"1", b"2", b"3"] if is_written else [b"1", b"3"])
