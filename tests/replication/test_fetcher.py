@@ -1,7 +1,7 @@
 """Followers over real logs: they become and stay copies of their leader's, whatever happened before."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.replication.fetch_states import FetchState, Phase
 from pybroker.replication.fetchers import fetcher_number
+from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.replication.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.invariant import InvariantError
@@ -403,18 +404,24 @@ async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_e
     assert isinstance(late[0], NotLeaderOrFollowerError)
 
 
-async def test_who_was_ordered_to_follow_does_so_though_nobody_waits_for_the_answer(new_cluster: NewCluster) -> None:
-    """A controller on the same broker resigns; what the next one orders under the same leader epoch is nothing new."""
+async def give_up_an_order(hosted: HostedPartition, ordered: Coroutine[object, object, object]) -> HeldPool:
+    """An order to ``hosted`` that nobody waits for any more while its fence is queued; the pool that is to run that."""
     pool = HeldPool()
-    cluster = new_cluster()
-    await cluster.order(1, 0)
-    hosted = cluster[2].hosted()
     hosted.strand._pool = pool
     hosted.strand.submit(lambda log: None)  # whatever keeps it busy
-    order = asyncio.create_task(cluster.order(1, 1))
+    order = asyncio.create_task(ordered)
     await turns(lambda: len(hosted.strand._queue) == 2)
     order.cancel()
     await asyncio.gather(order, return_exceptions=True)
+    return pool
+
+
+async def test_who_was_ordered_to_follow_does_so_though_nobody_waits_for_the_answer(new_cluster: NewCluster) -> None:
+    """A controller on the same broker resigns; what the next one orders under the same leader epoch is nothing new."""
+    cluster = new_cluster()
+    await cluster.order(1, 0)
+    hosted = cluster[2].hosted()
+    pool = await give_up_an_order(hosted, cluster.order(1, 1))
     pool.run()
     hosted.strand._pool = cluster[2].pool
     await cluster.order(1, 1)
@@ -424,16 +431,10 @@ async def test_who_was_ordered_to_follow_does_so_though_nobody_waits_for_the_ans
 
 
 async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(new_cluster: NewCluster) -> None:
-    pool = HeldPool()
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     hosted = cluster[3].hosted()
-    hosted.strand._pool = pool
-    hosted.strand.submit(lambda log: None)
-    order = asyncio.create_task(cluster.order(1, 1, to=(3,)))
-    await turns(lambda: len(hosted.strand._queue) == 2)
-    order.cancel()
-    await asyncio.gather(order, return_exceptions=True)
+    pool = await give_up_an_order(hosted, cluster.order(1, 1, to=(3,)))
     await cluster.order(2, 2, to=(2,))
     following = asyncio.create_task(cluster.order(2, 2, to=(3,)))
     await turns(lambda: len(hosted.strand._queue) == 3)
@@ -471,16 +472,10 @@ async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting
 
 async def test_who_leads_fetches_nothing_that_an_order_before_it_has_begun(new_cluster: NewCluster) -> None:
     """The order to follow was given up while its fence was queued; so the next one comes before the fence."""
-    pool = HeldPool()
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     hosted = cluster[3].hosted()
-    hosted.strand._pool = pool
-    hosted.strand.submit(lambda log: None)
-    order = asyncio.create_task(cluster.order(1, 1, to=(3,)))
-    await turns(lambda: len(hosted.strand._queue) == 2)
-    order.cancel()
-    await asyncio.gather(order, return_exceptions=True)
+    pool = await give_up_an_order(hosted, cluster.order(1, 1, to=(3,)))
     leading = asyncio.create_task(cluster.order(3, 2, to=(3,)))
     await turns(lambda: len(hosted.strand._queue) == 3)
     pool.run()
