@@ -46,7 +46,17 @@ _KNOWN = (
 )
 
 _DURATION = re.compile(r"^(\d+)\s*(us|ms|s|m|min|h|d)?$")
-_UNIT_MS = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MINUTE_US = 60_000_000
+_UNIT_US = {
+    "us": 1,
+    "ms": 1000,
+    None: 1000,
+    "s": 1_000_000,
+    "m": _MINUTE_US,
+    "min": _MINUTE_US,
+    "h": 60 * _MINUTE_US,
+    "d": 24 * 60 * _MINUTE_US,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +196,4 @@ def _duration_ms(text: str) -> int:
     match = _DURATION.match(text.lower())
     if match is None:
         raise OptionError(f"Option 'maxTriggerDelay' must be like 30s, 15m or 1h, not '{text}'")
-    if match[2] == "us":
-        return int(match[1]) // 1000
-    return int(match[1]) * _UNIT_MS[match[2]]
+    return int(match[1]) * _UNIT_US[match[2]] // 1000
