@@ -8,6 +8,9 @@ class InvariantError(Exception):
 
 
 def invariant(condition: bool, message: str) -> None:
-    """Raise InvariantError unless `condition`; unlike `assert` it stays under `python -O`."""
+    """Raise InvariantError unless `condition`; unlike `assert` it stays under `python -O`.
+
+    `message` is made either way, so what each append passes raises the error itself.
+    """
     if not condition:
         raise InvariantError(message)
