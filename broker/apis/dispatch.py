@@ -107,8 +107,6 @@ class Dispatcher:
             raise
         except Exception as error:
             answer = self._failure(route, request, message, error)
-        if shortcut is not None and isinstance(answer, Message):
-            shortcut.learn(request, message, answer)
         return self._reply(route, request, context, message, answer)
 
     def _decode(self, route: Route, request: Request) -> Message:
@@ -167,8 +165,6 @@ class Dispatcher:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
-        if route.shortcut is not None and message is not None and response is not None:
-            route.shortcut.learn(request, message, response)
         return None if response is None else self._encode(route, request, message, response)
 
     async def _answer_later(
@@ -190,6 +186,8 @@ class Dispatcher:
     def _encode(
         self, route: Route, request: Request, message: Message | None, response: Message | EncodedAnswer
     ) -> list[ReplyPart]:
+        if route.shortcut is not None and message is not None:  # else the shortcut has answered
+            route.shortcut.learn(request, message, response)
         try:
             return encode_answer(route, request, response)
         except EncodeError as error:
