@@ -4,6 +4,7 @@ By every tenth seed its cluster is run once more, with one fault alone: where as
 seed's own run, nobody can say which fault it was that changed something.
 """
 
+import gc
 import json
 import multiprocessing
 import os
@@ -26,6 +27,8 @@ CPU_BUDGET_S = 1.0
 ALONE_EVERY = 10
 """Of so many seeds, by one a fault is brought about alone, too; each fault in its turn."""
 
+_GARBAGE_IS_SOUGHT_EVERY = 50_000
+"""So many objects that are made and not freed."""
 
 _ALONE = ("fired", "met", "changed")
 
@@ -144,7 +147,7 @@ def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> 
 
 def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> Generator[_Run, None, bool]:
     """Whether a process died, and others are needed for what is left."""
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), os.nice, (5,)) as executor:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process) as executor:
         running: dict[Future[list[_Run]], int] = {}
         is_broken = False
         while True:
@@ -160,6 +163,13 @@ def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> 
                 seed, error = running.pop(future), future.exception()
                 is_broken = is_broken or isinstance(error, BrokenExecutor)
                 yield from [(_broken_off(seed, error), 0.0)] if error is not None else future.result()
+
+
+def _begin_process() -> None:
+    """What is imported stays, and a run holds on to most of what it makes: to look for garbage often costs a tenth."""
+    os.nice(5)
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_IS_SOUGHT_EVERY)
 
 
 def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[list[_Run]]:

@@ -213,11 +213,7 @@ class _Fault:
     def disk_is_slow(self) -> Brought:
         broker = self._any_broker()
         broker.disk.slow_s = self.random.choice((0.005, 0.05, 0.5))
-
-        def undo() -> None:
-            broker.disk.slow_s = 0.0
-
-        return Brought(undo, _since_now(broker.disk.counts, "slow"), [broker.name])
+        return Brought(broker.make_disk_fast, _since_now(broker.disk.counts, "slow"), [broker.name])
 
     def disk_is_full(self) -> Brought:
         broker = self._any_broker()

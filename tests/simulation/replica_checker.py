@@ -29,11 +29,16 @@ _LogKey = tuple[int, int, object, Place]
 class ReplicaChecker:
     """`check` is quick and wants to be called often, `check_logs` reads what is new in the logs."""
 
-    def __init__(self, tree: TreeChecker, minimum_isr: Callable[[str], int], history: History | None = None) -> None:
+    def __init__(
+        self,
+        tree: TreeChecker,
+        minimum_isr: Callable[[str], int],
+        running: "Callable[[], Iterable[SimulatedBroker]]",
+        history: History | None = None,
+    ) -> None:
         self._tree = tree
         self._minimum_isr = minimum_isr
-        self._brokers: list[SimulatedBroker] = []
-        """Those that were looked at last."""
+        self._running = running
         self._epochs: dict[tuple[int, Place], int] = {}
         """The leader epoch that a broker knew of last."""
         self._too_small: dict[tuple[int, Place], tuple[object, int]] = {}
@@ -55,10 +60,9 @@ class ReplicaChecker:
         self.changes = 0
         """How often a replica was not as it had been when it was last looked at."""
 
-    def check(self, brokers: Iterable["SimulatedBroker"], changed: "Sequence[SimulatedBroker] | None" = None) -> None:
-        """``changed``: which of them are to be looked at; None: all. Raises ViolationError."""
-        self._brokers = list(brokers)
-        for broker in self._brokers if changed is None else changed:
+    def check(self, changed: "Sequence[SimulatedBroker] | None" = None) -> None:
+        """``changed``: which of those that run are to be looked at; None: all. Raises ViolationError."""
+        for broker in self._running() if changed is None else changed:
             self._check_changes(broker)
         self._trimming.judge()
 
@@ -291,7 +295,7 @@ class ReplicaChecker:
             return
         committed = self._committed_of(place, partition.topic_id)
         first_epoch = min(each.epoch for each in unsettled)
-        for broker in self._brokers:  # those that have not heard of it yet went on
+        for broker in self._running():  # those that have not heard of it yet went on
             for other in broker.partitions():
                 is_before = other.topic_partition == place and other.partition.leader_epoch < first_epoch
                 if is_before and _can_be_read(other):

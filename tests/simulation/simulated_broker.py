@@ -61,6 +61,7 @@ class SimulatedBroker:
         self.compactions = 0
         self.server: BrokerServer | None = None
         self.files: SimulatedFiles | None = None
+        self._pools: list[SimulatedPool] = []
         self.starts = 0
         self.started_s = 0.0
         """When it was started the last time."""
@@ -134,17 +135,27 @@ class SimulatedBroker:
             timeout_ms = config.int("zookeeper.session.timeout.ms")
             return await self._zookeeper.open(self.name, session_timeout_ms=timeout_ms)
 
+        def start_pool(_loop: object, workers: int, _name: str) -> SimulatedPool:
+            self._pools.append(SimulatedPool(loop, workers, random, files))
+            return self._pools[-1]
+
         return Environment(
             clock_ms=self.clock_ms,
             stopwatch_s=lambda: loop.time() + disk.spent_s,
             random=random,
             new_uuid=lambda: str(UUID(int=random.getrandbits(128), version=4)),
             files=files,
-            start_pool=lambda _loop, workers, _name: SimulatedPool(loop, workers, random, files),
+            start_pool=start_pool,
             start_compaction=lambda: InlineCompaction(loop, files, self._compacted),
             new_sender=RegionCopier,
             open_store=open_store,
         )
+
+    def make_disk_fast(self) -> None:
+        """As it is when nothing is wrong with it."""
+        self.disk.slow_s = 0.0
+        for pool in self._pools:
+            pool.hurry()
 
     def _compacted(self) -> None:
         self.compactions += 1
@@ -157,6 +168,7 @@ class SimulatedBroker:
         self.starts += 1
         self.started_s = self._loop.time()
         self.running_since_s = math.inf
+        self._pools.clear()
         context = on_host(self.name)
         files = self.files = SimulatedFiles(self.disk, self.clock_ms)
         server = self.server = context.run(BrokerServer, self.config, self.environment(files))

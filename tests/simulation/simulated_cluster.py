@@ -93,7 +93,7 @@ class SimulatedCluster:
         tree = ObservedTree()
         tree.checker = self.tree
         self.zookeeper.tree = tree
-        self.replicas = ReplicaChecker(self.tree, self._minimum_isr, self.history)
+        self.replicas = ReplicaChecker(self.tree, self._minimum_isr, self.running, self.history)
         counts = {"offsets.topic.replication.factor": str(min(3, broker_count))}
         self.brokers = {
             broker_id: SimulatedBroker(
@@ -264,7 +264,7 @@ class SimulatedCluster:
         if self.loop.errors:
             raise ViolationError(_described(self.loop.errors[0]))
         if changed is None or changed:
-            self.replicas.check(self.running(), changed)
+            self.replicas.check(changed)
         if self.loop.time() - self._logs_checked_s >= _LOG_CHECK_INTERVAL_S:
             self._logs_checked_s = self.loop.time()
             self.replicas.check_logs(self.running())

@@ -1,7 +1,10 @@
 """Where threads and child processes would be: their work is done in events of the loop, a little later."""
 
+from asyncio import TimerHandle
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,6 +22,16 @@ __all__ = ["InlineCompaction", "SimulatedPool"]
 _SOONEST_S = 0.00002
 _LATEST_S = 0.001
 
+Posts = list[tuple[Callable[..., None], tuple[Any, ...]]]
+"""What a step posted: callbacks and their arguments."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    timer: TimerHandle
+    posts: Posts
+    context: Context
+
 
 class SimulatedPool:
     """Workers that take one step after another, in the order in which they were asked for.
@@ -32,10 +45,12 @@ class SimulatedPool:
         self._random = random
         self._files = files
         self._free = workers
-        self._surplus = 0
         self._workers = workers
         self._queue: deque[Callable[[], None]] = deque()
-        self._posts: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self._posts: Posts | None = None
+        self._steps = 0
+        self._under_way: dict[int, _Step] = {}
+        """By number: those that are carried out, and for which the disk still takes its time."""
         self._is_closed = False
         self._is_killed = False
 
@@ -60,7 +75,21 @@ class SimulatedPool:
     def _run(self, step: Callable[[], None]) -> None:
         if self._is_killed:
             return
-        self._loop.call_later(self._carry_out(step), self._finished, self._taken_posts)
+        took_s = self._carry_out(step)
+        self._steps += 1
+        timer = self._loop.call_later(took_s, self._end, self._steps)
+        self._under_way[self._steps] = _Step(timer, self._taken_posts, copy_context())
+
+    def hurry(self) -> None:
+        """The disk is as fast as ever again: what it is busy with is done, in the same order."""
+        steps = sorted(self._under_way.values(), key=lambda step: step.timer.when())
+        self._under_way.clear()
+        for step in steps:
+            step.timer.cancel()
+            self._loop.call_soon(self._finished, step.posts, context=step.context)
+
+    def _end(self, number: int) -> None:
+        self._finished(self._under_way.pop(number).posts)
 
     def _carry_out(self, step: Callable[[], None]) -> float:
         """How long it took, in seconds."""
@@ -75,12 +104,12 @@ class SimulatedPool:
         self._taken_posts, self._posts = self._posts, outer
         return disk.spent_s - spent_s
 
-    def _finished(self, posts: list[tuple[Callable[..., None], tuple[Any, ...]]]) -> None:
+    def _finished(self, posts: Posts) -> None:
         self._free += 1
         self._deliver(posts)
         self._start()
 
-    def _deliver(self, posts: list[tuple[Callable[..., None], tuple[Any, ...]]]) -> None:
+    def _deliver(self, posts: Posts) -> None:
         for callback, arguments in posts:
             if self._is_killed:
                 return

@@ -30,9 +30,9 @@ __all__ = ["Plan", "Result", "run_seed"]
 _START_S = 30.0
 _HEAL_S = 90.0
 _RESTART_S = 2.0
-_LOAD_TURNS = 14_000
+_LOAD_TURNS = 10_000
 """When a run has taken so many turns of the loop, its producers rest. What is left of its faults, and the healing, take
-some 8,000 more: so a seed has its price, however much it has been given to do."""
+some 7,000 more: so a seed has its price, however much it has been given to do."""
 _TIMES_ARE_CHECKED = {"message.timestamp.after.max.ms": "10000", "message.timestamp.before.max.ms": "10000"}
 """A leader refuses records whose time is far from what its clock says."""
 _SHORT_OF_ROOM = (
@@ -266,7 +266,8 @@ class _Run:
         self._is_healing = True
         cluster.network.heal_all()
         for broker in cluster.brokers.values():
-            broker.disk.is_full, broker.disk.failing, broker.disk.slow_s = False, None, 0.0
+            broker.disk.is_full, broker.disk.failing = False, None
+            broker.make_disk_fast()
             cluster.zookeeper.heal(broker.name)
         cluster.zookeeper.start()
         self._stop_producers()

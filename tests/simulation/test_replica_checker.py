@@ -56,15 +56,17 @@ class Checked:
         self.tree.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3))
         self.minimum_isr = 1
         self.history = History()
-        self.checker = ReplicaChecker(self.tree, lambda topic: self.minimum_isr, self.history)
+        self.checker = ReplicaChecker(self.tree, lambda topic: self.minimum_isr, self.running, self.history)
         self.one, self.two = (OneReplica(number, open_log(directory / str(number))) for number in (1, 2))
         self.one.lead()
         self.two.follow(1)
 
+    def running(self) -> Any:
+        return [self.one, self.two]
+
     def see(self) -> None:
-        brokers = cast("Any", [self.one, self.two])
-        self.checker.check(brokers)
-        self.checker.check_logs(brokers)
+        self.checker.check()
+        self.checker.check_logs(self.running())
 
     def others_have(self, offset: int) -> None:
         leader = self.one.partition.leader

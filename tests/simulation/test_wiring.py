@@ -55,6 +55,7 @@ HELD = {
     "simulation.simulated_broker.SimulatedBroker.clock_ms": "clock",
     "simulation.simulated_broker.SimulatedBroker.environment.<locals>.<lambda>": "clock, chance, loop",
     "simulation.simulated_broker.SimulatedBroker.environment.<locals>.open_store": "store",
+    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.start_pool": "loop",
     "simulation.simulated_files.SimulatedFile": "files",
     "simulation.simulated_files.SimulatedFiles": "files",
     "simulation.simulated_files._Lock": "files",

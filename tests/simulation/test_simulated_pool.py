@@ -1,0 +1,32 @@
+"""Workers of a simulated machine: what they take their time for, and when that is over."""
+
+import asyncio
+from random import Random
+
+from simulation.disk import Disk
+from simulation.simulated_files import SimulatedFiles
+from simulation.simulated_pool import SimulatedPool
+from simulation.virtual_loop import VirtualLoop
+
+
+def test_what_a_slow_disk_is_busy_with_is_done_when_it_is_fast_again() -> None:
+    loop, disk = VirtualLoop(), Disk(Random(1))
+    pool = SimulatedPool(loop, 2, Random(1), SimulatedFiles(disk, lambda: 0))
+    posted: list[tuple[str, float]] = []
+
+    def work(name: str, seconds: float) -> None:
+        disk.spent_s += seconds
+        pool.post(lambda: posted.append((name, loop.time())))
+
+    for name, seconds in (("longest", 50.0), ("long", 20.0), ("after them", 0.0)):
+        pool.submit(lambda name=name, seconds=seconds: work(name, seconds))  # type: ignore[misc]
+    loop.run_until_complete(asyncio.sleep(1.0))
+    assert posted == []
+    pool.hurry()
+    pool.hurry()
+    loop.run_until_complete(asyncio.sleep(1.0))
+    assert [name for name, _ in posted] == ["long", "longest", "after them"]
+    assert all(when_s < 1.1 for _, when_s in posted)
+    loop.run_until_complete(asyncio.sleep(60.0))
+    assert len(posted) == 3
+    loop.close()
