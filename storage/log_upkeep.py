@@ -19,7 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class LogUpkeep:
-    """On the loop. What changes a log goes through its strand; `clock` gives ms since 1970."""
+    """On the loop. What changes a log goes through its strand; `clock` gives ms since 1970.
+
+    Logs in which there is nothing to be done are not asked: a broker has thousands that lie idle.
+    """
 
     def __init__(
         self, files: Files, pool: Pool, clock: Callable[[], int], table: LogTable, directories: LogDirectories
@@ -38,7 +41,7 @@ class LogUpkeep:
         """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
         for strand in self._table.all_strands():
             log = strand.log
-            if self.is_compacting(log.topic_partition):
+            if log.view.is_empty or self.is_compacting(log.topic_partition):
                 continue
             step = _retention_step(self._clock(), high_watermark_of(log))
             strand.submit(step, _log_failure(log.topic_partition, "retention"))
@@ -46,8 +49,9 @@ class LogUpkeep:
     def remove_expired_producers(self) -> None:
         now_ms = self._clock()
         for strand in self._table.all_strands():
-            failed = _log_failure(strand.log.topic_partition, "producer expiry")
-            strand.submit(lambda log: log.remove_expired_producers(now_ms), failed)
+            if strand.log.producer_state.has_any_to_expire:
+                failed = _log_failure(strand.log.topic_partition, "producer expiry")
+                strand.submit(lambda log: log.remove_expired_producers(now_ms), failed)
 
     def flush_due_logs(self) -> None:
         """Sync, in the background, the logs that `flush.ms` says to."""

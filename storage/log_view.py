@@ -57,6 +57,11 @@ class LogView(NamedTuple):
         return sum(segment.size_bytes for segment in self.segments[:-1]) + self.end_position
 
     @property
+    def is_empty(self) -> bool:
+        """There is one segment, and nothing in it."""
+        return len(self.segments) == 1 and self.end_position == 0
+
+    @property
     def starts_inside_a_segment(self) -> bool:
         """The segments alone do not tell the log start offset (DeleteRecords): it has to be checkpointed."""
         return self.log_start_offset > self.base_offsets[0]

@@ -351,6 +351,11 @@ class ProducerState:
             del self.producers[producer_id]
         self.guards.remove_expired(now_ms, self.expiration_ms)
 
+    @property
+    def has_any_to_expire(self) -> bool:
+        """Somebody is remembered, to be forgotten one day. From any thread."""
+        return bool(self.producers) or bool(self.guards)
+
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms
 

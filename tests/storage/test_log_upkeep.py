@@ -1,0 +1,80 @@
+"""Who is looked after by the clock: logs in which something may be due, and not the thousands that lie idle."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pybroker.config.config import Config
+from pybroker.storage.files import Files
+from pybroker.storage.log import Log
+from pybroker.storage.log_store import LogStore
+from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.worker_pool import InlinePool
+from support.storage_logs import NOW_MS, batch_of
+
+DAY_MS = 86_400_000
+IDLE, BUSY = TopicPartition("idle", 0), TopicPartition("busy", 0)
+
+
+class CountingPool(InlinePool):
+    steps = 0
+
+    def submit(self, step: Callable[[], None]) -> None:
+        self.steps += 1
+        super().submit(step)
+
+
+@pytest.fixture
+def pool() -> CountingPool:
+    return CountingPool()
+
+
+def open_store(directory: Path, pool: CountingPool, clock: Callable[[], int]) -> LogStore:
+    config = Config.load(f"log.dirs={directory}\nlog.retention.ms={DAY_MS}\n")
+    store = LogStore.open(config, Files(), pool, clock)
+    for tp in (IDLE, BUSY):
+        store.get_or_create(tp, is_new=True)
+    return store
+
+
+def log_of(store: LogStore, tp: TopicPartition) -> Log:
+    log = store.get(tp)
+    assert log is not None
+    return log
+
+
+def test_retention_looks_at_logs_with_records_only(tmp_path: Path, pool: CountingPool) -> None:
+    now_ms = NOW_MS
+    store = open_store(tmp_path, pool, lambda: now_ms)
+    log_of(store, BUSY).append_as_leader(batch_of("x"), 0, NOW_MS)
+    now_ms += 2 * DAY_MS
+    pool.steps = 0
+    store.upkeep.apply_retention(lambda log: log.log_end_offset)
+    assert pool.steps == 1
+    assert log_of(store, BUSY).log_start_offset == 1
+
+
+def test_an_empty_segment_at_the_end_keeps_nothing_before_it(tmp_path: Path, pool: CountingPool) -> None:
+    now_ms = NOW_MS
+    store = open_store(tmp_path, pool, lambda: now_ms)
+    log = log_of(store, BUSY)
+    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    log.roll(NOW_MS)
+    now_ms += 2 * DAY_MS
+    store.upkeep.apply_retention(lambda log: log.log_end_offset)
+    assert (log.log_start_offset, len(log.segments)) == (1, 1)
+
+
+def test_expiry_looks_at_logs_with_producers_only(tmp_path: Path, pool: CountingPool) -> None:
+    now_ms = NOW_MS
+    store = open_store(tmp_path, pool, lambda: now_ms)
+    log = log_of(store, BUSY)
+    log_of(store, IDLE).append_as_leader(batch_of("x"), 0, NOW_MS)
+    log.append_as_leader(batch_of("x", producer_id=7, producer_epoch=0, base_sequence=0), 0, NOW_MS)
+    now_ms += 2 * DAY_MS
+    pool.steps = 0
+    store.upkeep.remove_expired_producers()
+    assert pool.steps == 1
+    assert log.producer_state.producers == {}
+    store.upkeep.remove_expired_producers()
+    assert pool.steps == 1
