@@ -1,5 +1,7 @@
 """What ``scripts/bench`` makes of figures: which targets are missed, and the code that it ends with."""
 
+from dataclasses import replace
+
 import pytest
 from benchmarks import __main__ as bench
 from benchmarks.report import Figures, missed, report
@@ -53,6 +55,29 @@ def test_a_run_that_misses_a_target_ends_with_1(
     monkeypatch.setattr(bench, "measured", lambda *arguments: found)
     assert bench.main(["--only", row]) == code
     assert f"{1 - code} of 1 targets reached." in capsys.readouterr().out
+
+
+def test_a_row_that_fails_leaves_the_others_their_turn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start, rest, _ = SCENARIOS
+
+    def fails(*arguments: object) -> dict[str, dict[str, float]]:
+        raise RuntimeError("the tool failed:\nbecause")
+
+    found = {"pybroker": {"MiB": 50.0}, "kafka": {"MiB": 350.0}}
+    scenarios = (replace(start, run=fails), replace(rest, run=lambda *arguments: found))
+    monkeypatch.setattr(bench, "SCENARIOS", scenarios)
+    for rows in ("STORAGE", "WALKS", "STARTS", "READS", "MEMORY", "WORKLOADS"):
+        monkeypatch.setattr(bench, rows, ())
+    assert bench.main(["--rounds", "1"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-3:] == [
+        "1 of 2 targets reached.",
+        f"Missed: {start.name}: s ≤ 0.5",
+        f"Failed: {start.name}: the tool failed:",
+    ]
+    assert "because" in printed.err
 
 
 def test_each_row_has_a_name_of_its_own_and_no_figure_two_targets() -> None:

@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 import tempfile
+import traceback
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from benchmarks import cluster, hostile, pipeline
@@ -54,7 +55,19 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures) -> None:
+@contextmanager
+def told(row: str, failures: list[str]) -> Iterator[None]:
+    """A row that fails is no reason to lose the figures of the others: it is told at once, and again at the end."""
+    try:
+        yield
+    except Exception as error:
+        progress(traceback.format_exc())
+        failures.append(f"{row}: {next(iter(str(error).splitlines()), type(error).__name__)}")
+
+
+def run_workloads(
+    contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures, failures: list[str]
+) -> None:
     """All rows against one process, as a broker lives: what the first ones leave behind, the last ones find."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         broker, stop = contestant.start(Path(directory))
@@ -63,19 +76,27 @@ def run_workloads(contestant: Contestant, chosen: Sequence[Workload], scale: flo
             warm_up(site)
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
-                workload.prepare(site)
-                os.sync()  # what the row before left unwritten is not for this one to wait for
-                before, used_before = moment((broker.pid,)), cpu_seconds(broker.pid)
-                found = workload.run(site)
-                found["broker CPU s"] = cpu_seconds(broker.pid) - used_before
-                add(figures, workload.name, contestant.name, found)
-                add(figures, OTHER_WORK, contestant.name, {"% of CPU": others_percent(before, moment((broker.pid,)))})
+                with told(f"{workload.name} ({contestant.name})", failures):
+                    run_workload(contestant, workload, site, broker.pid, figures)
             add(figures, _MEMORY_AFTER, contestant.name, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()
 
 
-def measured(workloads: Sequence[Workload], scenarios: Sequence[Scenario], rounds: int, scale: float) -> Figures:
+def run_workload(contestant: Contestant, workload: Workload, site: Site, pid: int, figures: Figures) -> None:
+    workload.prepare(site)
+    os.sync()  # what the row before left unwritten is not for this one to wait for
+    before, used_before = moment((pid,)), cpu_seconds(pid)
+    found = workload.run(site)
+    found["broker CPU s"] = cpu_seconds(pid) - used_before
+    add(figures, workload.name, contestant.name, found)
+    add(figures, OTHER_WORK, contestant.name, {"% of CPU": others_percent(before, moment((pid,)))})
+
+
+def measured(
+    workloads: Sequence[Workload], scenarios: Sequence[Scenario], rounds: int, scale: float, failures: list[str]
+) -> Figures:
+    """``failures``: gets a line for each row that could not be measured, in whichever round."""
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     with compiled_too() if workloads else nullcontext(CONTESTANTS) as contestants:
         for number in range(rounds):
@@ -83,9 +104,10 @@ def measured(workloads: Sequence[Workload], scenarios: Sequence[Scenario], round
             progress(f"round {number + 1}: {contestants[::turn][0].name} first")
             if workloads:
                 for contestant in contestants[::turn]:
-                    run_workloads(contestant, workloads, scale, figures)
+                    run_workloads(contestant, workloads, scale, figures, failures)
             for scenario in scenarios:
-                run_scenario(scenario, CONTESTANTS[::turn], scale, figures)
+                with told(scenario.name, failures):
+                    run_scenario(scenario, CONTESTANTS[::turn], scale, figures)
     return figures
 
 
@@ -129,9 +151,12 @@ def main(arguments: list[str]) -> int:
         if options.only in ("", HOSTILE):
             print(f"{HOSTILE}: only when named just so")
         return 0
-    figures = measured(workloads, scenarios, options.rounds, options.scale)
+    failures: list[str] = []
+    figures = measured(workloads, scenarios, options.rounds, options.scale, failures)
     print(report(figures, targets))
-    return TARGETS_MISSED if missed(figures, targets) else 0
+    for failure in failures:
+        print(f"Failed: {failure}")
+    return TARGETS_MISSED if failures or missed(figures, targets) else 0
 
 
 if __name__ == "__main__":
