@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "reference" / "golden"
 FAILURES = ROOT / ".cache" / "fuzz"
 LONG = 1_000_000
+_MOST_MIB = 160
+"""A broker that has just started, and the decoding of one large request; 60 to 72 are usual."""
 
 
 def fuzz(directory: Path, frames: int, seed: int) -> None:
@@ -32,7 +34,7 @@ def fuzz(directory: Path, frames: int, seed: int) -> None:
     assert fuzzer.sent == frames
     assert fuzzer.frames_kept > 0, "no frame was steered by"
     assert fuzzer.never_answered == set()
-    assert fuzzer.peak_rss_bytes < 512 << 20
+    assert fuzzer.peak_rss_bytes < _MOST_MIB << 20
 
 
 def send_again(directory: Path, file: Path) -> None:
