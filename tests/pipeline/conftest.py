@@ -13,6 +13,7 @@ import pytest
 from support.broker_process import BrokerProcess
 from support.gathered_rows import need_columns
 from support.produced import KEEPS_OLD_RECORDS
+from support.spark_home import spark_home
 from support.spark_rows import SPARK_OPTIONS
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     from pyspark.sql import SparkSession
 
     directory = tmp_path_factory.mktemp("spark")
+    os.environ["SPARK_HOME"] = str(spark_home(directory / "home"))
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in SPARK_OPTIONS.items():
         builder = builder.config(name, value)

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-from support.pipeline_job import CLUSTER, CLUSTER_OPTIONS, home_of_workers
+from support.pipeline_job import CLUSTER, CLUSTER_OPTIONS
 from support.plain_rows import text
 from support.produced import numbered, produce
+from support.spark_home import spark_home
 from support.spark_session import spark_session
 from support.topics import create_topic
 
@@ -37,7 +38,7 @@ def test_a_topic_is_read_by_executors(servers: str, topic: str, tmp_path: Path) 
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.dir": events.as_uri(),
     }
-    home = home_of_workers(tmp_path / "spark")
+    home = spark_home(tmp_path / "spark")
     with spark_session(servers, tmp_path, settings, {"SPARK_HOME": str(home)}) as session:
         found = session.read(subscribe=topic).rows
     places = task_places(events)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,3 +60,11 @@ def test_a_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: 
     finally:
         (tmp_path / "go").touch()
     assert signal.getsignal(number) is before
+
+
+def test_spark_runs_the_package_that_is_installed(spark: "SparkSession") -> None:
+    """And not the sources in its zip, which each of its processes would compile anew (support/spark_home.py)."""
+    import pyspark
+
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.modules["pyspark"].__file__).collect()
+    assert found == [pyspark.__file__]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import psutil
 from support.patience import LOOKS, await_that
+from support.spark_home import spark_home
 from support.spark_rows import SPARK_OPTIONS
 
-__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "home_of_workers", "pipeline_job"]
+__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "pipeline_job"]
 
 ONE_PROCESS = "local[2,8]"
 """Two cores; a task that fails is tried again, eight times in all."""
@@ -99,9 +100,7 @@ def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iter
     command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", master]
     for name, value in CLUSTER_OPTIONS.items():
         command += ["--conf", f"{name}={value}"]
-    environment = dict(os.environ)
-    if master == CLUSTER:
-        environment["SPARK_HOME"] = str(home_of_workers(said.with_name("spark")))
+    environment = {**os.environ, "SPARK_HOME": str(spark_home(said.with_name("spark")))}
     with said.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
     job = PipelineJob(process, said)
@@ -109,14 +108,3 @@ def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iter
         yield job
     finally:
         job.kill()
-
-
-def home_of_workers(directory: Path) -> Path:
-    """PySpark's files in a directory where workers may write: they keep the logs of executors in it."""
-    import pyspark
-
-    if not directory.exists():
-        directory.mkdir()
-        for path in Path(pyspark.__file__).parent.iterdir():
-            (directory / path.name).symlink_to(path)
-    return directory
