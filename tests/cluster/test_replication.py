@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pybroker.broker.inter_broker.cluster_links import ClusterLinks
+from pybroker.broker.inter_broker.remote_leader import FetchSettings, RemoteLeader
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -12,14 +14,22 @@ from pybroker.protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from pybroker.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
+from pybroker.replication.fetcher import Fetcher
 from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
 from support.replicas import offsets_and_values
 
 TP = TopicPartition("orders", 0)
+BROKER = 4
+SET = 0
 
 
 @pytest.fixture
@@ -166,19 +176,75 @@ async def test_a_consumer_is_sent_to_the_follower_in_its_rack_and_reads_there(cl
     assert offsets_and_values(there.records) == [(0, b"a"), (1, b"b")]
 
 
-async def test_a_throttled_follower_catches_up_once_it_may(cluster: BrokerCluster) -> None:
-    """Throttled on its own side; it is not in sync, else it would not be held back."""
-    await cluster.start(1, 2)
-    await cluster.create_topic("orders", [1, 2], follower_replication_throttled_replicas="*")
-    await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
-    await cluster.stop(2)
-    for _ in range(5):
-        await cluster.produce(1, TP, b"x" * 1000, acks=1)
-    await cluster.start(2)
-    links = cluster[2]._links
-    assert links is not None
-    await until(lambda: cluster.isr_of(TP) == {1, 2}, "it is in sync again")
-    assert links._throttle._windows, "what it took counts"
+async def test_a_throttled_follower_catches_up_once_it_may(tmp_path: Path) -> None:
+    """Throttled on its own side; it is not in sync, else it would not be held back. One batch is more than it may have
+    within an hour."""
+    hour = {"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "3600"}
+    cluster = BrokerCluster(tmp_path, {**hour, "replica.fetch.max.bytes": "1000"})
+    try:
+        await cluster.start(1, 2)
+        await cluster.create_topic("orders", [1, 2], follower_replication_throttled_replicas="*")
+        await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
+        await cluster.stop(2)
+        for _ in range(5):
+            await cluster.produce(1, TP, b"x" * 1000, acks=1)
+        await set_for_all_brokers(cluster, "follower.replication.throttled.rate", "0")
+        await cluster.start(2)
+        links = cluster[2]._links
+        assert links is not None
+        await until(lambda: links._is_held_back(TP), "it has had too much")
+        await until(lambda: TP not in only_fetcher_of(links)._wanted, "it asks for no more")
+        assert cluster.offsets(2, TP)[1] == 1
+        assert cluster.isr_of(TP) == {1}
+        await set_for_all_brokers(cluster, "follower.replication.throttled.rate", "1000000")
+        await until(lambda: cluster.isr_of(TP) == {1, 2}, "it is in sync again")
+        assert cluster.offsets(2, TP)[1] == 5
+    finally:
+        await cluster.close()
+
+
+async def set_for_all_brokers(cluster: BrokerCluster, name: str, value: str) -> None:
+    change = AlterableConfig(name=name, config_operation=SET, value=value)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[change])
+    answer = await cluster.ask(1, IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    assert answer.responses[0].error_code == ErrorCode.NONE, answer
+
+
+def only_fetcher_of(links: ClusterLinks) -> Fetcher:
+    (fetcher,) = links.fetchers._fetchers.values()
+    assert isinstance(fetcher, Fetcher)
+    return fetcher
+
+
+async def test_fetchers_go_by_the_settings_for_them(tmp_path: Path) -> None:
+    """A leader's answer shows none of them surely, so they are taken where they are given."""
+    settings = {
+        "replica.fetch.wait.max.ms": "101",
+        "replica.fetch.min.bytes": "102",
+        "replica.fetch.response.max.bytes": "103",
+        "replica.fetch.max.bytes": "104",
+        "replica.socket.timeout.ms": "10500",
+        "replica.fetch.backoff.ms": "106",
+        "num.replica.fetchers": "2",
+    }
+    cluster = BrokerCluster(tmp_path, settings)
+    try:
+        await cluster.start(1, 2)
+        await cluster.create_topic("orders", [1, 2], [1, 2])
+        second = TopicPartition("orders", 1)
+        await until(lambda: cluster.follows(2, TP) and cluster.follows(2, second), "broker 2 follows")
+        links = cluster[2]._links
+        assert links is not None
+        assert sorted(links.fetchers._fetchers) == [(1, 0), (1, 1)]
+        for fetcher in links.fetchers._fetchers.values():
+            assert isinstance(fetcher, Fetcher)
+            assert isinstance(fetcher._leader, RemoteLeader)
+            assert fetcher._leader._settings == FetchSettings(
+                max_wait_ms=101, min_bytes=102, response_max_bytes=103, partition_max_bytes=104, timeout_ms=10500
+            )
+            assert fetcher._backoff_ms == 106
+    finally:
+        await cluster.close()
 
 
 async def test_records_are_deleted_when_the_followers_have_deleted_them_too(cluster: BrokerCluster) -> None:
