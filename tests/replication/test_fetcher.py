@@ -87,8 +87,11 @@ async def test_the_same_number_of_other_records_is_found_out(new_cluster: NewClu
     assert cluster[1].records() == cluster[2].records() == [(0, b"2 alone")]
 
 
-async def test_logs_that_parted_several_times_agree_after_several_rounds(new_cluster: NewCluster) -> None:
-    cluster = new_cluster()
+@versions
+async def test_logs_that_parted_several_times_agree_after_several_rounds(
+    new_cluster: NewCluster, versions: LeaderVersions
+) -> None:
+    cluster = new_cluster(versions=versions)
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a"))
     await cluster[2].fetch_from(1)
