@@ -1,0 +1,58 @@
+"""Whole clusters in which a preferred leader has been away: whether it leads again is a matter of settings."""
+
+from random import Random
+
+import pytest
+from simulation.admin import Admin
+from simulation.disk import Loss
+from simulation.simulated_cluster import SimulatedCluster
+
+PLACE = ("t", 0)
+PREFERRED = 2
+INTERVAL = "leader.imbalance.check.interval.seconds"
+
+
+@pytest.mark.parametrize(
+    ("settings", "leads_after_s"),
+    [
+        ({}, 30.0),
+        ({INTERVAL: "120"}, 130.0),
+        ({"auto.leader.rebalance.enable": "false"}, None),
+        ({"leader.imbalance.per.broker.percentage": "100"}, None),
+    ],
+    ids=["by default", "seldom", "switched off", "never too much"],
+)
+def test_a_preferred_leader_that_is_back_leads_again_by_itself(
+    settings: dict[str, str], leads_after_s: float | None
+) -> None:
+    cluster = SimulatedCluster(3, Random(1), settings)
+    admin = Admin(cluster.client("admin"))
+    preferred = cluster.brokers[PREFERRED]
+
+    def leads() -> bool:
+        return cluster.tree.partitions[PLACE].leader == PREFERRED
+
+    async def create() -> bool:
+        await admin.client.refresh()
+        return await admin.create("t", [[PREFERRED, 1, 3]], {})
+
+    async def work() -> None:
+        for broker in cluster.brokers.values():
+            cluster.start(broker)
+        assert await cluster.until(lambda: len(cluster.running()) == 3, 30)
+        assert await cluster.spawn("admin", create())
+        assert leads()
+        cluster.crash(preferred, Loss.NOTHING, without_power=False)
+        assert await cluster.until(lambda: not leads(), 30)
+        await cluster.until(lambda: False, 6.0)  # a controller looks early in its term, too
+        cluster.start(preferred)
+        assert await cluster.until(lambda: PREFERRED in cluster.tree.partitions[PLACE].isr, 30)
+        if leads_after_s is None:
+            assert not await cluster.until(leads, 60)
+        else:
+            soon = await cluster.until(leads, 30)
+            assert soon is (INTERVAL not in settings)
+            assert await cluster.until(leads, leads_after_s)
+
+    cluster.loop.run_until_complete(work())
+    cluster.end()
