@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.isr_change import IsrChange
@@ -321,6 +322,17 @@ async def test_next_controller_elects_leaders_before_it_does_anything_else(plane
     first, *others = roles_told(plane.brokers[2])
     assert first == {0: (2, 0, [2, 3]), 1: (2, 1, [2])}, "no leader that is gone, no partition without one"
     assert others == [{0: (2, 1, [2])}], "who is gone leaves the ISRs of those that were led all the time"
+
+
+async def test_next_controller_tells_of_partitions_too_that_nobody_can_lead(plane: ControlPlane) -> None:
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    await plane.controller.stop()
+    for broker_id in (2, 3):
+        await plane.take_down(broker_id)
+    plane.brokers[1].metadata = MetadataCache()  # it was restarted
+    await plane.start_controller()
+    assert plane.brokers[1].metadata.has_partition("t", 0)
 
 
 async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plane: ControlPlane) -> None:
