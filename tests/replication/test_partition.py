@@ -286,6 +286,20 @@ def test_follower_does_not_join_the_isr_before_the_leaders_epoch() -> None:
     assert partition.maybe_expand_isr(replica) is not None
 
 
+def test_who_is_not_registered_does_not_join_the_isr() -> None:
+    """It would be proposed with each of its fetches, and refused."""
+    log = FakeLog(log_end_offset=10)
+    alive = {1}
+    partition = new_partition(log, is_alive=alive.__contains__)
+    partition.become_leader(partition_state(isr=(1,), replicas=(1, 2)), 10, 0)
+    follower_fetches(partition, 2, 10)
+    assert partition.leader is not None
+    replica = partition.leader.replicas[2]
+    assert partition.maybe_expand_isr(replica) is None
+    alive.add(2)
+    assert partition.maybe_expand_isr(replica) == PendingExpand(CommittedIsr(frozenset({1})), 2)
+
+
 def test_the_high_watermark_waits_for_a_follower_that_is_about_to_join() -> None:
     log = FakeLog(log_end_offset=10)
     partition = leading_partition(log, state=partition_state(isr=(1,), replicas=(1, 2)))
