@@ -1,11 +1,13 @@
 """What is said of many seeds: each that failed by its number, whatever made it fail; and how they are asked for."""
 
 import os
+import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from simulation import campaign, simulation_run
+from simulation import campaign, shortening, simulation_run
 from simulation.__main__ import main, seeds_of
 from simulation.campaign import Summary, run_seeds
 from simulation.faults import FAULTS
@@ -92,6 +94,33 @@ def test_a_process_that_dies_is_the_failure_of_its_seeds_and_others_run_what_is_
     results = [result for result, _ in run_seeds(range(1, 8), 2)]
     assert sorted(result.seed for result in results) == list(range(1, 8))
     assert ["the run broke off" in (result.violation or "") for result in results] == [True] * 7
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_seed_begins_when_the_time_is_up(jobs: int) -> None:
+    assert list(run_seeds(range(1, 8), jobs, until_s=time.monotonic() - 1)) == []
+
+
+def test_figures_of_several_runs_are_added_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(seed: int, plan: Plan | None) -> simulation_run.Result:
+        violation = "wrong" if seed == 2 else None
+        met, counts = Counter(["way is cut"]), Counter(turns=seed)
+        plan = plan or Plan.of_seed(seed)
+        return simulation_run.Result(seed, violation, plan, virtual_s=2.0, fired=met, met=met, counts=counts)
+
+    monkeypatch.setattr(campaign, "run_seed", run)
+    monkeypatch.setattr(shortening, "run_seed", run)
+    tally = tmp_path / "tally.json"
+    codes = [main([f"--seeds={seeds}", "--jobs=1", f"--tally={tally}"]) for seeds in ("1-10", "11-15")]
+    assert codes == [1, 0]
+    out, _ = capsys.readouterr()
+    told = out.rpartition("15 seeds (1-10, 11-15), 30 virtual seconds")[2].splitlines()
+    assert told[2] == "15 turns of the loop at most (seed 15)"
+    assert told[4].split() == ["way", "is", "cut", "15", "15", "0", "1", "1", "0"]
+    assert told[6].split() == ["turns", str(sum(range(1, 16)))]
+    assert told[-1] == "failed: [2]"
 
 
 @pytest.mark.parametrize("told", ["5-1", "x", "", "1-", "-3", "1-2-3"])
