@@ -60,3 +60,25 @@ def test_brokers_hear_of_roles_then_of_leaders_then_of_what_is_to_stop(
         kinds = [type(request) for to, request in requests if to == broker_id]
         assert kinds == [LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
     assert batch.take() == []
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_replica_told_twice_of_its_role_is_as_new_as_it_was(batch: RequestBatch, is_new: bool) -> None:
+    """Else it would not make its log."""
+    later = PartitionLeadership(LeaderAndIsr(2, BROKERS, leader_epoch=4), controller_epoch=5)
+    batch.add_leader_and_isr([2], KEPT, LEADERSHIP, is_new=is_new)
+    batch.add_leader_and_isr([2], KEPT, later, is_new=False)
+    (order,) = [request for _, request in batch.take() if isinstance(request, LeaderAndIsrRequest)]
+    (state,) = order.topic_states[0].partition_states
+    assert (state.leader, state.leader_epoch, state.is_new) == (2, 4, is_new)
+
+
+@pytest.mark.parametrize("deletes", list(permutations((True, False))))
+def test_a_replica_told_twice_to_stop_is_deleted_if_either_says_so(
+    batch: RequestBatch, deletes: tuple[bool, bool]
+) -> None:
+    for delete in deletes:
+        batch.add_stop_replica([2], GONE, delete=delete)
+    (order,) = [request for _, request in batch.take() if isinstance(request, StopReplicaRequest)]
+    (state,) = order.topic_states[0].partition_states
+    assert state.delete_partition
