@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for result in failed[_TOLD:]:
         print(f"to see what happened: scripts/simulate --seeds {result.seed}")
     summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
+    summary.weigh_again()
     if given.tally is not None:
         summary.add_saved(given.tally)
         summary.save(given.tally)

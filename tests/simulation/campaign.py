@@ -46,8 +46,10 @@ class Summary:
     seeds: int = 0
     cpu_s: float = 0.0
     slowest: tuple[float, int] = (0.0, -1)
-    over_budget: int = 0
-    """Seeds that took more than `CPU_BUDGET_S`."""
+    over_budget: list[int] = field(default_factory=list)
+    """Seeds that took more than `CPU_BUDGET_S`, beside whatever else the machine did."""
+    slowest_alone: tuple[float, int] = (0.0, -1)
+    """Of those, when they were run again with nothing beside them."""
     longest: tuple[int, int] = (0, -1)
     """The most turns of the loop that a seed took, and which: unlike its CPU, the same on each machine."""
     virtual_s: float = 0.0
@@ -69,13 +71,19 @@ class Summary:
         self.seeds += 1
         self.cpu_s += cpu_s
         self.slowest = max(self.slowest, (cpu_s, result.seed))
-        self.over_budget += cpu_s > CPU_BUDGET_S
+        if cpu_s > CPU_BUDGET_S:
+            self.over_budget.append(result.seed)
         self.longest = max(self.longest, (result.counts["turns"], result.seed))
         self.virtual_s += result.virtual_s
         self.fired += result.fired
         self.met += result.met
         self.changed += result.changed
         self.counts += result.counts
+
+    def weigh_again(self) -> None:
+        """Run those seeds that cost too much with nothing beside them: a busy neighbour makes any work dearer."""
+        for seed, cpu_s in _costs_alone(self.over_budget):
+            self.slowest_alone = max(self.slowest_alone, (cpu_s, seed))
 
     def add_saved(self, path: Path) -> None:
         """What `save` wrote, if it has."""
@@ -86,6 +94,7 @@ class Summary:
         self.cpu_s += saved["cpu_s"]
         self.slowest = max(self.slowest, tuple(saved["slowest"]))
         self.over_budget += saved["over_budget"]
+        self.slowest_alone = max(self.slowest_alone, tuple(saved["slowest_alone"]))
         self.longest = max(self.longest, tuple(saved.get("longest", (0, -1))))
         self.virtual_s += saved["virtual_s"]
         self.ranges = saved["ranges"] + self.ranges
@@ -102,9 +111,11 @@ class Summary:
         yield f"{self.seeds} seeds ({', '.join(self.ranges)}), {self.virtual_s:.0f} virtual seconds"
         yield (
             f"{self.cpu_s:.0f} s of CPU: {self.cpu_s / max(self.seeds, 1):.2f} a seed, at most {self.slowest[0]:.2f} "
-            f"(seed {self.slowest[1]}), {self.over_budget} over {CPU_BUDGET_S:.0f} s "
-            f"({self.over_budget / max(self.seeds, 1):.1%})"
+            f"(seed {self.slowest[1]}), {len(self.over_budget)} over {CPU_BUDGET_S:.0f} s "
+            f"({len(self.over_budget) / max(self.seeds, 1):.1%})"
         )
+        if self.over_budget:
+            yield f"alone, those cost at most {self.slowest_alone[0]:.2f} (seed {self.slowest_alone[1]})"
         yield f"{self.longest[0]} turns of the loop at most (seed {self.longest[1]})"
         yield f"{'fault':<34}{'fired':>8}{'met':>8}{'changed':>8}{'alone:':>10}{'met':>8}{'changed':>8}"
         for name in sorted({*self.fired, *self.alone["fired"]}):
@@ -170,6 +181,19 @@ def _begin_process() -> None:
     os.nice(5)
     gc.freeze()
     gc.set_threshold(_GARBAGE_IS_SOUGHT_EVERY)
+
+
+def _costs_alone(seeds: list[int]) -> Iterator[tuple[int, float]]:
+    """The CPU seconds of each, in a process that has run one before."""
+    if seeds:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin_process) as executor:
+            executor.submit(_cost, seeds[0]).result()
+            for seed in seeds:
+                yield seed, executor.submit(_cost, seed).result()
+
+
+def _cost(seed: int) -> float:
+    return _timed(seed, None)[1]
 
 
 def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[list[_Run]]:

@@ -123,6 +123,31 @@ def test_figures_of_several_runs_are_added_up(
     assert told[-1] == "failed: [2]"
 
 
+def test_seeds_that_cost_too_much_are_weighed_again_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = {1: 1.5, 2: 0.4, 3: 1.2}
+    weighed: list[list[int]] = []
+
+    def costs_alone(seeds: list[int]) -> list[tuple[int, float]]:
+        weighed.append(list(seeds))
+        return [(seed, costs[seed] / 2) for seed in seeds]
+
+    monkeypatch.setattr(campaign, "_runs_of", lambda seed: [(simulation_run.Result(seed), costs[seed])])
+    monkeypatch.setattr(campaign, "_costs_alone", costs_alone)
+    assert main(["--seeds=1-3", "--jobs=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert weighed == [[1, 3]]
+    assert "3 s of CPU: 1.03 a seed, at most 1.50 (seed 1), 2 over 1 s (66.7%)" in lines
+    assert "alone, those cost at most 0.75 (seed 1)" in lines
+
+
+def test_what_a_seed_costs_alone_is_measured_in_a_process_of_its_own() -> None:
+    ((seed, cpu_s),) = campaign._costs_alone([3])
+    assert seed == 3
+    assert cpu_s > 0
+
+
 @pytest.mark.parametrize("told", ["5-1", "x", "", "1-", "-3", "1-2-3"])
 def test_seeds_that_are_none_are_an_error(told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"--seeds={told}"]) == 2
