@@ -41,6 +41,11 @@ class Audit:
         found = [group for partition in self.partitions for group in partition.groups]
         return sorted(found, key=lambda group: group.group)
 
+    @property
+    def not_compared(self) -> list[str]:
+        """Replicas that could not be held against the others of their partition."""
+        return [directory for partition in self.partitions for directory in partition.not_compared]
+
     def ends(self) -> dict[TopicPartition, int]:
         """Where the logs end, as far as the furthest replica tells."""
         return {

@@ -48,6 +48,13 @@ class PartitionAudit:
     faults: tuple[Fault, ...]
     groups: tuple[GroupState, ...]
 
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """The replicas that could not be held against the others: no checkpoint has their high watermark."""
+        if len(self.replicas) == 1:
+            return ()
+        return tuple(replica.directory for replica in self.replicas if replica.high_watermark is None)
+
 
 def audit_partition(task: AuditTask) -> PartitionAudit:
     """Reads each replica once and its headers once more. Raises OSError."""
@@ -62,8 +69,9 @@ def audit_partition(task: AuditTask) -> PartitionAudit:
         check_for_missing_segments(files, replica, found)
         replicas.append(replica)
         facts.append(_facts(replica, end))
-    for other in replicas[1:]:
-        compare_replicas(files, replicas[0], other, found)
+    comparable = [replica for replica in replicas if replica.high_watermark is not None]
+    for other in comparable[1:]:
+        compare_replicas(files, comparable[0], other, found)
     found.close()
     groups: tuple[GroupState, ...] = ()
     if task.topic_partition.topic == GROUPS_TOPIC and not faults:

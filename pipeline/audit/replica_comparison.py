@@ -58,12 +58,9 @@ class _Side:
 
 
 def compare_replicas(files: Files, one: Replica, other: Replica, found: Findings) -> None:
-    """What differs is found at `other`'s files. Nothing is compared where a high watermark is not known.
-
-    Raises OSError.
-    """
-    if one.high_watermark is None or other.high_watermark is None:
-        return
+    """What differs is found at `other`'s files. The high watermarks of both are known. Raises OSError."""
+    assert one.high_watermark is not None
+    assert other.high_watermark is not None
     low, high = max(one.start, other.start), min(one.high_watermark, other.high_watermark)
     compacted_to = max(one.compacted_to, other.compacted_to)
     ours, theirs = _Side(files, one, low), _Side(files, other, low)

@@ -53,7 +53,7 @@ def report_page(audit: Audit) -> str:
     )
     return page(
         "Audit of log directories",
-        f'<p class="verdict {"wrong" if count else "sound"}">{verdict}</p>\n<p>{looked_at}</p>\n',
+        f'<p class="verdict {"wrong" if count else "sound"}">{verdict}</p>\n<p>{looked_at}</p>\n{_not_compared(audit)}',
         _faults(audit.faults),
         _chart(audit),
         _partitions(audit),
@@ -76,7 +76,16 @@ def _partition_json(partition: PartitionAudit) -> dict[str, Any]:
             }
             for replica in partition.replicas
         ],
+        "notCompared": list(partition.not_compared),
     }
+
+
+def _not_compared(audit: Audit) -> str:
+    count = len(audit.not_compared)
+    if not count:
+        return ""
+    which = counted(count, "replica")
+    return f"<p>Not held against others, since no checkpoint has its high watermark: {which}</p>\n"
 
 
 def _faults(faults: tuple[Fault, ...]) -> str:

@@ -59,6 +59,8 @@ def run(arguments: Sequence[str]) -> int:
             options.json.write_text(json.dumps(report_json(found), indent=1) + "\n")
         if options.html is not None:
             options.html.write_text(report_page(found))
+    for directory in found.not_compared:
+        say(f"{directory} is not held against other replicas: no checkpoint has its high watermark")
     seconds = time.monotonic() - began
     size = f"{found.size_bytes / _MIB:,.1f} MiB"
     verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"

@@ -235,6 +235,28 @@ def test_a_replica_that_lacks_what_is_committed_is_found_whichever_comes_first(r
         assert any(re.search(r"offset \d+ is (missing|not in)", line) for line in said(*order))
 
 
+def test_a_replica_whose_high_watermark_nobody_knows_is_named_and_the_others_are_compared(
+    replicas: tuple[Path, Path], sound: Path, tmp_path: Path
+) -> None:
+    unknown = Path(shutil.copytree(sound, tmp_path / "another"))
+    (unknown / CLUSTER_FILES[1]).unlink()
+    truncated_tail(replicas[1])
+    found = audited(unknown, *replicas)
+    assert any(re.search(r"offset \d+ is missing", str(fault)) for fault in found.faults)
+    assert found.not_compared == [f"{unknown}/{name}" for name in ("plain-0", "plain-1", "topic-0")]
+    told = [partition["notCompared"] for partition in report_json(found)["partitions"]]
+    assert told == [[directory] for directory in found.not_compared]
+    assert "no checkpoint has its high watermark: 3 replicas" in report_page(found)
+
+
+def test_a_replica_without_others_needs_no_high_watermark(sound: Path, tmp_path: Path) -> None:
+    alone = Path(shutil.copytree(sound, tmp_path / "alone"))
+    (alone / CLUSTER_FILES[1]).unlink()
+    found = audited(alone)
+    assert found.not_compared == []
+    assert "high watermark:" not in report_page(found)
+
+
 def test_a_fault_that_each_partition_would_tell_is_told_once(sound: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(sound, tmp_path / "data"))
     (data / CLUSTER_FILES[1]).write_text("nonsense\n")
