@@ -20,6 +20,7 @@ FAILED_ONCE = {
     1733: "a segment closed behind a flush, whose last index entry no later flush had come back to",
     1875: "a checker that looked at the logs of a broker in the middle of its start, before it had seen it lead",
     1984: "a log directory that failed at the very end of a stop, when nobody could be told any more",
+    2622: "a checker that counted on a leader to know the sequence of a producer of which it had a marker only",
     2775: "the same as 1733",
     3215: "records that were deleted everywhere, and a replica back in that moment, of which the answer was told",
     3367: "a checker that counted on a repetition being known when what it repeats had been trimmed",

@@ -10,7 +10,7 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.walk import Record
 from simulation.client_link import UnansweredError
 from simulation.cluster_client import ClusterClient
-from simulation.history import IN_SEQUENCE, Guarantee, Outcome, Place, Sent, Transaction
+from simulation.history import IN_SEQUENCE, Acknowledged, Guarantee, Outcome, Place, Sent, Transaction
 
 __all__ = ["Lane", "PipelinedLane", "Producer", "ProducerIds", "says_nothing_is_written"]
 
@@ -206,12 +206,23 @@ class Lane:
         if self._guarantee in IN_SEQUENCE and not is_early and code is not ErrorCode.INVALID_TIMESTAMP:
             told = f"{sent.values[0].decode()}, the next in its sequence, was refused: {code.name}"
             before = [each.acknowledged for each in self._acknowledged if each.number < sent.number]
-            # A restarted leader reads the producer's last five batches in the log: a repetition of one that has been
-            # trimmed since is taken for one out of order, as Kafka's leader takes it.
-            if not (sent.maybe_taken and self._client.history.may_be_trimmed(sent.place, 1)):
-                lost = before[-1] if before else None
+            lost = before[-1] if before else None
+            if not self._may_be_forgotten(sent, code, lost):
                 self._client.history.suspect(sent.place, told, lost, is_refusal=True)
         return True
+
+    def _may_be_forgotten(self, sent: Sent, code: ErrorCode, last: Acknowledged | None) -> bool:
+        """Whether a leader may know so little of the producer, as Kafka's may, because records were deleted.
+
+        One that was restarted reads the producer's last five batches in the log: a repetition of one that has been
+        trimmed since is taken for one out of order. And who has begun to follow behind a transaction's last batch, and
+        before its marker, knows the producer, and no sequence of it.
+        """
+        history = self._client.history
+        if sent.maybe_taken and history.may_be_trimmed(sent.place, 1):
+            return True
+        has_markers = self._guarantee is Guarantee.TRANSACTION and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return has_markers and last is not None and history.may_be_trimmed(sent.place, last.last_offset + 1)
 
     async def _try(self, sent: Sent, leader: int) -> ErrorCode:
         topic, partition = sent.place
