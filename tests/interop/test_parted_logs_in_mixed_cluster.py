@@ -30,9 +30,9 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
     cluster.close()
 
 
-def produce(cluster: MixedCluster, topic: str, value: str) -> None:
+def produce(cluster: MixedCluster, topic: str, value: str, acks: str = "1") -> None:
     failed: list[object] = []
-    producer = Producer({"bootstrap.servers": cluster.servers, "acks": "1"})
+    producer = Producer({"bootstrap.servers": cluster.servers, "acks": acks})
     for _ in range(RECORDS):
         producer.produce(topic, value.encode(), partition=0, on_delivery=lambda error, _: failed.append(error))
     producer.flush()
@@ -77,7 +77,7 @@ def test_they_follow_each_other_again(cluster: MixedCluster) -> None:
     cluster.start(KAFKA, OURS)
     for topic in (ORDERS, CLEARED):
         cluster.create_topic(topic, [KAFKA, OURS])
-    produce(cluster, ORDERS, "of both")
+    produce(cluster, ORDERS, "of both", acks="all")
     starts: dict[int, int] = {}
     for one, other in ((KAFKA, OURS), (OURS, KAFKA)):
         cluster.stop(other)
