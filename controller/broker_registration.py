@@ -111,14 +111,23 @@ class BrokerRegistration:
             return written.stat.czxid
 
     async def update(self, info: BrokerInfo) -> None:
-        """Other listeners or features of a broker that is registered; its epoch stays."""
-        await self._tree.store.set(info.path, info.encode())
+        """Other listeners or features of a broker that is registered; its epoch stays. One that is not leaves what is
+        there as it is."""
+        if await self._is_own(info.path):
+            await self._tree.store.set(info.path, info.encode())
 
     async def unregister(self, broker_id: int) -> None:
         try:
-            await self._tree.store.delete(znodes.broker_path(broker_id))
+            if await self._is_own(znodes.broker_path(broker_id)):
+                await self._tree.store.delete(znodes.broker_path(broker_id))
         except MetadataStoreError as error:
             logger.warning("broker %d stays registered until its session ends: %s", broker_id, error)
+
+    async def _is_own(self, path: str) -> bool:
+        """Whether this very session made the node; then nobody else can. When the last session was lost, another broker
+        may have taken the id, which is not this one's any more to change or to give up."""
+        stat = await self._tree.store.exists(path)
+        return stat is not None and stat.ephemeral_owner == self._tree.store.session_id
 
     async def _made_before(self, info: BrokerInfo) -> int | None:
         """The broker epoch, when this very session made the node and the answer was lost."""

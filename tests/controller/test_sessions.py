@@ -160,6 +160,25 @@ async def test_broker_whose_place_holds_what_nobody_can_read_registers_when_that
     await cluster.until(lambda: len(cluster.registrations[2]) == 2, "another registration of broker 2")
 
 
+async def test_broker_whose_id_another_took_leaves_it_to_that_one(
+    cluster: ControlCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It neither changes what stands there, when it is given another address, nor removes it when it stops."""
+    cluster.zookeeper.cut("broker-3")
+    cluster.zookeeper.expire(cluster.session(3))
+    other = await cluster.zookeeper.open("other")
+    info = BrokerInfo(3, (Endpoint("PLAINTEXT", "PLAINTEXT", "other", 9092),), 1)
+    epoch = await BrokerRegistration(ClusterTree(other)).register(info, wait_ms=0)
+    cluster.zookeeper.heal("broker-3")
+    waits = "broker id 3 is taken by a broker at PLAINTEXT://other:9092"
+    await cluster.until(lambda: waits in caplog.text, "it waits for the end of the other's session")
+    await cluster.planes[3].advertise([Endpoint("PLAINTEXT", "PLAINTEXT", "elsewhere", 9092)])
+    assert await ClusterTree(other).broker(3) == (info, epoch)
+    await cluster.stop_broker(3)
+    assert await ClusterTree(other).broker(3) == (info, epoch)
+    await other.close()
+
+
 async def test_store_has_another_session_after_one_that_expired(cluster: ControlCluster) -> None:
     store = cluster.planes[3].store
     events: list[SessionEvent] = []

@@ -323,6 +323,21 @@ def test_broker_that_lost_its_session_registers_anew(tmp_path: Path, connect: st
         assert consume(broker.bootstrap_servers, "topic", 20) == list(range(20))
 
 
+def test_broker_whose_id_was_taken_while_it_stood_still_stops_and_leaves_it(tmp_path: Path, connect: str) -> None:
+    """As where a machine was taken for lost, and its broker was started on another one."""
+    first = on_zookeeper(tmp_path / "first", connect, **SHORT_SESSION)
+    first.start()
+    before = broker_epoch(connect)
+    os.kill(first.pid, signal.SIGSTOP)
+    with on_zookeeper(tmp_path / "second", connect, **SHORT_SESSION) as second:
+        taken = broker_epoch(connect)
+        assert taken > before
+        os.kill(first.pid, signal.SIGCONT)
+        assert first.wait() == 1
+        assert f"broker id 1 is taken by a live broker at PLAINTEXT://127.0.0.1:{second.port}" in first.output
+        assert broker_epoch(connect) == taken
+
+
 def test_broker_goes_on_without_zookeeper_and_with_it_again(tmp_path: Path) -> None:
     zookeeper = ZooKeeperProcess(tmp_path / "zookeeper").start()
     try:
