@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
+_ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F.:%]+\]|[^\s:\[\]]+)(?::(\d{1,5}))?", re.ASCII)
+_MOST_PORT = 65535
 
 # (smaller, larger): the first must not exceed the second.
 _ORDERED = (
@@ -151,6 +153,7 @@ def _check_zookeeper(config: "Config") -> None:
     """In a cluster other brokers and clients must find this one, and ACLs need somebody to whom they give rights."""
     if config.uses_embedded_store:
         return
+    _check_zookeeper_servers(config)
     if config.advertised_listeners() is None:
         for listener in config.listeners():
             if listener.host in _ANY_ADDRESS:
@@ -163,6 +166,14 @@ def _check_zookeeper(config: "Config") -> None:
     credentials = config.optional_string("pybroker.zookeeper.digest")
     if credentials is not None and not re.fullmatch(r"[^:]+:.+", credentials):
         raise _bad(config, "pybroker.zookeeper.digest", "must be user:password")
+
+
+def _check_zookeeper_servers(config: "Config") -> None:
+    """Empty ones are left out, as by ZooKeeper's own client."""
+    servers = config.string("zookeeper.connect").partition("/")[0].split(",")
+    found = [_ZOOKEEPER_SERVER.fullmatch(server.strip()) for server in servers if server.strip()]
+    if not found or not all(match and 0 < int(match[1] or 1) <= _MOST_PORT for match in found):
+        raise _bad(config, "zookeeper.connect", "must be host:port,…/path, with an address of IPv6 in brackets")
 
 
 _CHECKS: tuple[Callable[["Config"], None], ...] = (

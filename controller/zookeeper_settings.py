@@ -34,7 +34,7 @@ class ZooKeeperSettings:
         session_timeout_ms = config.int("zookeeper.session.timeout.ms")
         connection_timeout_ms = config.optional_int("zookeeper.connection.timeout.ms")
         return cls(
-            servers=",".join(server.strip() for server in servers.split(",")),
+            servers=",".join(server.strip() for server in servers.split(",") if server.strip()),
             root=(slash + path).rstrip("/"),
             session_timeout_ms=session_timeout_ms,
             connection_timeout_ms=session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms,

@@ -160,6 +160,12 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
         ("inter.broker.protocol.version=4.0-IV0", "inter.broker.protocol.version=4.0-IV0"),
         ("listener.name.plaintext.max.connections=-5", "listener.name.plaintext.max.connections=-5"),
         ("pybroker.record.validation=none", "pybroker.record.validation=none"),
+        ("zookeeper.connect=zk:port", "zookeeper.connect=zk:port"),
+        ("zookeeper.connect=zk1:2181,zk2:65536/kafka", "zookeeper.connect=zk1:2181,zk2:65536/kafka"),
+        ("zookeeper.connect=zk:0", "zookeeper.connect=zk:0"),
+        ("zookeeper.connect=::1:2181", "zookeeper.connect=::1:2181"),
+        ("zookeeper.connect=/kafka", "zookeeper.connect=/kafka"),
+        ("zookeeper.connect=,", "zookeeper.connect=,"),
     ],
 )
 def test_a_bad_value_is_refused_in_one_line_that_begins_with_name_and_value(text: str, name: str) -> None:
