@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionDropped
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import Connect
 from kazoo.retry import KazooRetry
@@ -105,19 +106,29 @@ def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClien
         ),
         logger=_kazoo_logger,
     )
-    _note_session_timeouts(client, handler)
+    _note_what_servers_say(client, handler)
     return client
 
 
-def _note_session_timeouts(client: KazooClient, handler: KazooHandler) -> None:
-    """kazoo keeps to itself how long the server grants a session."""
+def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:
+    """kazoo keeps to itself how long the server grants a session, and why there is none."""
     connection = client._connection
-    invoke = connection._invoke
+    invoke, expand = connection._invoke, connection._expand_client_hosts
 
-    def noted(timeout: float, request: Any, xid: int | None = None) -> Any:
-        answer = invoke(timeout, request, xid)
+    def answered(timeout: float, request: Any, xid: int | None = None) -> Any:
+        try:
+            answer = invoke(timeout, request, xid)
+        except (ConnectionDropped, handler.timeout_exception) as error:
+            handler.last_failure = f"a server was reached and gave none: {error}"
+            raise
         if isinstance(request, Connect) and answer[0].time_out > 0:
             handler.session_timeout_ms = answer[0].time_out
         return answer
 
-    connection._invoke = noted
+    def expanded() -> Any:
+        found = expand()
+        if not found:
+            handler.last_failure = "no address is known by any of these names"
+        return found
+
+    connection._invoke, connection._expand_client_hosts = answered, expanded

@@ -118,11 +118,12 @@ class ZooKeeperStore(MetadataStore):
             if store._end is not None:  # it ended before anybody could hear so
                 raise store._end
         except TimeoutError:
+            why = store._handler.last_failure  # before the end of the attempt under way is one, too
             store.kill()
             raise StoreUnreachableError(
                 None,
                 f"no session with ZooKeeper at {settings.servers} within {settings.connection_timeout_ms} ms"
-                f" (zookeeper.connection.timeout.ms): {store._handler.last_failure}",
+                f" (zookeeper.connection.timeout.ms): {why}",
             ) from None
         except BaseException:
             store.kill()

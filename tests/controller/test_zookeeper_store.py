@@ -1,13 +1,16 @@
 """The store on a real ZooKeeper: it passes the suite, and what is its own: lost connections, sessions that end."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
+from typing import NoReturn
 
 import pytest
 from kazoo.client import KazooClient
+from pybroker.config.config import Config
 from pybroker.controller.metadata_store import (
     ConnectionLossError,
     EventType,
@@ -305,6 +308,36 @@ async def test_start_without_zookeeper_ends_with_one_line() -> None:
     assert f"{address} within 300 ms" in str(caught.value)
     assert "Connection refused" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+async def test_start_with_a_server_that_gives_no_session_says_so() -> None:
+    """As one that has lost its ensemble, or speaks TLS where nobody expects it."""
+
+    async def turn_away(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(turn_away, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    settings = ZooKeeperSettings(f"{host}:{port}", "", session_timeout_ms=5_000, connection_timeout_ms=300)
+    with pytest.raises(StoreUnreachableError, match="a server was reached and gave none: "):
+        await ZooKeeperStore.open(settings)
+    server.close()
+
+
+async def test_start_with_names_that_nobody_knows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    settings = ZooKeeperSettings("zk1:2181,zk2:2181", "", session_timeout_ms=5_000, connection_timeout_ms=300)
+    with pytest.raises(StoreUnreachableError, match=r"zk1:2181,zk2:2181 .*: no address is known by any of these names"):
+        await ZooKeeperStore.open(settings)
+
+
+def test_empty_names_among_the_servers_are_left_out() -> None:
+    config = Config.load("zookeeper.connect=, zk1:2181 ,,zk2, [::1]:2182,/kafka")
+    settings = ZooKeeperSettings.from_config(config)
+    assert (settings.servers, settings.root) == ("zk1:2181,zk2,[::1]:2182", "/kafka")
 
 
 async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: ZooKeeperProcess, root: str) -> None:
