@@ -99,6 +99,12 @@ class ZooKeeperProcess(JavaProcess):
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "ZooKeeperProcess":
+        self.begin()
+        self.wait_until_ready()
+        return self
+
+    def begin(self) -> None:
+        """Starts the process and does not wait for it."""
         configuration = self.directory / "zoo.cfg"
         configuration.write_text(
             f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
@@ -106,8 +112,6 @@ class ZooKeeperProcess(JavaProcess):
             + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )
         self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
-        self.wait_until_ready()
-        return self
 
     def wait_until_ready(self) -> None:
         """It is asked, for what it logs is up to the jars that it was found in."""
