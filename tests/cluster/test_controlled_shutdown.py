@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from pybroker.broker.inter_broker.cluster_links import ClusterLinks
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.produce import (
     LeaderIdAndEpoch,
@@ -21,6 +22,8 @@ from support.replicas import batch_of
 
 TP = TopicPartition("orders", 0)
 PRODUCERS = 5
+TURNS = 10
+"""Of the loop: fewer than a leader that has ceased to be one still answers."""
 
 
 class FollowingProducer:
@@ -39,7 +42,7 @@ class FollowingProducer:
 
     async def run(self) -> None:
         while not self.is_over:
-            answer = await self._produce(self.leader.leader_id)
+            answer = await self.produce(self.leader.leader_id)
             if answer.error_code == ErrorCode.NONE:
                 self.acknowledged += 1
                 continue
@@ -49,7 +52,7 @@ class FollowingProducer:
                 self.leader = answer.current_leader
             await asyncio.sleep(0)
 
-    async def _produce(self, broker_id: int) -> PartitionProduceResponse:
+    async def produce(self, broker_id: int) -> PartitionProduceResponse:
         """An answer, for a connection that ends is no answer."""
         connection = self._connections.get(broker_id)
         if connection is None:
@@ -107,3 +110,32 @@ async def test_producers_hear_of_another_leader_and_of_nothing_else_when_a_leade
         assert producer.leader.leader_id == new_leader, "the answer of the one that stopped said who leads"
         assert producer.refused_by.count(leader_id) == 1
     assert "have not come" not in caplog.text, "it has heard its orders before it stopped"
+
+
+async def test_request_that_comes_when_a_leader_has_just_ceased_to_be_one_is_answered(
+    cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who sent it hears who leads now, and that nothing was written; the end of the connection would say neither."""
+    await cluster.start(1, 2, 3)
+    await cluster.create_topic("orders", [2, 1, 3])
+    await until(lambda: cluster.isr_of(TP) == {1, 2, 3}, "all are in sync")
+    producer = FollowingProducer(cluster, leader_id=2)
+    await producer.produce(2)
+    late: list[asyncio.Task[PartitionProduceResponse]] = []
+    hear = ClusterLinks._hear_that_others_lead
+
+    async def hear_and_be_asked(links: ClusterLinks) -> None:
+        await hear(links)
+        late.append(asyncio.create_task(send_a_little_later()))
+
+    async def send_a_little_later() -> PartitionProduceResponse:
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        return await producer.produce(2)
+
+    monkeypatch.setattr(ClusterLinks, "_hear_that_others_lead", hear_and_be_asked)
+    await cluster.stop(2)
+    (answer,) = await asyncio.gather(*late)
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answer.current_leader.leader_id == cluster.leader_of(TP)
+    producer.close()
