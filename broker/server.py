@@ -241,7 +241,10 @@ class BrokerServer:
         if cluster is not None and _is_missing(path):
             raise _lost_store(path, "missing", cluster, config)
         begin_session = partial(environment.open_store, config, environment.clock_ms)
-        self._store = await (begin_session() if config.uses_embedded_store else LastingStore.open(begin_session))
+        if config.uses_embedded_store:
+            self._store = await begin_session()
+        else:
+            self._store = await LastingStore.open(begin_session, broken=self._fail)
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
             raise _lost_store(path, "empty", cluster, config)

@@ -31,18 +31,26 @@ RETRY_SECONDS = 1.0
 
 class LastingStore(MetadataStore):
     """``begin_session`` opens a session, with the first of which it is made (`open`); its MetadataStoreErrors are
-    answered by another try."""
+    answered by another try. ``broken`` is told of any other error: there will be no session again."""
 
-    def __init__(self, first: MetadataStore, begin_session: Callable[[], Awaitable[MetadataStore]]) -> None:
+    def __init__(
+        self,
+        first: MetadataStore,
+        begin_session: Callable[[], Awaitable[MetadataStore]],
+        broken: Callable[[Exception], None],
+    ) -> None:
         self._session = first
         self._begin_session = begin_session
+        self._broken = broken
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._renewing: asyncio.Task[None] | None = None
         first.on_session_event(self._on_session_event)
 
     @classmethod
-    async def open(cls, begin_session: Callable[[], Awaitable[MetadataStore]]) -> "LastingStore":
-        return cls(await begin_session(), begin_session)
+    async def open(
+        cls, begin_session: Callable[[], Awaitable[MetadataStore]], broken: Callable[[Exception], None]
+    ) -> "LastingStore":
+        return cls(await begin_session(), begin_session, broken)
 
     @property
     def session_id(self) -> int:
@@ -109,6 +117,9 @@ class LastingStore(MetadataStore):
                 logger.error("no session with the metadata store, in %s s again: %s", RETRY_SECONDS, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
+            except Exception as error:  # our own bug, and no broker can do without a session for good
+                self._broken(error)
+                return
             self._session = session
             self._renewing = None
             session.on_session_event(self._on_session_event)

@@ -105,12 +105,16 @@ class ZooKeeperStore(MetadataStore):
 
     @classmethod
     async def open(cls, settings: ZooKeeperSettings) -> "ZooKeeperStore":
-        """Begin a session. StoreUnreachableError: there was none within ``connection_timeout_ms``; NotAuthorizedError;
-        SessionExpiredError: it is over already; ConfigError: files for TLS cannot be read. Cancelled, it leaves nothing
-        behind."""
+        """Begin a session. StoreUnreachableError: there was none within ``connection_timeout_ms``, or no connection can
+        be begun; NotAuthorizedError; SessionExpiredError: it is over already; ConfigError: files for TLS cannot be
+        read. Cancelled, it leaves nothing behind."""
         store = cls(settings)
         store._client.add_listener(store._on_kazoo_state)
-        store._client.start_async()
+        try:
+            store._client.start_async()
+        except (OSError, RuntimeError) as error:  # no descriptors, or no threads, are left just now
+            store._client.close()
+            raise StoreUnreachableError(None, f"no session with ZooKeeper can be begun: {error}") from error
         try:
             async with asyncio.timeout(settings.connection_timeout_ms / 1000):
                 await store._opened

@@ -203,7 +203,7 @@ async def test_store_that_is_closed_between_two_sessions_asks_for_no_other(clust
         return await cluster.zookeeper.open("guest")
 
     events: list[SessionEvent] = []
-    store = await LastingStore.open(begin_session)
+    store = await LastingStore.open(begin_session, cluster.failures.append)
     store.on_session_event(events.append)
     cluster.zookeeper.expire(store.session_id)
     await cluster.until(lambda: SessionEvent.EXPIRED in events, "the end of the session")
@@ -282,13 +282,30 @@ async def test_session_that_cannot_begin_for_now_is_asked_for_again(
             raise refusals.pop()
         return await cluster.zookeeper.open("guest")
 
-    store = await LastingStore.open(begin_session)
+    store = await LastingStore.open(begin_session, cluster.failures.append)
     events: list[SessionEvent] = []
     store.on_session_event(events.append)
     refusals += [StoreUnreachableError(None, "away"), ConfigError("a key cannot be read")]
     cluster.zookeeper.expire(store.session_id)
     await cluster.until(lambda: SessionEvent.RENEWED in events, "another session")
     assert not refusals
+    await store.close()
+
+
+async def test_store_that_can_have_no_session_for_no_reason_that_is_known_is_told_of(cluster: ControlCluster) -> None:
+    """A broker must not go on without one for ever."""
+    bug = KeyError("nobody expects it")
+    sessions = [await cluster.zookeeper.open("guest")]
+
+    async def begin_session() -> MetadataStore:
+        if not sessions:
+            raise bug
+        return sessions.pop()
+
+    failures: list[Exception] = []
+    store = await LastingStore.open(begin_session, failures.append)
+    cluster.zookeeper.expire(store.session_id)
+    await cluster.until(lambda: failures == [bug], "the failure")
     await store.close()
 
 

@@ -1,6 +1,7 @@
 """The store on a real ZooKeeper: it passes the suite, and what is its own: lost connections, sessions that end."""
 
 import asyncio
+import errno
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pybroker.controller.metadata_store import (
     SessionExpiredError,
     StoreUnreachableError,
 )
+from pybroker.controller.zookeeper_connection import KazooHandler
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
 from support.kafka_process import ZooKeeperProcess
@@ -322,6 +324,27 @@ async def test_start_with_a_server_that_gives_no_session_says_so() -> None:
     with pytest.raises(StoreUnreachableError, match="a server was reached and gave none: "):
         await ZooKeeperStore.open(settings)
     server.close()
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("create_socket_pair", OSError(errno.EMFILE, "Too many open files")),
+        ("spawn", RuntimeError("can't start new thread")),
+    ],
+)
+async def test_session_for_which_nothing_is_left_just_now_may_be_asked_for_again(
+    zookeeper: ZooKeeperProcess, root: str, step: str, error: Exception
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KazooHandler, step, fail)
+        with pytest.raises(StoreUnreachableError, match=str(error.args[-1])):
+            await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    await store.close()
 
 
 async def test_start_with_names_that_nobody_knows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ class ControlCluster:
             return await self.zookeeper.open(f"broker-{broker_id}")
 
         self.brokers.setdefault(broker_id, FakeBroker(broker_id))
-        store = await LastingStore.open(begin_session)
+        store = await LastingStore.open(begin_session, self.failures.append)
         plane = MetadataPlane(
             store=store,
             config=Config.unchecked(
