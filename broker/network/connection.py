@@ -58,6 +58,10 @@ _PRODUCE = 0
 other requests keep while they are parked, their handlers count."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
+_OF_A_WAITING_FRAME = 96
+"""What a frame takes besides its bytes; one of a single byte is a frame, too."""
+_MOST_WAITING_BYTES = 64 * 1024
+"""Of frames that wait behind parked requests: no more than one read brings."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time it comes: an idle connection is to cost little."""
 
@@ -151,6 +155,8 @@ class Connection(asyncio.BufferedProtocol):
             resources.memory.end_turn(self)
         if self._held:
             self._transport.pause_reading()
+            if self._frames and self._held & PARKED:
+                self._count_unsent()
 
     def eof_received(self) -> bool:
         return False
@@ -279,13 +285,18 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_as_slow(self) -> None:
-        self._warn(Offence.SLOW_READER, "it does not take its answers while pybroker.unsent.max.bytes is reached")
+        self._warn(
+            Offence.SLOW_READER,
+            "its answers, or requests behind them, wait for longest while pybroker.unsent.max.bytes is reached",
+        )
         self.abort()
 
     def finish(self) -> None:
         """Take no further request, answer those under way, close."""
         self._drop_frames()
         self._hold(CLOSING)
+        if self._is_counted:
+            self._count_unsent()
         self._maybe_close()
 
     def abort(self) -> None:
@@ -441,8 +452,10 @@ class Connection(asyncio.BufferedProtocol):
             self._maybe_close()
 
     def _count_unsent(self) -> None:
-        """Answers that the peer has not read, in the transport, and those that wait for their turn behind another."""
+        """Answers that the peer has not read, in the transport, and what waits behind an answer: others, requests."""
         size_bytes = self._transport.get_write_buffer_size() + self._parked.unsent_bytes
+        if self._frames and self._held & PARKED:
+            size_bytes += _MOST_WAITING_BYTES + len(self._frames) * _OF_A_WAITING_FRAME
         self._is_counted = size_bytes > 0
         if self._is_counted:
             self._resources.unsent.hold(self, size_bytes)
@@ -479,6 +492,9 @@ class Connection(asyncio.BufferedProtocol):
                 break
             room -= 1
             self._start(frames.popleft())
+        if room < _MOST_IN_A_TURN and (self._is_counted or (frames and self._held & PARKED)):
+            self._resources.unsent.forget(self)  # it has moved on
+            self._count_unsent()
         self._writer.flush()
         if self._memory.bytes:
             self._watch_memory()

@@ -32,4 +32,4 @@ class Hold(IntFlag):
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
 ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, CLOSING = (hold.value for hold in Hold)
-UNREAD_FOR_LONG = PARKED | MEMORY
+UNREAD_FOR_LONG = PARKED | MEMORY | CLOSING

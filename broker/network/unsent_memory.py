@@ -1,7 +1,8 @@
-"""What answers take whose clients do not read them (``pybroker.unsent.max.bytes``; Kafka bounds it by its heap).
+"""What answers take whose clients do not read them, and requests that came with others which wait, and wait behind
+these (``pybroker.unsent.max.bytes``; Kafka bounds it by its heap).
 
-A connection that is not read from takes no further request, so each holds a few answers at most; but there may be ten
-thousand such connections. Over the limit, those go whose reader stands still for longest.
+A connection that is not read from takes no further request, so each holds a few answers and one read's requests at
+most; but there may be ten thousand such connections. Over the limit, those go which stand still for longest.
 """
 
 from collections import OrderedDict
@@ -17,7 +18,7 @@ class SlowReader(Protocol):
 
 
 class UnsentMemory:
-    """The account. Only connections whose socket is full are in it."""
+    """The account. Only connections whose socket is full, or behind whose parked requests others wait, are in it."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes

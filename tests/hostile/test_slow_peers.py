@@ -77,3 +77,28 @@ def test_answers_that_are_never_read_are_bounded_over_all_connections(open_arena
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
     # The requests, of half a megabyte each, wait for their turns: queued.max.request.bytes bounds that.
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 160)
+
+
+LONG_MS = 2**31 - 1
+
+
+def long_poll() -> bytes:
+    wanted = FetchTopic(topic="good", partitions=[FetchPartition(partition=0, fetch_offset=0)])
+    return frame_of(FetchRequest(max_wait_ms=LONG_MS, min_bytes=LONG_MS, session_epoch=-1, topics=[wanted]), 12)
+
+
+def test_requests_that_wait_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.unsent.max.bytes": str(16 * 1024 * 1024)})
+    tiny_frames = bytes([0, 0, 0, 1, 0]) * 12_000
+    for _ in range(100):  # they would be a megabyte each
+        field.connect().sendall(long_poll() * 8 + tiny_frames)
+    field.good.is_served(5)
+    field.until(lambda: len(field.complaints()) == 1)
+    assert "pybroker.unsent.max.bytes" in field.complaints()[0]
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8)
+
+
+def test_who_hangs_up_behind_garbage_and_a_long_poll_is_noticed(field: Arena) -> None:
+    for _ in range(50):
+        field.drop(field.throw(long_poll() + struct.pack(">i", -1)))
+    field.recovers(lines=1, mib=AT_REST_MIB)
