@@ -7,13 +7,13 @@ from typing import Any
 from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ..storage.files import NotCachedError
 from ..storage.topic_partition import TopicPartition
+from .delayed_fetch import DelayedFetch
 from .end_of_partition import end_for_follower, result_at_end
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation
 from .isr import PendingIsr
 from .partition import Partition
-from .purgatory import DelayedFetch
 from .reader import available_bytes, read_partition, sent_on, warm_up
 from .replication_throttle import ReplicationThrottle
 from .shared_reads import SharedReads

@@ -11,9 +11,10 @@ from ..storage.log import Log
 from ..storage.log_config import LogConfig
 from ..storage.strand import Strand
 from ..storage.topic_partition import TopicPartition
+from .delayed_fetch import FetchWatchers
 from .operation_heap import OperationHeap
 from .partition import Partition
-from .purgatory import DelayedAppend, FetchWatchers
+from .purgatory import DelayedAppend
 
 if TYPE_CHECKING:
     from .end_of_partition import EndOfPartition

@@ -33,13 +33,13 @@ from ..storage.topic_partition import TopicPartition
 from ..storage.transaction_guards import TransactionGuard
 from .answer_pace import AnswerPace
 from .append import AppendResult
+from .delayed_fetch import DelayedFetch
 from .fetch import EpochEnd, FetchParams, PartitionFetch
 from .fetch_reads import FetchReads, FetchResults
 from .hosted_partition import HostedPartition
 from .isr import PendingIsr
 from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .partition import Partition
-from .purgatory import DelayedFetch
 from .replication_throttle import ReplicationThrottle
 from .wakeups import Wakeups
 

@@ -8,6 +8,10 @@ A fetch that has enough is completed in the loop's next turn, behind all that th
 does not wait for it, and what several producers send at the same time is one answer. Of many such fetches a turn
 completes some: everybody else's requests do not wait behind all of them. Where many consumers wait for a partition, the
 answers that it causes gather for a moment (`answer_pace`); those to followers never do, for produces wait for them.
+
+A fetch that wants more than one append brings is patient from when an append was not enough for it: later ones do not
+look at it, they only have it looked at in its turn (`patient_fetches`). Else each append to a partition would cost its
+producer a look at all who wait there for megabytes.
 """
 
 from collections import deque
@@ -17,12 +21,14 @@ from typing import Any
 from ..protocol.errors import ErrorCode
 from ..storage.callbacks import call_apart
 from .answer_pace import FEW, AnswerPace
-from .fetch import FetchParams, PartitionFetch
+from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
+from .fetch import FetchParams
 from .isolation import Isolation
 from .operation_heap import OperationHeap
+from .patient_fetches import PatientFetches
 from .timer import Timer, TimerLoop
 
-__all__ = ["COMPLETED_IN_A_TURN", "AppendPurgatory", "DelayedAppend", "DelayedFetch", "FetchPurgatory", "FetchWatchers"]
+__all__ = ["COMPLETED_IN_A_TURN", "AppendPurgatory", "DelayedAppend", "FetchPurgatory"]
 
 COMPLETED_IN_A_TURN = 32
 """Fetches that had enough: some 15 microseconds each, so half a millisecond."""
@@ -93,97 +99,6 @@ class AppendPurgatory:
         self._timer.close()
 
 
-class DelayedFetch:
-    """A fetch that found less than min bytes. ``available_bytes`` is what its partitions have for it by now."""
-
-    __slots__ = (
-        "_by_partition",
-        "_finish",
-        "_timer",
-        "_watched_at",
-        "available_bytes",
-        "is_completed",
-        "is_due",
-        "is_gathering",
-        "params",
-    )
-
-    def __init__(self, params: FetchParams, timer: "Timer[DelayedFetch]", finish: Callable[[], None]) -> None:
-        self.params = params
-        self.available_bytes = 0
-        self.is_completed = False
-        self.is_due = False  # for the loop's next turn
-        self.is_gathering = False
-        self._by_partition: dict[PartitionFetch, int] = {}
-        self._watched_at: list[FetchWatchers] = []
-        self._timer = timer
-        self._finish = finish
-
-    def watch(self, watchers: "FetchWatchers", fetch: PartitionFetch) -> None:
-        watchers[self] = fetch
-        self._watched_at.append(watchers)
-
-    def count_answer(self) -> "list[FetchWatchers]":
-        """It is about to be answered: counted where it waits. Returns the partitions with none counted before."""
-        first = [watchers for watchers in self._watched_at if not watchers.answered]
-        for watchers in self._watched_at:
-            watchers.answered += 1
-        return first
-
-    def note_available(self, fetch: PartitionFetch, size_bytes: int) -> bool:
-        """This partition now has ``size_bytes`` for us; returns whether that makes enough."""
-        self.available_bytes += size_bytes - self._by_partition.get(fetch, 0)
-        self._by_partition[fetch] = size_bytes
-        return self.available_bytes >= self.params.min_bytes
-
-    def complete(self) -> None:
-        """Answer with what is there now."""
-        if not self.is_completed:
-            self._timer.one_died()
-            self._end()
-
-    def abandon(self) -> None:
-        """Nobody waits for the answer any more."""
-        if not self.is_completed:
-            self._timer.one_died()
-            self._leave()
-
-    def expire(self) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        finish = self._finish
-        self._leave()
-        finish()
-
-    def _leave(self) -> None:
-        self.is_completed = True
-        for watchers in self._watched_at:
-            watchers.pop(self, None)
-        # The timer may keep a finished operation for a while: not what it was about, too.
-        self._watched_at.clear()
-        self._by_partition.clear()
-        self._finish = _nothing
-
-
-def _nothing() -> None:
-    """What a finished fetch does."""
-
-
-class FetchWatchers(dict[DelayedFetch, PartitionFetch]):
-    """The fetches that wait for a partition, in order of arrival, each with what it wants of it."""
-
-    __slots__ = ("answered", "paused_until_s")
-
-    def __init__(self) -> None:
-        self.answered = 0  # of the consumers here, in this turn of the loop
-        self.paused_until_s = _NEVER_PAUSED
-
-
-_NEVER_PAUSED = float("-inf")
-IsEnough = Callable[[DelayedFetch, PartitionFetch], bool]
-
-
 class FetchPurgatory:
     """All delayed fetches of a broker."""
 
@@ -191,6 +106,7 @@ class FetchPurgatory:
         self._loop = loop
         self._timer: Timer[DelayedFetch] = Timer(loop)
         self._pace = pace if pace is not None else AnswerPace()
+        self._patient = PatientFetches(loop, self._enough_for_patient)
         self._due: deque[DelayedFetch] = deque()
         self._gathered: dict[float, tuple[Any, list[DelayedFetch]]] = {}  # by the end of their pause; the loop's timer
 
@@ -210,17 +126,30 @@ class FetchPurgatory:
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
         """The partition of ``watchers`` changed: the fetches for which that ``is_enough`` are completed soon."""
+        if watchers.patient:
+            watchers.changes += 1
+            self._patient.changed(watchers, is_enough)
         is_paused = self.is_paused(watchers)
-        enough = [
-            operation
-            for operation, fetch in watchers.items()
-            if not operation.is_due and not (is_paused and operation.is_gathering) and is_enough(operation, fetch)
-        ]
+        enough: list[DelayedFetch] = []
+        wanting: list[DelayedFetch] = []
+        for operation, fetch in watchers.eager.items():
+            if operation.is_due or (is_paused and operation.is_gathering):
+                continue
+            (enough if is_enough(operation, fetch) else wanting).append(operation)
+        for operation in wanting:
+            watchers.was_not_enough(operation, watchers.eager[operation])
         if enough:
-            if is_paused:
-                self.gather(enough, watchers.paused_until_s)
-            else:
-                self._complete_soon(enough)
+            self._complete_or_gather(watchers, enough)
+
+    def _enough_for_patient(self, watchers: FetchWatchers, operation: DelayedFetch) -> None:
+        if not operation.is_due and not operation.is_gathering:
+            self._complete_or_gather(watchers, [operation])
+
+    def _complete_or_gather(self, watchers: FetchWatchers, operations: list[DelayedFetch]) -> None:
+        if self.is_paused(watchers):
+            self.gather(operations, watchers.paused_until_s)
+        else:
+            self._complete_soon(operations)
 
     def gather(self, operations: list[DelayedFetch], until_s: float) -> None:
         """They have enough, and are completed when the pause of a partition ends."""
@@ -271,6 +200,7 @@ class FetchPurgatory:
             operation.complete()
 
     def close(self) -> None:
+        self._patient.close()
         self._due.clear()
         for timer, _ in self._gathered.values():
             timer.cancel()

@@ -4,9 +4,10 @@ from functools import partial
 
 from ..protocol.errors import ErrorCode
 from .answer_pace import AnswerPace
+from .delayed_fetch import DelayedFetch
 from .fetch import PartitionFetch
 from .hosted_partition import HostedPartition
-from .purgatory import AppendPurgatory, DelayedFetch, FetchPurgatory
+from .purgatory import AppendPurgatory, FetchPurgatory
 from .reader import available_bytes
 from .timer import TimerLoop
 

@@ -32,12 +32,12 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
+from ...replication.delayed_fetch import DelayedFetch
 from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
 from ...replication.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ...replication.isolation import Isolation
 from ...replication.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
-from ...replication.purgatory import DelayedFetch
 from ...storage.apart import run_apart
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition

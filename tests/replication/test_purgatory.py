@@ -2,22 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.answer_pace import AnswerPace
+from pybroker.replication.delayed_fetch import DelayedFetch, FetchWatchers
 from pybroker.replication.fetch import FetchParams, PartitionFetch
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.operation_heap import OperationHeap
+from pybroker.replication.patient_fetches import LOOKS_IN_A_TURN
 from pybroker.replication.purgatory import (
     COMPLETED_IN_A_TURN,
     AppendPurgatory,
     DelayedAppend,
-    DelayedFetch,
     FetchPurgatory,
-    FetchWatchers,
 )
 from pybroker.storage.topic_partition import TopicPartition
 from support.loop_errors import loop_errors, on_purpose
@@ -182,6 +183,8 @@ class ParkedFetches:
         self.purgatory = FetchPurgatory(self.timers, AnswerPace(PAUSE_MS))
         self.watchers: dict[str, FetchWatchers] = {"a": FetchWatchers(), "b": FetchWatchers()}
         self.ended: list[str] = []
+        self.available = {"a": 0, "b": 0}
+        self.looks = 0
 
     def park(
         self, name: str, topics: str, max_wait_ms: int = 500, min_bytes: int = 1, replica_id: int = -1
@@ -199,7 +202,12 @@ class ParkedFetches:
         self.timers.turn()
 
     def data_is_written(self, topic: str, size_bytes: int) -> None:
-        self.purgatory.wake(self.watchers[topic], lambda operation, fetch: operation.note_available(fetch, size_bytes))
+        self.available[topic] = size_bytes
+        self.purgatory.wake(self.watchers[topic], partial(self.is_enough, topic))
+
+    def is_enough(self, topic: str, operation: DelayedFetch, fetch: PartitionFetch) -> bool:
+        self.looks += 1
+        return operation.note_available(fetch, self.available[topic])
 
     def answer_many(self, count: int = 8, topics: str = "a") -> None:
         """So many consumers that waited for the same are answered, and nothing else is."""
@@ -225,13 +233,12 @@ def test_a_fetch_wakes_only_for_its_own_partitions() -> None:
 def test_min_bytes_are_summed_over_partitions_and_not_counted_twice() -> None:
     parked = ParkedFetches()
     parked.park("f", "ab", min_bytes=100)
-    parked.data_arrives("a", 30)
-    parked.data_arrives("a", 60)
-    parked.data_arrives("a", 60)
-    assert parked.ended == []
-    parked.data_arrives("b", 39)
-    assert parked.ended == []
+    for topic, size_bytes in (("a", 30), ("a", 60), ("a", 60), ("b", 39)):
+        parked.data_arrives(topic, size_bytes)
+        parked.timers.advance(1)
+        assert parked.ended == []
     parked.data_arrives("b", 40)
+    parked.timers.advance(1)
     assert parked.ended == ["f"]
 
 
@@ -478,3 +485,120 @@ def test_a_purgatory_closes_while_answers_gather() -> None:
     parked.timers.advance(1000)
     assert parked.ended == []
     assert parked.timers.pending == 0
+
+
+# -- fetches that wait for much --------------------------------------------------------------------------------------
+
+
+def test_who_waits_for_much_is_answered_a_moment_after_there_is_enough() -> None:
+    parked = ParkedFetches()
+    parked.park("f", "a", min_bytes=100)
+    for size_bytes in range(1, 100):
+        parked.data_is_written("a", size_bytes)
+    parked.timers.advance(1)
+    assert parked.ended == []
+    parked.data_is_written("a", 100)
+    parked.timers.advance(1)
+    assert parked.ended == ["f"]
+
+
+def test_appends_look_at_none_of_those_who_wait_for_much() -> None:
+    parked = ParkedFetches()
+    for _ in range(1000):
+        parked.park("patient", "a", min_bytes=10_000)
+    parked.data_is_written("a", 1)  # for the first time, at all
+    parked.looks = 0
+    for size_bytes in range(2, 1000):
+        parked.data_is_written("a", size_bytes)
+    assert parked.looks == 0
+
+
+def test_looks_take_a_tenth_of_the_loop_and_all_have_their_turn() -> None:
+    parked = ParkedFetches()
+    for number in range(1000):
+        parked.park(str(number), "ab", min_bytes=100)
+    parked.data_is_written("a", 1)
+    parked.data_is_written("b", 1)
+    parked.looks = 0
+    parked.data_is_written("a", 99)
+    parked.timers.turn()
+    assert parked.looks == LOOKS_IN_A_TURN
+    for milliseconds in range(1, 90):
+        parked.timers.advance(1)
+        assert parked.looks <= LOOKS_IN_A_TURN + 10 * milliseconds
+    parked.timers.advance(20)
+    assert parked.ended == [str(number) for number in range(1000)]
+
+
+def test_a_partition_of_few_does_not_wait_for_one_of_many() -> None:
+    parked = ParkedFetches()
+    for _ in range(1000):
+        parked.park("one of many", "a", max_wait_ms=10**9, min_bytes=100)
+    parked.park("f", "b", max_wait_ms=10**9, min_bytes=100)
+    parked.data_is_written("a", 1)
+    parked.data_is_written("b", 1)
+    parked.timers.advance(1000)
+    parked.data_is_written("a", 2)
+    parked.data_is_written("b", 100)
+    parked.timers.advance(1)
+    assert parked.ended == ["f"]
+
+
+def test_who_waits_for_much_gathers_as_others_do() -> None:
+    parked = ParkedFetches()
+    parked.park("f", "a", min_bytes=100)
+    parked.data_arrives("a", 1)
+    parked.answer_many()
+    parked.data_is_written("a", 100)
+    parked.timers.advance(4)
+    assert parked.ended == []
+    parked.timers.advance(2)
+    assert parked.ended == ["f"]
+
+
+@pytest.mark.parametrize("end", ["complete", "abandon"])
+def test_who_waited_for_much_and_is_gone_is_not_looked_at(end: str) -> None:
+    parked = ParkedFetches()
+    fetch = parked.park("f", "ab", max_wait_ms=10**9, min_bytes=100)
+    parked.data_arrives("a", 1)
+    parked.timers.advance(1)
+    parked.data_is_written("a", 100)
+    getattr(fetch, end)()
+    parked.looks = 0
+    parked.timers.advance(10)
+    assert (parked.looks, len(parked.watchers["a"]), len(parked.watchers["b"])) == (0, 0, 0)
+    assert len(parked.purgatory) == 0
+
+
+def test_nobody_is_looked_at_when_the_purgatory_is_closed() -> None:
+    parked = ParkedFetches()
+    parked.park("f", "a", min_bytes=100)
+    parked.data_arrives("a", 1)
+    parked.data_is_written("a", 100)
+    parked.purgatory.close()
+    parked.looks = 0
+    parked.timers.advance(10)
+    assert (parked.looks, parked.ended) == (0, [])
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 60)), max_size=40), st.data())
+def test_whoever_waits_for_whatever_is_answered_when_there_is_enough_and_not_before(
+    appends: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    parked = ParkedFetches()
+    wanted: dict[str, tuple[str, int]] = {}
+    written = {"a": 0, "b": 0}
+    for number in range(data.draw(st.integers(1, 80))):
+        name, topics = str(number), data.draw(st.sampled_from(("a", "b", "ab")))
+        wanted[name] = topics, data.draw(st.integers(1, 400))
+        parked.park(name, topics, max_wait_ms=10**9, min_bytes=wanted[name][1])
+    for topic, size_bytes in appends:
+        written[topic] += size_bytes
+        parked.data_is_written(topic, written[topic])
+        parked.timers.advance(data.draw(st.sampled_from((0, 1, 20))))
+        for name in parked.ended:
+            topics, min_bytes = wanted[name]
+            assert sum(written[each] for each in topics) >= min_bytes
+    parked.timers.advance(100)
+    enough = {name for name, (topics, least) in wanted.items() if sum(written[each] for each in topics) >= least}
+    assert sorted(parked.ended) == sorted(enough)

@@ -378,8 +378,7 @@ async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:
     await next_turn()
     assert not waiting.done()
     consumer.produce(b"c")
-    await next_turn()
-    assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b", b"c"]]
+    assert values_by_partition(received(await waiting, 12)) == [[b"a", b"b", b"c"]]
 
 
 async def test_max_wait_ends_with_what_there_is(consumer: Consumer) -> None:
@@ -553,7 +552,7 @@ async def test_a_fetch_whose_connection_goes_while_it_is_looked_up_waits_for_not
     cold.context.abandon()
     await looked_up()
     assert len(cold.replicas.partitions.wakeups.fetches) == 0
-    assert cold.replicas.hosted().waiting_consumers == {}
+    assert not cold.replicas.hosted().waiting_consumers
 
 
 async def test_a_fetch_that_has_to_go_while_it_is_looked_up_takes_nothing_and_is_answered_then(cold: Consumer) -> None:
