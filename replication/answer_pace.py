@@ -2,14 +2,14 @@
 
 Each append would be one answer for each of them. With many producers and several groups that is more work than all
 else, and every answer brings little. So after a turn that has answered several who waited for one partition, its next
-answers wait a moment, in which more comes together: 0.75 ms for each that was answered, at most ``max_pause_ms``. A few
+answers wait a moment, in which more comes together: 1.5 ms for each that was answered, at most ``max_pause_ms``. A few
 never wait for this, whatever goes on elsewhere, and nobody does where appends are further apart.
 """
 
 __all__ = ["DEFAULT_MAX_PAUSE_MS", "FEW", "AnswerPace"]
 
-DEFAULT_MAX_PAUSE_MS = 6
-_PAUSE_MS_FOR_EACH = 0.75
+DEFAULT_MAX_PAUSE_MS = 12
+_PAUSE_MS_FOR_EACH = 1.5
 FEW = 3
 """So many are answered without a pause: a chain of consumers and producers would be as slow as all pauses together."""
 

@@ -48,7 +48,7 @@ SETTINGS = (
     Setting(
         "pybroker.fetch.gather.max.ms",
         INT,
-        "6",
+        "12",
         at_least(0),
         LOW,
         READ_ONLY,

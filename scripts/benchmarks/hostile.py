@@ -20,6 +20,7 @@ import contextlib
 import multiprocessing
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -212,6 +213,18 @@ def fetches_never_read(port: int, done: Operations) -> None:
             peer.close()
 
 
+def long_polls_for_much(port: int, done: Operations) -> None:
+    """An operation is a fetch that waits for more than there will be, where the good client produces."""
+    wanted = FetchTopic(topic="good", partitions=[FetchPartition(partition=0, partition_max_bytes=2**31 - 1)])
+    long = 2**31 - 1
+    request = frame_of(FetchRequest(max_wait_ms=long, min_bytes=long, session_epoch=-1, topics=[wanted]), 12)
+    peers = [connect(port) for _ in range(100)]
+    for peer in peers:
+        peer.sendall(request * 8)
+        done.value += 8
+    signal.pause()
+
+
 def members_that_vanish(port: int, done: Operations) -> None:
     number = 0
     while True:
@@ -244,6 +257,7 @@ ATTACKS: tuple[Attack, ...] = (
     bombs,
     batches_that_unpack_to_240_mb,
     fetches_never_read,
+    long_polls_for_much,
     members_that_vanish,
 )
 
