@@ -42,6 +42,10 @@ class ControllerOrders:
         self._tree = tree
         self.broker_epoch = _NO_BROKER_EPOCH
 
+    @property
+    def has_been_registered(self) -> bool:
+        return self.broker_epoch != _NO_BROKER_EPOCH
+
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         try:
             self._check_broker_epoch(request.broker_epoch)

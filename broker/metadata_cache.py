@@ -56,6 +56,7 @@ class MetadataCache:
         deleted: dict[TopicPartition, None] = {}
         topics: dict[str, None] = {}
         for topic in request.topic_states:
+            self._forget_former(topic.topic_name, topic.topic_id, deleted)
             self._take_topic_id(topic.topic_name, topic.topic_id)
             topics[topic.topic_name] = None
             for state in topic.partition_states:
@@ -63,10 +64,16 @@ class MetadataCache:
         for state in request.ungrouped_partition_states:  # below version 5
             topics[state.topic_name] = None
             self._take_partition(state.topic_name, state, deleted)
-        update = MetadataUpdate(tuple(topics), tuple(deleted), gone)
-        for listener in self._listeners:
-            listener(update)
-        return update
+        return self._tell(MetadataUpdate(tuple(topics), tuple(deleted), gone))
+
+    def forget(self, topics: Iterable[str]) -> MetadataUpdate:
+        """They were deleted, and nobody has told. Listeners hear of it before this returns."""
+        deleted: dict[TopicPartition, None] = {}
+        topics = tuple(topics)
+        for topic in topics:
+            deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
+            self._forget_topic_id(topic)
+        return self._tell(MetadataUpdate(topics, tuple(deleted)))
 
     def on_update(self, listener: Callable[[MetadataUpdate], None]) -> None:
         """Have ``listener`` called after each update."""
@@ -135,6 +142,11 @@ class MetadataCache:
         found = (self._brokers[broker_id].get(listener_name) for broker_id in sorted(self._brokers))
         return [endpoint for endpoint in found if endpoint is not None]
 
+    def _tell(self, update: MetadataUpdate) -> MetadataUpdate:
+        for listener in self._listeners:
+            listener(update)
+        return update
+
     # -- the parts of an update
 
     def _take_brokers(self, brokers: Iterable[UpdateMetadataBroker]) -> None:
@@ -146,6 +158,11 @@ class MetadataCache:
             for broker in brokers
         }
         self._racks = {broker.id: broker.rack for broker in brokers}
+
+    def _forget_former(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
+        """Of a topic that was made anew and not told of in between: it may have fewer partitions now."""
+        if topic_id != _NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
+            deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
 
     def _take_topic_id(self, topic: str, topic_id: UUID) -> None:
         self._forget_topic_id(topic)

@@ -65,6 +65,7 @@ from .environment import ClosablePool, Environment
 from .life import Life
 from .live_settings import LiveSettings
 from .metadata_cache import MetadataCache, MetadataUpdate
+from .missed_deletions import forget_missed_deletions
 from .network.errors import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint
@@ -451,7 +452,10 @@ class BrokerServer:
 
     def _registered(self, broker_epoch: int) -> None:
         """Orders for an earlier registration are over."""
+        is_again = self._orders.has_been_registered
         self._orders.broker_epoch = broker_epoch
+        if is_again:
+            self._spawn(forget_missed_deletions(self._cache, self._metadata.tree))
 
     async def _advertise(self, config: Config) -> None:
         """The addresses that clients are told have changed."""

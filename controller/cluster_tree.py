@@ -15,6 +15,7 @@ from . import znodes
 from .config_tree import ConfigTree, ControllerNode, all_found
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .metadata_store import (
+    ANY_VERSION,
     BadVersionError,
     Check,
     Create,
@@ -149,6 +150,12 @@ class ClusterTree(ConfigTree):
 
     async def topics(self, watch: Watch | None = None) -> list[str]:
         return await self.store.children(znodes.TOPICS_PATH, watch)
+
+    async def topics_by_now(self) -> list[str]:
+        """`topics`, after all changes of which this broker may have heard otherwise. A ZooKeeper may answer reads by
+        what it knew a while ago; but not after it has passed a write on, here one that changes nothing."""
+        await self.store.multi([Check(znodes.TOPICS_PATH, ANY_VERSION)])
+        return await self.topics()
 
     async def topic_infos(self, topics: Iterable[str], watch_of: Mapping[str, Watch] | None = None) -> list[TopicInfo]:
         """Those of ``topics`` that exist. ``watch_of``: by topic, told when the topic's node changes."""

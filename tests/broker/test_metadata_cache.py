@@ -132,3 +132,29 @@ def test_listeners_hear_of_an_update_that_is_done() -> None:
     cache.on_update(lambda told: heard.append((told, cache.has_topic("t"))))
     told = cache.update(update(topic("t", ID, partition(0, 1))))
     assert heard == [(told, True)]
+
+
+def test_topic_that_was_made_anew_has_no_partition_of_the_former_one() -> None:
+    cache = MetadataCache()
+    cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1), partition(2, 1))))
+    change = cache.update(update(topic("t", OTHER_ID, partition(0, 2))))
+    assert [state.leader for state in cache.partitions("t")] == [2]
+    assert set(change.deleted) == {TopicPartition("t", 1), TopicPartition("t", 2)}
+    assert (cache.topic_id("t"), cache.topic_name(ID)) == (OTHER_ID, None)
+
+
+def test_update_without_topic_ids_takes_nothing_away() -> None:
+    cache = MetadataCache()
+    cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1))))
+    cache.update(update(topic("t", NULL, partition(0, 2))))
+    assert [state.leader for state in cache.partitions("t")] == [2, 1]
+
+
+def test_forgotten_topics_are_told_as_deleted() -> None:
+    cache = MetadataCache()
+    cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1)), topic("u", OTHER_ID, partition(0, 1))))
+    told: list[MetadataUpdate] = []
+    cache.on_update(told.append)
+    assert cache.forget(["t"]) == MetadataUpdate(("t",), (TopicPartition("t", 0), TopicPartition("t", 1)))
+    assert len(told) == 1
+    assert (cache.topics, cache.topic_id("t"), cache.topic_name(ID)) == (["u"], NULL, None)

@@ -87,6 +87,24 @@ async def test_leader_alone_in_the_isr_keeps_what_it_acknowledges_without_a_sess
     assert await cluster.values(2, TP) == await cluster.values(3, TP) == [b"alone"]
 
 
+async def test_broker_knows_no_topic_that_was_deleted_while_it_had_no_session(cluster: BrokerCluster) -> None:
+    """It has no replica of them, so nobody needs it for that. What was made anew under the same name is another."""
+    await cluster.start(1, 2, 3)
+    for topic in ("kept", "deleted", "remade"):
+        await cluster.create_topic(topic, [1, 2], [1, 2])
+    metadata = cluster[3]._cache
+    await until(lambda: metadata.partition_count("remade") == 2, "3 knows all of them")
+    lose_session(cluster, 3)
+    for topic in ("deleted", "remade"):
+        await cluster.delete_topic(topic)
+    await cluster.create_topic("remade", [1, 2])
+    assert metadata.has_topic("deleted")
+    await rejoin(cluster, 3)
+    await until(lambda: not metadata.has_topic("deleted"), "3 knows what is no more")
+    await until(lambda: metadata.partition_count("remade") == 1, "3 knows what was made anew")
+    assert metadata.partition_count("kept") == 2
+
+
 async def test_cluster_without_zookeeper_serves_elects_nobody_and_goes_on_when_it_is_back(
     cluster: BrokerCluster,
 ) -> None:

@@ -17,6 +17,7 @@ from pybroker.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponsePartition
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -136,6 +137,11 @@ class BrokerCluster:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
         answer = await self.ask(self.controller_id, request, 7)
         assert answer.topics[0].error_code == ErrorCode.NONE, answer
+
+    async def delete_topic(self, name: str) -> None:
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
+        answer = await self.ask(self.controller_id, request, 5)
+        assert answer.responses[0].error_code == ErrorCode.NONE, answer
 
     async def produce(
         self, broker_id: int, partition: TopicPartition, *values: bytes, acks: int = -1, timeout_ms: int = 30_000
