@@ -18,6 +18,7 @@ from .metadata_store import (
     ANY_VERSION,
     BadVersionError,
     Check,
+    ConnectionLossError,
     Create,
     Delete,
     NodeExistsError,
@@ -64,7 +65,7 @@ class ClusterTree(ConfigTree):
     # -- the skeleton
 
     async def create_persistent_paths(self) -> None:
-        """Create the nodes that every broker finds or makes at its start."""
+        """Create the nodes that every broker finds or makes at its start, though connections break."""
         missing: dict[str, None] = {}
         for path in znodes.PERSISTENT_PATHS:
             parts = path.split("/")
@@ -76,7 +77,7 @@ class ClusterTree(ConfigTree):
             return
         try:
             await self.store.multi([Create(path) for path in wanted])
-        except NodeExistsError:  # another broker starts at the same time
+        except (NodeExistsError, ConnectionLossError):  # another broker starts at the same time, or nobody knows
             for path in wanted:
                 await self.ensure(path)
 
@@ -86,6 +87,8 @@ class ClusterTree(ConfigTree):
             await self.store.create(path, data)
         except NodeExistsError:
             return
+        except ConnectionLossError:  # it may have been made
+            await self.ensure(path, data)
         except NoNodeError:
             await self.ensure(parent_of(path))
             await self.ensure(path, data)

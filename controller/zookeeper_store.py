@@ -141,11 +141,18 @@ class ZooKeeperStore(MetadataStore):
         if await self.exists(root) is None:
             parts = root.split("/")
             for end in range(2, len(parts) + 1):
-                try:
-                    await self.create("/".join(parts[:end]))
-                except NodeExistsError:
-                    continue
+                await self._ensure("/".join(parts[:end]))
         self._words.root = root
+
+    async def _ensure(self, path: str) -> None:
+        while True:
+            try:
+                await self.create(path)
+            except NodeExistsError:
+                return
+            except ConnectionLossError:  # it may have been made
+                continue
+            return
 
     @property
     def session_id(self) -> int:

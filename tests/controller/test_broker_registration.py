@@ -1,7 +1,7 @@
 """A broker's node, number and cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from random import Random
 
@@ -15,7 +15,7 @@ from pybroker.controller.broker_registration import (
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_plane import patience_ms
-from pybroker.controller.metadata_store import Create
+from pybroker.controller.metadata_store import ConnectionLossError, Create
 from pybroker.controller.znodes import BrokerInfo, Endpoint
 
 INFO = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
@@ -110,4 +110,32 @@ async def test_skeleton_is_completed_where_a_part_is_there(tmp_path: Path) -> No
     ]
     assert await store.children("/brokers") == ["ids", "seqid", "topics"]
     assert await store.children("/config") == ["brokers", "changes", "clients", "ips", "topics", "users"]
+    await store.close()
+
+
+@pytest.mark.parametrize("is_carried_out", [True, False])
+async def test_skeleton_is_made_though_connections_break(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_carried_out: bool
+) -> None:
+    """As they do while the servers of ZooKeeper elect one. Whether what was asked was carried out, nobody hears."""
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    lost: list[object] = []
+
+    def breaking(ask: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def ask_and_lose(what: object, *more: object) -> object:
+            if what in lost:
+                return await ask(what, *more)
+            lost.append(what)
+            if is_carried_out:
+                await ask(what, *more)
+            raise ConnectionLossError(None, "the connection broke before the answer")
+
+        return ask_and_lose
+
+    monkeypatch.setattr(store, "multi", breaking(store.multi))
+    monkeypatch.setattr(store, "create", breaking(store.create))
+    await ClusterTree(store).create_persistent_paths()
+    assert await store.children("/brokers") == ["ids", "seqid", "topics"]
+    assert len(await store.children("/")) == 7
+    assert len(lost) > 7
     await store.close()

@@ -373,6 +373,26 @@ async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: Zoo
     await store.close()
 
 
+async def test_root_is_made_though_connections_break(
+    zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = ZooKeeperStore.create
+    lost: list[str] = []
+
+    async def create_and_lose(store: ZooKeeperStore, path: str) -> str:
+        made = await create(store, path)
+        if path not in lost:
+            lost.append(path)
+            raise ConnectionLossError(path, "the connection broke before the answer")
+        return made
+
+    monkeypatch.setattr(ZooKeeperStore, "create", create_and_lose)
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, f"{root}/deep"))
+    assert lost[-1] == f"{root}/deep"
+    assert await store.children("/") == []
+    await store.close()
+
+
 def test_kazoo_is_loaded_by_brokers_on_zookeeper_alone() -> None:
     code = "import sys, pybroker.broker.server; assert not [name for name in sys.modules if name.startswith('kazoo')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
