@@ -25,7 +25,7 @@ FetchResults = list[tuple[PartitionFetch, FetchResult]]
 Done = Callable[[FetchResults], None]
 Parked = Callable[[DelayedFetch], None]
 
-_LITTLE_BYTES = 64 * 1024
+_LITTLE_BYTES = 192 * 1024
 """Who gets more is not kept waiting for more still."""
 
 

@@ -361,7 +361,7 @@ async def test_a_fetch_whose_answer_would_not_grow_does_not_gather(
 
 
 async def test_a_fetch_that_gets_much_does_not_gather(one_of_many: Consumer) -> None:
-    one_of_many.produce(b"x" * 100_000)
+    one_of_many.produce(b"x" * 200_000)
     one_of_many.produce(b"a")
     assert len(values_by_partition(one_of_many.answer(0, max_wait_ms=60_000))[0]) == 2
 
