@@ -36,6 +36,7 @@ class LogUpkeep:
         """Set with the cleaner: what it works on keeps its segments until it is done."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
         """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
+        self._flushing: dict[Log, bool | None] = {}  # and what was asked for since: with the active segment, or without
 
     def apply_retention(self, high_watermark_of: Callable[[Log], int]) -> None:
         """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
@@ -67,7 +68,14 @@ class LogUpkeep:
             self.flush_in_background(log, with_active=False)
 
     def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
-        """Sync a log while it takes appends: only the plan and the new recovery point go through the strand."""
+        """Sync a log while it takes appends: only the plan and the new recovery point go through the strand.
+
+        One plan at a time: it keeps files open, and segments may be closed faster than a disk can sync them. What is
+        asked for meanwhile is planned when it was run.
+        """
+        if log in self._flushing:
+            self._flushing[log] = bool(self._flushing[log]) or with_active
+            return
         strand = self._table.strand(log.topic_partition)
         run = self.in_background
         directory = self._table.directory_of(log.topic_partition)  # the log may move to another one meanwhile
@@ -80,27 +88,44 @@ class LogUpkeep:
             elif directory is not None and not log.is_offline and plan.truncation_count == log.truncation_count:
                 self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
 
-        def sync(plan: FlushPlan) -> None:
+        def sync(plan: FlushPlan) -> bool:
             if log.is_offline:
-                return
+                return False
             try:
                 plan.run(self._files)
             except FileNotFoundError as error:
                 # Behind what may just be renaming the directory, to delete the log or to have it elsewhere.
                 step = partial(_ignoring_log, partial(failed, plan, error))
                 self._pool.post(strand.submit, step)
-                return
+                return False
             except OSError as error:
                 failed(plan, error)
-                return
+                return False
             now_ms = self._clock()
             self._pool.post(strand.submit, lambda log: log.mark_flushed(plan, now_ms))
+            return True
+
+        def sync_and_go_on(plan: FlushPlan) -> None:
+            is_more_left = False
+            try:
+                is_more_left = sync(plan) and plan.is_partial
+            finally:
+                self._pool.post(self._flush_ended, log, is_more_left)
 
         def planned(plan: object) -> None:
             if isinstance(plan, FlushPlan):
-                run(lambda: sync(plan))
+                run(lambda: sync_and_go_on(plan))
+            else:
+                self._flush_ended(log)
 
+        self._flushing[log] = None
         strand.submit(lambda log: log.plan_flush(with_active=with_active), planned)
+
+    def _flush_ended(self, log: Log, is_more_left: bool = False) -> None:
+        """Behind what moves the recovery point."""
+        asked_since = self._flushing.pop(log)
+        if asked_since is not None or is_more_left:
+            self.flush_in_background(log, with_active=bool(asked_since))
 
 
 def _ignoring_log(step: Callable[[], None], log: Log) -> None:

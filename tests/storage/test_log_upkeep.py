@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.config.config import Config
-from pybroker.storage.files import Files
+from pybroker.storage.files import File, Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.topic_partition import TopicPartition
@@ -78,3 +78,45 @@ def test_expiry_looks_at_logs_with_producers_only(tmp_path: Path, pool: Counting
     assert log.producer_state.producers == {}
     store.upkeep.remove_expired_producers()
     assert pool.steps == 1
+
+
+def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Path, pool: CountingPool) -> None:
+    store = open_store(tmp_path, pool, lambda: NOW_MS)
+    log = log_of(store, BUSY)
+    held: list[Callable[[], None]] = []
+    store.upkeep.in_background = held.append
+    for number in range(100):
+        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+        log.roll(NOW_MS)
+        assert len(held) == 1, f"after {number + 1} segments"
+    assert log.recovery_point == 0
+    while held:
+        held.pop()()
+        assert len(held) <= 1
+    assert log.recovery_point == log.log_end_offset == 100
+    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    store.upkeep.flush_in_background(log)
+    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    store.upkeep.flush_in_background(log)
+    while held:
+        held.pop()()
+    assert log.recovery_point == 102
+    store.close()
+
+
+def test_a_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: CountingPool) -> None:
+    store = open_store(tmp_path, pool, lambda: NOW_MS)
+    log = log_of(store, BUSY)
+    for _ in range(100):
+        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+        log.roll(NOW_MS)
+    rounds = 0
+    while (plan := log.plan_flush(with_active=False)) is not None:
+        assert sum(isinstance(target, File) for target in plan.targets) <= 3 * 32
+        assert log.files.snapshots.path(plan.end_offset) in plan.targets
+        plan.run(Files())
+        log.mark_flushed(plan, NOW_MS)
+        rounds += 1
+    assert log.recovery_point == 100
+    assert rounds == 4
+    store.close()
