@@ -62,7 +62,8 @@ class TopicEvents:
 
     async def _topics_changed(self) -> None:
         present = await self._tree.topics(self._on_topics_changed)
-        gone = [topic for topic in self._context.topics if topic not in set(present)]
+        are_present = set(present)
+        gone = [topic for topic in self._context.topics if topic not in are_present]
         for topic in gone:
             self._context.remove_topic(topic)
         new = await self._load_topics([topic for topic in present if not self._context.has_topic(topic)])

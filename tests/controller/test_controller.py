@@ -11,7 +11,7 @@ from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.isr_change import IsrChange
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from pybroker.controller.leader_election import ElectionStrategy
-from pybroker.controller.metadata_store import Create, Delete
+from pybroker.controller.metadata_store import Create, Delete, Watch
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
 from pybroker.controller.znodes import ControllerInfo, Features, TopicInfo
@@ -216,6 +216,35 @@ async def test_topic_grows(plane: ControlPlane) -> None:
         assert plane.brokers[3].metadata.partition_count("t") == size
     assert await plane.state("t", 0) == LeaderAndIsr(1, (1,))
     assert await plane.state("t", 3) == LeaderAndIsr(2, (2, 1))
+
+
+class CountedName(str):
+    """A topic's; ``hashes`` counts how often one of them was hashed."""
+
+    hashes = 0
+
+    def __hash__(self) -> int:
+        type(self).hashes += 1
+        return super().__hash__()
+
+
+async def test_a_new_topic_costs_one_look_at_each_that_is_there(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 200
+    for number in range(count):
+        await plane.create_topic(f"t{number}", {0: (1,)})
+    await plane.settled()
+    topics_of_tree = plane.tree.topics
+
+    async def topics(watch: Watch | None = None) -> list[str]:
+        return [CountedName(name) for name in await topics_of_tree(watch)]
+
+    monkeypatch.setattr(plane.tree, "topics", topics)
+    await plane.create_topic("new", {0: (1,)})
+    await plane.settled()
+    assert "new" in plane.controller.context.topics
+    assert 0 < CountedName.hashes < 10 * count
 
 
 async def test_topic_from_before_topic_ids_gets_one(plane: ControlPlane) -> None:
