@@ -28,6 +28,7 @@ from .heavy_requests import HEAVY_BYTES, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
     CLOSING,
+    FRAMES_WAIT,
     HEAVY,
     MEMORY,
     PARKED,
@@ -61,7 +62,7 @@ _MOST_IN_A_TURN = 32
 _OF_A_WAITING_FRAME = 96
 """What a frame takes besides its bytes; one of a single byte is a frame, too."""
 _MOST_WAITING_BYTES = 64 * 1024
-"""Of frames that wait behind parked requests: no more than one read brings."""
+"""Of frames that wait: no more than one read brings."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time it comes: an idle connection is to cost little."""
 
@@ -155,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
             resources.memory.end_turn(self)
         if self._held:
             self._transport.pause_reading()
-            if self._frames and self._held & PARKED:
+            if self._frames and self._held & FRAMES_WAIT:
                 self._count_unsent()
 
     def eof_received(self) -> bool:
@@ -362,6 +363,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 if not self._writer.send(reply):
                     self._hold(WRITING)
+                    self._count_unsent()
         elif reply is not None:
             self._park(request, reply, is_heavy)
 
@@ -444,7 +446,7 @@ class Connection(asyncio.BufferedProtocol):
             self._hold(WRITING)
         else:
             self._let_go(WRITING)
-        if self._is_counted:
+        if self._is_counted or writer.blocked:
             self._count_unsent()
         if len(parked) < self._max_parked:
             self._let_go(PARKED)
@@ -453,8 +455,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _count_unsent(self) -> None:
         """Answers that the peer has not read, in the transport, and what waits behind an answer: others, requests."""
-        size_bytes = self._transport.get_write_buffer_size() + self._parked.unsent_bytes
-        if self._frames and self._held & PARKED:
+        size_bytes = self._transport.get_write_buffer_size() + self._writer.unsent_bytes + self._parked.unsent_bytes
+        if self._frames and self._held & FRAMES_WAIT:
             size_bytes += _MOST_WAITING_BYTES + len(self._frames) * _OF_A_WAITING_FRAME
         self._is_counted = size_bytes > 0
         if self._is_counted:
@@ -492,7 +494,7 @@ class Connection(asyncio.BufferedProtocol):
                 break
             room -= 1
             self._start(frames.popleft())
-        if room < _MOST_IN_A_TURN and (self._is_counted or (frames and self._held & PARKED)):
+        if room < _MOST_IN_A_TURN and (self._is_counted or (frames and self._held & FRAMES_WAIT)):
             self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()
         self._writer.flush()

@@ -33,3 +33,5 @@ class Hold(IntFlag):
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
 ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, CLOSING = (hold.value for hold in Hold)
 UNREAD_FOR_LONG = PARKED | MEMORY | CLOSING
+FRAMES_WAIT = PARKED | WRITING | THROTTLED | HEAVY
+"""Frames that were read before it may wait for long; for the others they wait for a turn of the loop or two."""

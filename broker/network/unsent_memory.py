@@ -18,7 +18,7 @@ class SlowReader(Protocol):
 
 
 class UnsentMemory:
-    """The account. Only connections whose socket is full, or behind whose parked requests others wait, are in it."""
+    """The account. Only connections whose socket is full, or whose requests wait, are in it."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes

@@ -3,6 +3,7 @@
 import socket
 import struct
 
+import pytest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.arena import Arena, frame_of
@@ -87,15 +88,22 @@ def long_poll() -> bytes:
     return frame_of(FetchRequest(max_wait_ms=LONG_MS, min_bytes=LONG_MS, session_epoch=-1, topics=[wanted]), 12)
 
 
-def test_requests_that_wait_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+TINY_FRAMES = bytes([0, 0, 0, 1, 0]) * 12_000
+"""A megabyte, as objects; and no more than one read brings."""
+
+
+@pytest.mark.parametrize("before", ["long polls", "an answer that is not read"])
+def test_requests_that_wait_behind_others_are_bounded_over_all_connections(open_arena: OpenArena, before: str) -> None:
     field = open_arena({"pybroker.unsent.max.bytes": str(16 * 1024 * 1024)})
-    tiny_frames = bytes([0, 0, 0, 1, 0]) * 12_000
-    for _ in range(100):  # they would be a megabyte each
-        field.connect().sendall(long_poll() * 8 + tiny_frames)
+    fill(field, "big", 100)
+    field.begin()
+    first = long_poll() * 8 if before == "long polls" else fetch_of("big")
+    for _ in range(100):
+        field.connect(receive_buffer_bytes=4096).sendall(first + TINY_FRAMES)
     field.good.is_served(5)
     field.until(lambda: len(field.complaints()) == 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
-    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8)
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
 
 
 def test_who_hangs_up_behind_garbage_and_a_long_poll_is_noticed(field: Arena) -> None:

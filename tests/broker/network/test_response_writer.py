@@ -1,0 +1,43 @@
+"""What a writer keeps of a reply that it cannot send on."""
+
+import asyncio
+from typing import Any, cast
+
+from pybroker.broker.network.region_sender import RegionSender
+from pybroker.broker.network.request import Region, ReplyPart
+from pybroker.broker.network.response_writer import SMALL_REGION, ResponseWriter
+from support.network_peer import Stretch
+
+
+class StuckSender:
+    """The peer reads nothing, until ``go_on``."""
+
+    sent_bytes = 0
+
+    def __init__(self) -> None:
+        self.go_on: Any = None
+
+    def send(self, region: Region, done: Any) -> bool:
+        self.go_on = done
+        return False
+
+
+class Transport:
+    def write(self, data: bytes) -> None: ...
+
+
+def test_parts_behind_a_region_that_is_stuck_count_also_when_they_are_small_and_many() -> None:
+    sender = StuckSender()
+    writer = ResponseWriter(
+        cast("asyncio.Transport", Transport()), lambda: cast("RegionSender", sender), lambda: None, lambda error: None
+    )
+    assert writer.unsent_bytes == 0
+    region = Stretch(-1, 0, SMALL_REGION + 1)
+    others: list[ReplyPart] = [b"x" * 10, region]
+    assert not writer.send([b"head", region, *others * 2000])
+    assert 2000 * (10 + 200) < writer.unsent_bytes < 2000 * (10 + 1000)
+    for _ in range(2000):
+        sender.go_on(None)
+    assert writer.unsent_bytes < 1000
+    sender.go_on(None)
+    assert (writer.unsent_bytes, writer.blocked) == (0, False)
