@@ -156,7 +156,9 @@ class Connection(asyncio.BufferedProtocol):
             resources.memory.end_turn(self)
         if self._held:
             self._transport.pause_reading()
-            if self._frames and self._held & FRAMES_WAIT:
+            if self._held & CLOSING:
+                self._drop_what_came()  # behind what ended it
+            elif self._held & FRAMES_WAIT:
                 self._count_unsent()
 
     def eof_received(self) -> bool:
@@ -174,20 +176,16 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._held |= CLOSING
-        self._drop_frames()
+        self._drop_what_came()
         self._parked.abandon_all()
         self._writer.close()
         if self._throttle is not None:
             self._throttle.cancel()
         resources = self._resources
         resources.idle.forget(self)
-        if self._memory.half_frame_bytes:
-            self._memory.count_half_frame(0)
-        resources.memory.forget(self)
         resources.unsent.forget(self)
         resources.absent.forget(self)
         resources.trickles.forget(self)
-        self._reader.abandon()
         self._owner.disconnected(self)
 
     def _write_on(self) -> None:
@@ -247,10 +245,14 @@ class Connection(asyncio.BufferedProtocol):
         self._memory.count_waiting(len(frame))
         self._hold(HEAVY)
 
-    def _drop_frames(self) -> None:
+    def _drop_what_came(self) -> None:
+        """Nothing of it will be started."""
         self._frames.clear()
-        self._resources.heavy.forget(self)
+        self._reader.abandon()
+        self._memory.count_half_frame(0)
         self._memory.forget_waiting()
+        self._resources.heavy.forget(self)
+        self._resources.memory.forget(self)
 
     def trickle_has_gathered(self) -> None:
         self._let_go(TRICKLE)
@@ -294,7 +296,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def finish(self) -> None:
         """Take no further request, answer those under way, close."""
-        self._drop_frames()
+        self._drop_what_came()
         self._hold(CLOSING)
         if self._is_counted:
             self._count_unsent()
@@ -302,7 +304,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Close now, whatever is under way."""
-        self._drop_frames()
+        self._drop_what_came()
         self._hold(CLOSING)
         self._transport.abort()
 
@@ -456,8 +458,12 @@ class Connection(asyncio.BufferedProtocol):
     def _count_unsent(self) -> None:
         """Answers that the peer has not read, in the transport, and what waits behind an answer: others, requests."""
         size_bytes = self._transport.get_write_buffer_size() + self._writer.unsent_bytes + self._parked.unsent_bytes
-        if self._frames and self._held & FRAMES_WAIT:
-            size_bytes += _MOST_WAITING_BYTES + len(self._frames) * _OF_A_WAITING_FRAME
+        if self._held & FRAMES_WAIT:
+            if self._frames:
+                size_bytes += _MOST_WAITING_BYTES + len(self._frames) * _OF_A_WAITING_FRAME
+            if self._reader.held_bytes:
+                size_bytes += self._reader.held_bytes
+                self._keep_no_one_from_reading()
         self._is_counted = size_bytes > 0
         if self._is_counted:
             self._resources.unsent.hold(self, size_bytes)
@@ -494,8 +500,11 @@ class Connection(asyncio.BufferedProtocol):
                 break
             room -= 1
             self._start(frames.popleft())
-        if room < _MOST_IN_A_TURN and (self._is_counted or (frames and self._held & FRAMES_WAIT)):
-            self._resources.unsent.forget(self)  # it has moved on
+        if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
+            self._memory.count_half_frame(self._reader.held_bytes)
+        if self._is_counted or (frames and self._held & FRAMES_WAIT):
+            if room < _MOST_IN_A_TURN:
+                self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()
         self._writer.flush()
         if self._memory.bytes:
@@ -516,6 +525,14 @@ class Connection(asyncio.BufferedProtocol):
             memory.could_read(self)
         elif memory.is_over and not memory.may_read_on(self):
             self._hold(MEMORY)
+
+    def _keep_no_one_from_reading(self) -> None:
+        """Its half frame will not be completed soon. So it counts as what waits, whose longest is hung up on: others
+        would wait for the memory that it takes."""
+        if self._memory.half_frame_bytes:
+            self._memory.count_half_frame(0)
+            if not self._memory.bytes:
+                self._needs_no_memory()
 
     def _needs_no_memory(self) -> None:
         """It waits no more, and the others need not wait for it."""

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from .request import ReplyPart, bytes_in
+from .request import ReplyPart, memory_of
 from .response_writer import ResponseWriter
 
 __all__ = ["ParkedRequest", "ParkedRequests"]
@@ -32,8 +32,8 @@ class ParkedRequests(deque[ParkedRequest]):
 
     @property
     def unsent_bytes(self) -> int:
-        """Of answers that wait for their turn. Regions of files take nothing."""
-        return sum(bytes_in(parked.parts) for parked in self if parked.parts)
+        """Of answers that wait for their turn. Regions of files count as what they are in memory."""
+        return sum(memory_of(parked.parts) for parked in self if parked.parts)
 
     def add_answer(self, parts: list[ReplyPart]) -> None:
         """One whose answer is known already, but it is not its turn."""

@@ -1,13 +1,16 @@
 """What the network layer hands to the handler, and what it takes back."""
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from .strangers import Offence
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
-           "bytes_in"]  # fmt: skip
+           "memory_of"]  # fmt: skip
+
+_OF_A_PART = 150
+"""What a part of an answer takes besides its bytes, a region or a piece between two."""
 
 
 class Region(Protocol):
@@ -157,9 +160,10 @@ of its connection is handed over; what must happen in order has to happen before
 """
 
 
-def bytes_in(parts: Sequence[ReplyPart]) -> int:
-    """Those of ``parts`` that are in memory."""
-    return sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
+def memory_of(parts: Collection[ReplyPart]) -> int:
+    """What ``parts`` take: their bytes, as far as they are in memory, and the objects. An answer may have thousands."""
+    in_memory = sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
+    return in_memory + len(parts) * _OF_A_PART
 
 
 def size_of(parts: Sequence[ReplyPart]) -> int:

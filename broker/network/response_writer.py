@@ -12,15 +12,13 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812
 
 from .region_sender import RegionSender
-from .request import Region, ReplyPart, bytes_in
+from .request import Region, ReplyPart, memory_of
 
 __all__ = ["SMALL_REGION", "AnswerTooLongError", "ResponseWriter"]
 
 _SIZE = Struct(">i")
 _CORK_LIMIT = 256 * 1024
 _JOIN_LIMIT = 64 * 1024
-_OF_A_PART = 150
-"""What a part takes besides its bytes, a region or a piece between two."""
 SMALL_REGION = 64 * 1024
 """Up to here, reading a region and writing it with its neighbours is cheaper than a sendfile of its own.
 
@@ -105,8 +103,7 @@ class ResponseWriter:
     @property
     def unsent_bytes(self) -> int:
         """What is left of the reply under way takes. Regions of files count as what they are in memory."""
-        parts = self._parts
-        return bytes_in(parts) + len(parts) * _OF_A_PART if parts else 0
+        return memory_of(self._parts)
 
     def flush(self) -> None:
         """Write what is corked."""

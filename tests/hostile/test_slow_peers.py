@@ -106,6 +106,28 @@ def test_requests_that_wait_behind_others_are_bounded_over_all_connections(open_
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
 
 
+def half_frame() -> bytes:
+    return struct.pack(">i", 1024 * 1024) + bytes(100)
+
+
+def test_halves_of_requests_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+    limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
+    field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
+    for _ in range(200):  # each takes 128 KiB for what it promises
+        field.connect().sendall(long_poll() * 8 + half_frame())
+    field.good.is_served(5)
+    field.until(lambda: len(field.complaints()) == 1)
+    assert "pybroker.unsent.max.bytes" in field.complaints()[0]
+    field.recovers(lines=1, mib=AT_REST_MIB + 16 + 8, files=8)
+
+
+@pytest.mark.parametrize("more", [TINY_FRAMES, TINY_FRAMES[:5] + half_frame()], ids=["requests", "half a request"])
+def test_nothing_is_kept_of_what_comes_behind_garbage(field: Arena, more: bytes) -> None:
+    for _ in range(300):
+        field.throw(long_poll() + more)
+    field.recovers(lines=1, mib=AT_REST_MIB + 8)
+
+
 def test_who_hangs_up_behind_garbage_and_a_long_poll_is_noticed(field: Arena) -> None:
     for _ in range(50):
         field.drop(field.throw(long_poll() + struct.pack(">i", -1)))
