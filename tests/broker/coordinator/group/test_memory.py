@@ -95,6 +95,15 @@ def test_a_subscription_to_more_topics_than_anybody_has_is_not_kept() -> None:
     assert len(subscribed_topics([subscription(*names[1:])] * 2) or ()) == 100_000
 
 
+def test_topics_are_read_as_often_as_members_of_a_group_may_name_them() -> None:
+    many = [f"t{number}" for number in range(1000)]
+    own = [subscription(*many, f"own-{member}") for member in range(200)]
+    assert subscribed_topics(own) is None
+    assert len(subscribed_topics(own[:199]) or ()) == 1199
+    assert subscribed_topics([subscription(*many)] * 1000) == frozenset(many)
+    assert subscribed_topics([subscription(*[""] * 200_001)]) is None
+
+
 def test_a_commit_makes_no_group_that_there_is_no_room_for() -> None:
     for producer_id in (None, 5):
         world = GroupWorld(replace(NO_DELAY, max_bytes=20_000))
