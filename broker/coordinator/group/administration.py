@@ -100,8 +100,9 @@ class Administration:
 
     def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Topics were deleted: so are the offsets in them."""
+        deleted_partitions = frozenset(partitions)
         for group in self._registry.groups():
-            removed = group.offsets.remove(partitions)
+            removed = group.offsets.remove(group.offsets.known_among(deleted_partitions))
             if removed:
                 deleted = ", ".join(map(str, removed))
                 logger.info("group %s: offsets of %s are dropped with their topics", group.group_id, deleted)

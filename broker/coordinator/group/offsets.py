@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from ....protocol.text_size import text_bytes
@@ -168,6 +169,11 @@ class GroupOffsets:
         return not (self.committed or self._pending or self._pending_by_producer)
 
     # -- removal
+
+    def known_among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
+        """Those of them of which there is anything to forget. Costs what is known here, however many they are."""
+        known = dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
+        return [partition for partition in known if partition in partitions]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Forget everything about these; returned are those that need a tombstone.

@@ -1,5 +1,6 @@
 """List, describe, delete, expire."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -165,6 +166,23 @@ def test_offsets_go_with_their_topic() -> None:
     assert world.committed() == {ORDERS: 2}
     assert world.rules.registry.get("other") is None
     assert set(tombstones(world)) == {OffsetKey("g", T0), OffsetKey("g", T1), OffsetKey("other", T0)}
+
+
+class OnlyAsked(frozenset[TopicPartition]):
+    """Ten thousand partitions, of each of ten thousand groups, are not to be gone through."""
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        raise AssertionError
+
+
+def test_of_partitions_that_are_gone_a_group_names_those_that_it_knows() -> None:
+    world = GroupWorld()
+    world.commit({ORDERS: 2, T0: 1})
+    world.topic.hold()
+    world.commit({T1: 9})
+    others = [TopicPartition("others", index) for index in range(100)]
+    assert world.group().offsets.known_among(OnlyAsked([T1, *others, T0])) == [T0, T1]
+    world.topic.release()
 
 
 # -- expiry (KIP-211)
