@@ -63,19 +63,19 @@ class TopicDeletion:
             await self._tree.unmark_for_deletion(topics, self._context.epoch_version)
             return
         reassigned = {partition.topic for partition in self._context.partitions_being_reassigned}
+        topics = tuple(topics)
         for topic in topics:
             self._context.topics_to_delete[topic] = None
             if topic in reassigned:
                 self.hold([topic], "a reassignment is under way")
-        await self.resume()
+        await self._resume(topics)
 
     async def resume_for(self, topics: Iterable[str]) -> None:
         """What held the deletion of these topics up is over: a broker is back, a reassignment done."""
         waiting = [topic for topic in topics if self._context.is_queued_for_deletion(topic)]
         for topic in waiting:
             self._context.topics_ineligible_for_deletion.pop(topic, None)
-        if waiting:
-            await self.resume()
+        await self._resume(waiting)
 
     def hold(self, topics: Iterable[str], reason: str) -> None:
         for topic in topics:
@@ -93,20 +93,28 @@ class TopicDeletion:
         self._replicas.mark(
             [r for r in failed if self._context.replica_state(r) in may_fail], ReplicaState.DELETION_INELIGIBLE
         )
-        self.hold(dict.fromkeys(replica.topic for replica in failed), "replicas could not be deleted")
-        await self.resume()
+        topics = dict.fromkeys(replica.topic for replica in failed)
+        self.hold(topics, "replicas could not be deleted")
+        await self._resume(topics)
 
     async def complete(self, replicas: Iterable[PartitionReplica]) -> None:
         """These replicas were deleted: for their topic, or because their partition had moved elsewhere before."""
         deleted = [r for r in replicas if self._context.replica_state(r) is ReplicaState.DELETION_STARTED]
         self._replicas.mark(deleted, ReplicaState.DELETION_SUCCESSFUL)
-        await self.resume()
+        await self._resume(dict.fromkeys(replica.topic for replica in deleted))
 
     async def resume(self) -> None:
         """Do the next step for every topic that waits for one."""
+        await self._resume(tuple(self._context.topics_to_delete))
+
+    async def _resume(self, topics: Iterable[str]) -> None:
+        """For those alone of which something has changed: each answer of a broker to a deletion is an event, and
+        thousands of topics may be deleted at once."""
         to_retry: list[str] = []
         to_delete: list[str] = []
-        for topic in list(self._context.topics_to_delete):
+        for topic in topics:
+            if not self._context.is_queued_for_deletion(topic):
+                continue
             if self._context.all_replicas_in(topic, ReplicaState.DELETION_SUCCESSFUL):
                 await self._finish(topic)
                 continue

@@ -7,6 +7,7 @@ import pytest
 from pybroker.controller import znodes
 from pybroker.controller.metadata_store import Delete
 from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.state_tables import ReplicaState
 from pybroker.controller.znodes import TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
@@ -214,3 +215,26 @@ async def test_deletion_that_is_switched_off_takes_the_mark_away(tmp_path: Path)
 
 async def _nothing() -> None:
     return None
+
+
+async def test_deleting_many_topics_looks_at_each_a_few_times(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = [f"many-{number}" for number in range(60)]
+    for topic in topics:
+        await plane.create_topic(topic, {0: (1,)})
+    await plane.settled()
+    context = plane.controller.context
+    looks: list[str] = []
+    all_replicas_in = context.all_replicas_in
+
+    def look(topic: str, state: ReplicaState) -> bool:
+        looks.append(topic)
+        return all_replicas_in(topic, state)
+
+    monkeypatch.setattr(context, "all_replicas_in", look)
+    for topic in topics:
+        await plane.tree.mark_for_deletion(topic)
+    await plane.settled()
+    assert context.topics == ["t"]
+    assert 0 < len(looks) <= 4 * len(topics)
