@@ -11,8 +11,9 @@ from typing import Protocol
 __all__ = ["ParkedFetches", "WaitingFetch", "fetch_bytes"]
 
 _OF_A_FETCH = 4000
-_OF_A_PARTITION = 150
-"""That a parked fetch reads: its place among those who wait for that partition."""
+_OF_A_PARTITION = 500
+"""That a parked fetch reads: its place among those who wait for that partition, and what its session says of that. The
+session may be gone, and count nowhere any more, while the fetch waits."""
 _OF_A_NAMED_PARTITION = 400
 """That its request names, and no session remembers."""
 _USUAL_FRAME = 1000
