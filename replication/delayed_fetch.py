@@ -1,5 +1,6 @@
 """A fetch that waits at the partitions it concerns, and what a partition knows of those who wait for it."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from .fetch import FetchParams, PartitionFetch
@@ -95,7 +96,8 @@ class FetchWatchers:
 
     def __init__(self) -> None:
         self.eager: dict[DelayedFetch, PartitionFetch] = {}
-        self.patient: dict[DelayedFetch, tuple[PartitionFetch, int]] = {}  # with ``changes`` as they were at its look
+        # With ``changes`` as they were at its look. As a queue: the first of a plain dict is behind all that have left.
+        self.patient: OrderedDict[DelayedFetch, tuple[PartitionFetch, int]] = OrderedDict()
         self.changes = 0  # of the partition, while there are patient ones
         self.answered = 0  # of the consumers here, in this turn of the loop
         self.paused_until_s = _NEVER_PAUSED

@@ -6,6 +6,7 @@ long as it does. So these looks have a tenth of the loop at most: those who wait
 were looked at, and with few of them nobody is looked at later than in a millisecond.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ class PatientFetches:
     def __init__(self, loop: TimerLoop, found: Callable[[FetchWatchers, DelayedFetch], None]) -> None:
         self._loop = loop
         self._found = found
-        self._changed: dict[FetchWatchers, IsEnough] = {}  # partitions, in the order of their turns
+        self._changed: OrderedDict[FetchWatchers, IsEnough] = OrderedDict()  # partitions, in the order of their turns
         self._rests_until_s = float("-inf")
         self._timer: Any = None
 
@@ -52,8 +53,7 @@ class PatientFetches:
         self._timer = None
         looks = 0
         while looks < LOOKS_IN_A_TURN and self._changed:
-            watchers, is_enough = next(iter(self._changed.items()))
-            del self._changed[watchers]
+            watchers, is_enough = self._changed.popitem(last=False)
             following = watchers.next_patient()
             if following is None:
                 continue
