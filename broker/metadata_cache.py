@@ -71,7 +71,7 @@ class MetadataCache:
         deleted: dict[TopicPartition, None] = {}
         topics = tuple(topics)
         for topic in topics:
-            deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
+            self._forget_partitions(topic, deleted)
             self._forget_topic_id(topic)
         return self._tell(MetadataUpdate(topics, tuple(deleted)))
 
@@ -162,7 +162,10 @@ class MetadataCache:
     def _forget_former(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
         """Of a topic that was made anew and not told of in between: it may have fewer partitions now."""
         if topic_id != _NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
-            deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
+            self._forget_partitions(topic, deleted)
+
+    def _forget_partitions(self, topic: str, deleted: dict[TopicPartition, None]) -> None:
+        deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
 
     def _take_topic_id(self, topic: str, topic_id: UUID) -> None:
         self._forget_topic_id(topic)

@@ -28,7 +28,7 @@ from .metadata_store import (
     SetDataResult,
     Stat,
     Watch,
-    parent_of,
+    ensure,
 )
 from .replica_assignment import ReplicaAssignment
 from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo, ZnodeDecodeError
@@ -83,15 +83,7 @@ class ClusterTree(ConfigTree):
 
     async def ensure(self, path: str, data: bytes = b"") -> None:
         """Create ``path`` and what it lies under, unless it exists."""
-        try:
-            await self.store.create(path, data)
-        except NodeExistsError:
-            return
-        except ConnectionLossError:  # it may have been made
-            await self.ensure(path, data)
-        except NoNodeError:
-            await self.ensure(parent_of(path))
-            await self.ensure(path, data)
+        await ensure(self.store, path, data)
 
     # -- brokers
 
@@ -153,6 +145,13 @@ class ClusterTree(ConfigTree):
 
     async def topics(self, watch: Watch | None = None) -> list[str]:
         return await self.store.children(znodes.TOPICS_PATH, watch)
+
+    async def topics_version(self) -> int:
+        """Another one whenever a topic has come or gone."""
+        stat = await self.store.exists(znodes.TOPICS_PATH)
+        if stat is None:
+            raise NoNodeError(znodes.TOPICS_PATH)
+        return stat.cversion
 
     async def topics_by_now(self) -> list[str]:
         """`topics`, after all changes of which this broker may have heard otherwise. A ZooKeeper may answer reads by

@@ -56,6 +56,7 @@ __all__ = [
     "WatchEvent",
     "check_path",
     "created_path",
+    "ensure",
     "new_stat",
     "parent_of",
     "tell",
@@ -305,6 +306,21 @@ class MetadataStore(abc.ABC):
         """End as a crash of the process does: what waits is never answered, nobody is told, ephemeral nodes stay for as
         long as the session is thought to live. Blocks for a moment."""
         raise NotImplementedError
+
+
+async def ensure(store: MetadataStore, path: str, data: bytes = b"") -> None:
+    """Create ``path`` and what it lies under, unless it exists."""
+    while True:
+        try:
+            await store.create(path, data)
+        except NodeExistsError:
+            return
+        except ConnectionLossError:  # it may have been made
+            continue
+        except NoNodeError:
+            await ensure(store, parent_of(path))
+            continue
+        return
 
 
 def created_path(results: list[OperationResult]) -> str:

@@ -33,7 +33,6 @@ from .metadata_store import (
     InvalidPathError,
     MetadataStore,
     MetadataStoreError,
-    NodeExistsError,
     NotAuthorizedError,
     Operation,
     OperationResult,
@@ -45,6 +44,7 @@ from .metadata_store import (
     Watch,
     WatchEvent,
     check_path,
+    ensure,
     tell,
 )
 from .session_guard import SessionGuard
@@ -139,20 +139,8 @@ class ZooKeeperStore(MetadataStore):
             return
         root, self._words.root = self._words.root, ""
         if await self.exists(root) is None:
-            parts = root.split("/")
-            for end in range(2, len(parts) + 1):
-                await self._ensure("/".join(parts[:end]))
+            await ensure(self, root)
         self._words.root = root
-
-    async def _ensure(self, path: str) -> None:
-        while True:
-            try:
-                await self.create(path)
-            except NodeExistsError:
-                return
-            except ConnectionLossError:  # it may have been made
-                continue
-            return
 
     @property
     def session_id(self) -> int:

@@ -379,8 +379,8 @@ async def test_root_is_made_though_connections_break(
     create = ZooKeeperStore.create
     lost: list[str] = []
 
-    async def create_and_lose(store: ZooKeeperStore, path: str) -> str:
-        made = await create(store, path)
+    async def create_and_lose(store: ZooKeeperStore, path: str, data: bytes) -> str:
+        made = await create(store, path, data)
         if path not in lost:
             lost.append(path)
             raise ConnectionLossError(path, "the connection broke before the answer")
