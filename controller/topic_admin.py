@@ -24,12 +24,13 @@ from ..protocol.errors import (
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .cluster_tree import ClusterTree
+from .colliding_topics import CollidingTopics
 from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
 from .settings_room import SettingsRoom
 from .topic_ids import new_topic_id
-from .topic_names import check_topic_name, colliding_topics, has_collision_chars, is_internal_topic
+from .topic_names import check_topic_name, is_internal_topic
 from .znodes import TopicInfo
 
 __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
@@ -74,6 +75,7 @@ class TopicAdmin:
         settings_room: SettingsRoom,
     ) -> None:
         self._tree = tree
+        self._colliding_topics = CollidingTopics(tree)
         self._config = config
         self._live_brokers = live_brokers
         self._random = random
@@ -150,9 +152,7 @@ class TopicAdmin:
         check_topic_name(name)
         if await self._tree.is_marked_for_deletion(name):
             raise TopicExistsError(f"Topic '{name}' is marked for deletion.")
-        if not has_collision_chars(name):
-            return
-        colliding = colliding_topics(name, await self._tree.topics())
+        colliding = await self._colliding_topics.of(name)
         if name in colliding:
             raise TopicExistsError(f"Topic '{name}' already exists.")
         if colliding:

@@ -1,7 +1,6 @@
 """Which names a topic may have (Kafka's Topic), and which topics are the cluster's own."""
 
 import re
-from collections.abc import Iterable
 
 from ..protocol.errors import InvalidTopicError
 
@@ -10,10 +9,10 @@ __all__ = [
     "CONSUMER_OFFSETS_TOPIC",
     "TRANSACTION_STATE_TOPIC",
     "check_topic_name",
-    "colliding_topics",
     "has_collision_chars",
     "is_internal_topic",
     "is_legal_topic_name",
+    "unified_name",
 ]
 
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
@@ -46,10 +45,9 @@ def has_collision_chars(name: str) -> bool:
     return "." in name or "_" in name
 
 
-def colliding_topics(name: str, others: Iterable[str]) -> list[str]:
-    """Those of ``others`` that are ``name`` but for dots in place of underscores: metrics could not tell them apart."""
-    unified = name.replace(".", "_")
-    return [other for other in others if other.replace(".", "_") == unified]
+def unified_name(name: str) -> str:
+    """Topics of which this is the same collide: metrics have underscores for dots."""
+    return name.replace(".", "_")
 
 
 def _why_illegal(name: str) -> str | None:

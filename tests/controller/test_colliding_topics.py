@@ -1,0 +1,56 @@
+"""Topics that differ from a name in dots and underscores alone, and how often the tree is asked for them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller.colliding_topics import CollidingTopics
+from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.metadata_store import Watch
+from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.znodes import TopicInfo
+
+
+class CountingTree(ClusterTree):
+    looks = 0
+
+    async def topics(self, watch: Watch | None = None) -> list[str]:
+        self.looks += 1
+        return await super().topics(watch)
+
+
+@pytest.fixture
+async def tree(tmp_path: Path) -> AsyncIterator[CountingTree]:
+    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
+    tree = CountingTree(store)
+    await tree.create_persistent_paths()
+    yield tree
+    await store.close()
+
+
+async def create(tree: ClusterTree, *names: str) -> None:
+    for name in names:
+        await tree.create_topic(TopicInfo(name, uuid4(), {0: ReplicaAssignment((1,))}), {})
+
+
+async def test_topics_that_are_the_same_but_for_dots_and_underscores(tree: CountingTree) -> None:
+    await create(tree, "a_b.c", "a.b.d", "a-b-c", "a.b_c")
+    colliding = CollidingTopics(tree)
+    assert sorted(await colliding.of("a.b_c")) == ["a.b_c", "a_b.c"]
+    assert await colliding.of("a-b-c") == []
+    assert await colliding.of("a.b") == []
+
+
+async def test_topics_are_read_once_for_many_names_and_again_when_one_has_come_or_gone(tree: CountingTree) -> None:
+    await create(tree, "a.b")
+    colliding = CollidingTopics(tree)
+    for index in range(100):
+        assert await colliding.of(f"new.{index}") == []
+    assert tree.looks == 1
+    await create(tree, "new.7")
+    assert await colliding.of("new_7") == ["new.7"]
+    await tree.store.delete("/brokers/topics/a.b")
+    assert await colliding.of("a_b") == []
+    assert tree.looks == 3
