@@ -25,7 +25,6 @@ __all__ = ["FIRST_VERSION", "FoundBatch", "ProduceShape", "ProduceShapes"]
 FIRST_VERSION = 5
 """The first whose answers have all three numbers of an append. Its batches have to be of magic 2, too."""
 
-_FIRST_FLEXIBLE = 9
 _MOST_SHAPES = 1024  # of a version; each has 1.6 KiB at most
 _MISSES_FOR_A_PLACE = 16
 """While there is no more room every so many requests that are not known let the oldest shape go. If each did, more
@@ -51,7 +50,7 @@ class ProduceShape:
         slot = PartitionProduceResponse(index=_MARK, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1)
         topics = [TopicProduceResponse(name=topic, partition_responses=[slot])]
         head, tail = encode(ProduceResponse(responses=topics), version).split(_NUMBERS.pack(_MARK, 0, -1, -1, -1))
-        if version >= _FIRST_FLEXIBLE:
+        if version in ProduceResponse.MESSAGE.flexible:
             head = b"\0" + head  # the header's tagged fields
         self._head = head
         self._tail = tail
@@ -87,7 +86,7 @@ class ProduceShapes:
     def __init__(self, version: int) -> None:
         self._version = version
         self._locate: Callable[[bytearray, int], tuple[int, int, int] | None] = (
-            _locate_flexible if version >= _FIRST_FLEXIBLE else _locate_plain
+            _locate_flexible if version in ProduceRequest.MESSAGE.flexible else _locate_plain
         )
         self._shapes: dict[bytes, ProduceShape] = {}
         self._misses = 0
