@@ -228,6 +228,8 @@ class ZnodeTree:
         if node is None:
             del self._nodes[path]
             del siblings[name]
+            if not siblings:
+                del self._children[parent or "/"]
         else:
             self._nodes[path] = node
             siblings[name] = None

@@ -1,5 +1,7 @@
 """The tree: a refused change leaves no trace, and one that is taken back neither."""
 
+import pickle
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.controller.metadata_store import Check, Create, Delete, MetadataStoreError, Operation, SetData
@@ -64,3 +66,17 @@ def test_tree_is_what_its_rows_say(multis: list[list[Operation]]) -> None:
     again = ZnodeTree(kept, tree.last_zxid)  # type: ignore[arg-type]
     assert snapshot(again) == snapshot(tree)
     assert again.ephemerals() == tree.ephemerals(7)
+
+
+def test_nodes_that_are_gone_leave_nothing_behind() -> None:
+    def size_of(tree: ZnodeTree) -> int:
+        return len(pickle.dumps(tree))
+
+    tree = ZnodeTree()
+    tree.apply([Create("/a")], session_id=7, now_ms=5)
+    before = size_of(tree)
+    for number in range(100):
+        paths = [f"/a/{number}", f"/a/{number}/deep", f"/a/{number}/deep/deeper"]
+        tree.apply([Create(path) for path in paths], session_id=7, now_ms=5)
+        tree.apply([Delete(path) for path in reversed(paths)], session_id=7, now_ms=5)
+    assert size_of(tree) < before + 100  # its counters have grown
