@@ -9,6 +9,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from ..protocol.errors import OffsetOutOfRangeError
+from ..protocol.records.batch import RecordBatch
 from .batch_span import read_batches
 from .files import FileRegion, NotCachedError
 from .producer_state import UnstableOffsets
@@ -189,6 +190,8 @@ class LogView(NamedTuple):
             found = first_between(batch, timestamp, _GREATEST, self.log_start_offset, max_decompressed_bytes, inline)
             if found is not None:
                 return found
+            if batch.base_offset >= self.log_start_offset and batch.record_count:
+                return _as_the_header_says(batch)
         return None
 
     def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineBounds) -> FoundTimestamp | None:
@@ -201,10 +204,9 @@ class LogView(NamedTuple):
         end = self.segment_end(slot)
         position = segment.position_of(largest.offset, end)
         for _, batch in read_batches(segment.log_ref.file(), position, end):
-            if batch.max_timestamp == largest.timestamp:
+            if batch.max_timestamp == largest.timestamp and batch.record_count:
                 found = first_between(batch, largest.timestamp, largest.timestamp, 0, max_decompressed_bytes, inline)
-                if found is not None:
-                    return found
+                return found if found is not None else _as_the_header_says(batch)
         return None
 
     def last_stable_offset(self, high_watermark: int) -> int:
@@ -213,3 +215,9 @@ class LogView(NamedTuple):
         if first_unstable < 0:
             return high_watermark
         return min(max(first_unstable, self.log_start_offset), high_watermark)
+
+
+def _as_the_header_says(batch: RecordBatch) -> FoundTimestamp:
+    """Of a batch none of whose records has the timestamp that its header promises, which nobody need have checked. To
+    go on would be to read all records of a log of such batches for each who asks."""
+    return FoundTimestamp(batch.max_timestamp, batch.last_offset, batch.partition_leader_epoch)

@@ -1,0 +1,64 @@
+"""Batches whose headers promise a timestamp that none of their records has: nobody checks when they are appended."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from pybroker.storage import log_view, record_search
+from pybroker.storage.log import Log
+from support.bombs import with_crc
+from support.storage_logs import NOW_MS, batch_of, open_log
+
+PROMISED_MS = NOW_MS + 1000
+_MAX_TIMESTAMP_POSITION = 35
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("honest"), 0, NOW_MS)
+    for _ in range(20):
+        batch = batch_of("a", "b", "c")
+        struct.pack_into(">q", batch, _MAX_TIMESTAMP_POSITION, PROMISED_MS)
+        log.append_as_leader(bytearray(with_crc(batch)), 0, NOW_MS)
+    log.append_as_leader(batch_of("late", timestamp_ms=PROMISED_MS + 1), 0, NOW_MS)
+    return log
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Batches of which records were read."""
+    found: list[object] = []
+    search = record_search.first_between
+
+    def note(batch: object, *bounds: object) -> object:
+        found.append(batch)
+        return search(batch, *bounds)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(log_view, "first_between", note)
+    return found
+
+
+def test_the_first_such_batch_is_taken_at_its_word(log: Log, unpacked: list[object]) -> None:
+    assert log.offset_for_timestamp(PROMISED_MS) == (PROMISED_MS, 3, 0)
+    assert len(unpacked) == 1
+
+
+def test_what_honest_records_have_is_found_behind_an_empty_promise_only_when_that_was_less(log: Log) -> None:
+    assert log.offset_for_timestamp(NOW_MS) == (NOW_MS, 0, 0)
+    assert log.offset_for_timestamp(PROMISED_MS + 1) == (PROMISED_MS + 1, 61, 0)
+
+
+def test_of_a_batch_that_the_log_starts_inside_its_later_records_decide(log: Log) -> None:
+    log.increment_log_start_offset(2)  # offsets 1 to 3 are a batch's
+    assert log.offset_for_timestamp(PROMISED_MS) == (PROMISED_MS, 6, 0)
+
+
+def test_the_greatest_timestamp_is_looked_for_in_one_batch(tmp_path: Path, unpacked: list[object]) -> None:
+    log = open_log(tmp_path / "other")
+    for _ in range(20):
+        batch = batch_of("a", "b", "c")
+        struct.pack_into(">q", batch, _MAX_TIMESTAMP_POSITION, PROMISED_MS)
+        log.append_as_leader(bytearray(with_crc(batch)), 0, NOW_MS)
+    assert log.offset_of_max_timestamp() == (PROMISED_MS, 2, 0)
+    assert len(unpacked) == 1
