@@ -53,7 +53,8 @@ def partition_data(index: int, result: FetchResult, version: int) -> PartitionDa
     aborted = result.aborted_transactions
     if error in _NEVER_READ:
         aborted = []
-    diverging = result.diverging_epoch
+    # Below version 12 nobody asks, but for who goes on in an older version with a session that was begun in that one.
+    diverging = result.diverging_epoch if version >= 12 else None
     return PartitionData(
         partition_index=index,
         error_code=error,

@@ -774,6 +774,15 @@ async def test_a_session_out_of_step_is_told_so(consumer: Consumer) -> None:
     assert consumer.answer(version=13, session=(1, 1)).error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
+async def test_a_session_goes_on_in_a_version_that_knows_of_no_divergence(consumer: Consumer) -> None:
+    for epoch in (2, 4):
+        await consumer.replicas.order(leader_epoch=epoch)
+        consumer.produce(b"a")
+    told = consumer.answer(2, session=(0, 0), last_fetched_epoch=2).responses[0].partitions[0]
+    assert told.diverging_epoch.epoch == 2
+    assert consumer.answer(version=11, session=(1, 1)).error_code == ErrorCode.NONE
+
+
 async def test_an_idle_session_parks_and_wakes_for_its_own_partitions_alone(consumer: Consumer) -> None:
     others = TopicPartition("others", 0)
     await consumer.replicas.order(others, topic_id=None)
