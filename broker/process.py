@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -18,6 +19,10 @@ __all__ = ["run"]
 
 logger = logging.getLogger(__name__)
 
+_SWITCH_INTERVAL_S = 0.0005
+"""So long a worker that computes keeps the interpreter from the loop, each time the loop wants it: several times for a
+request. With Python's 5 ms a good client had 1 to 30 rounds a second beside one such worker; with this, 70 to 100."""
+
 
 def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
     """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
@@ -27,6 +32,7 @@ def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
     """
     import uvloop
 
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     raise_descriptor_limit()
     logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
