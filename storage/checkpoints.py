@@ -26,6 +26,7 @@ class Checkpoints:
         self._directories = directories
         self._table = table
         self._compacted_lock = threading.Lock()
+        self._offsets_lock = threading.Lock()
 
     def write_recovery_points(self) -> None:
         """How far each log is durable."""
@@ -57,6 +58,15 @@ class Checkpoints:
         are_written = self.write_log_starts_of(directory) and are_points_written
         directory.are_offsets_stale = not are_written
         return are_written
+
+    def write_offsets_without(self, departure: int, directory: LogDirectory) -> None:
+        """`write_offsets_of`, unless they were written when that log had left the table: many go at once, and each of
+        them would have those of all others written."""
+        with self._offsets_lock:
+            if directory.written_after_departure < departure:
+                latest = self._table.departures
+                if self.write_offsets_of(directory):
+                    directory.written_after_departure = latest
 
     def _logs_and_copies(self, directory: LogDirectory) -> list[Log]:
         """Also the copies of logs that are moving into the directory: a partition is there once at most."""

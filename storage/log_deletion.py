@@ -73,7 +73,7 @@ class LogDeletion:
                 if renamed is not None:
                     renamed(None)
                 return
-            self._table.remove(tp)
+            departure = self._table.remove(tp)
             if move is not None:
                 self._table.end_move(move)
         if self.on_deletion is not None:
@@ -90,7 +90,7 @@ class LogDeletion:
                 # The copy first: what a crash leaves is a log whose deletion is asked for again, not a copy of nothing.
                 copy_path = None if move is None else self._rename_copy(move)
                 # Then the checkpoints: a later log of the same name must not find this one's offsets there.
-                self._checkpoints.write_offsets_of(directory)
+                self._checkpoints.write_offsets_without(departure, directory)
                 self._checkpoints.forget_compacted(directory, tp)
                 is_renamed = self._rename_away(log, new_path)
                 log.mark_offline()  # what is still queued must not touch the name
@@ -109,7 +109,7 @@ class LogDeletion:
             strand.run_now(rename)
 
         self._renames[tp] = rename_now
-        strand.submit(rename, renamed)
+        strand.submit(rename, renamed, is_bulk=True)
 
     def _delete_waiting(self, tp: TopicPartition, waiting: WaitingLog, renamed: Callable[[Any], None] | None) -> None:
         """`delete_log` for one that waits for room to be opened."""
@@ -133,7 +133,7 @@ class LogDeletion:
             if renamed is not None:
                 self._pool.post(renamed, outcome)
 
-        self._pool.submit(rename)
+        self._pool.submit_bulk(rename)
 
     def discard_copy(self, move: LogMove) -> None:
         """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""

@@ -43,6 +43,8 @@ class LogDirectory:
         """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
         self.are_offsets_stale = False
         """The checkpoints still name a log that is gone, for want of room: the next of that name must not find them."""
+        self.written_after_departure = 0
+        """They name no log that had left the table (`LogTable.departures`) by then."""
         self._lock: DirectoryLock | None = None
         self._checkpoint_lock = threading.Lock()
         self._written: dict[str, dict[TopicPartition, int]] = {}

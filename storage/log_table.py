@@ -29,6 +29,8 @@ class LogTable:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.departures = 0
+        """How many logs have left."""
         self._logs: dict[TopicPartition, Log] = {}
         self._strands: dict[TopicPartition, Strand] = {}
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
@@ -51,13 +53,16 @@ class LogTable:
             directory.partition_count += 1
             return True
 
-    def remove(self, tp: TopicPartition) -> None:
+    def remove(self, tp: TopicPartition) -> int:
+        """Which departure from the table it is, counted from 1."""
         with self.lock:
+            self.departures += 1
             self._logs.pop(tp, None)
             self._strands.pop(tp, None)
             directory = self._directory_of.pop(tp, None)
             if directory is not None:
                 directory.partition_count -= 1
+            return self.departures
 
     def get(self, tp: TopicPartition) -> Log | None:
         return self._logs.get(tp)

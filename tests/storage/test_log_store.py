@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.checkpoints import Checkpoints
 from pybroker.storage.files import DirectoryLockedError, Files
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_directories import LogDirectoriesError, peek_meta_properties
+from pybroker.storage.log_directory import LogDirectory
 from pybroker.storage.log_store import LogStore
 from pybroker.storage.meta_properties import MetaPropertiesError
 from pybroker.storage.store_schedule import StoreSchedule
@@ -249,6 +251,34 @@ class TestDeletion:
         assert fresh.log_end_offset == 0
         later[0][1]()
         assert sorted(name for name in os.listdir(tmp_path) if name.startswith("topic-0")) == ["topic-0"]
+        store.release()
+
+    def test_logs_that_go_together_have_the_offsets_of_all_others_written_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pool = HeldPool()
+        store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
+        partitions = [TopicPartition("topic", number) for number in range(20)]
+        for each in partitions:
+            append(store.get_or_create(each, is_new=True))
+        store.checkpoints.write_recovery_points()
+        written: list[Any] = []
+        write = Checkpoints.write_offsets_of
+
+        def count(checkpoints: Checkpoints, directory: LogDirectory) -> bool:
+            written.append(directory.path)
+            return write(checkpoints, directory)
+
+        monkeypatch.setattr(Checkpoints, "write_offsets_of", count)
+        for each in partitions[:10]:
+            store.deletion.delete_log(each)
+        pool.run()
+        assert len(written) == 1
+        store.deletion.delete_log(partitions[10])
+        pool.run()
+        assert len(written) == 2
+        left = tmp_path.joinpath("recovery-point-offset-checkpoint").read_text().splitlines()[2:]
+        assert left == [f"topic {number} 0" for number in range(11, 20)]
         store.release()
 
     def test_what_a_stop_left_to_delete_goes_at_the_next_start(self, tmp_path: Path) -> None:

@@ -5,14 +5,19 @@ from typing import Any
 
 
 class HeldPool:
-    """Steps wait until they are let go; posted callbacks run when asked for."""
+    """Steps wait until they are let go; posted callbacks run when asked for. `bulk`: how many steps came as that."""
 
     def __init__(self) -> None:
         self.steps: list[Callable[[], None]] = []
+        self.bulk = 0
         self.posted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
     def submit(self, step: Callable[[], None]) -> None:
         self.steps.append(step)
+
+    def submit_bulk(self, step: Callable[[], None]) -> None:
+        self.bulk += 1
+        self.submit(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         self.posted.append((callback, arguments))
@@ -21,9 +26,12 @@ class HeldPool:
         while self.steps or self.posted:
             while self.steps:
                 self.steps.pop(0)()
-            posted, self.posted = self.posted, []
-            for callback, arguments in posted:
-                callback(*arguments)
+            self.run_posted()
+
+    def run_posted(self) -> None:
+        posted, self.posted = self.posted, []
+        for callback, arguments in posted:
+            callback(*arguments)
 
 
 class HeldRunner:
