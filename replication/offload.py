@@ -12,10 +12,11 @@ T = TypeVar("T")
 
 
 class Offload:
-    """``await offload(function)``: runs it on a worker; raises what it raises."""
+    """``await offload(function)``: runs it on a worker, as bulk or not; raises what it raises."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, is_bulk: bool = False) -> None:
         self._pool = pool
+        self._submit = pool.submit_bulk if is_bulk else pool.submit
 
     def __call__(self, function: Callable[[], T]) -> "asyncio.Future[T]":
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -28,7 +29,7 @@ class Offload:
             else:
                 self._pool.post(_succeed, future, result)
 
-        self._pool.submit(run)
+        self._submit(run)
         return future
 
 

@@ -63,9 +63,9 @@ T = TypeVar("T")
 class PartitionSet:
     """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
 
-    ``offload`` runs a function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller;
-    without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of broken invariants. ``pace``: how
-    often consumers are answered, where they are many.
+    ``offload`` runs a function in the worker pool, ``offload_bulk`` one that may take long. ``propose_isr`` sends a
+    change of the ISR to the controller; without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of
+    broken invariants. ``pace``: how often consumers are answered, where they are many.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class PartitionSet:
         *,
         is_known: Callable[[TopicPartition], bool],
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+        offload_bulk: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         broken: Callable[[Exception], None] = lambda error: None,
         pace: AnswerPace | None = None,
@@ -81,6 +82,7 @@ class PartitionSet:
         self._loop = loop
         self._is_known = is_known
         self._offload = offload
+        self._offload_bulk = offload_bulk or offload
         self._propose_isr = propose_isr
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
@@ -359,7 +361,7 @@ class PartitionSet:
         return found if found is not None else self._search_offset(hosted, query)
 
     async def _search_offset(self, hosted: HostedPartition, query: OffsetQuery) -> FoundOffset | None:
-        found = await self._offload(search_of(hosted.log, query.timestamp))
+        found = await self._offload_bulk(search_of(hosted.log, query.timestamp))
         hosted.partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
         return find_by_time(hosted.partition, query, found)
 

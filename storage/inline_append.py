@@ -46,11 +46,23 @@ def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> 
     size = len(records)
     if isinstance(append, FollowerAppend):
         return size <= SMALL_APPEND_BYTES or (size <= LARGE_APPEND_BYTES and _has_few_batches(records))
-    if size <= SMALL_APPEND_BYTES and (
+    return _is_walked_soon(records) or (size <= LARGE_APPEND_BYTES and _is_stored_as_it_came(append, config))
+
+
+def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
+    """Whether it may keep a worker for long: records are unpacked, converted or packed anew (a follower's never)."""
+    return (
+        isinstance(append, LeaderAppend)
+        and not _is_walked_soon(append.records)
+        and not _is_stored_as_it_came(append, config)
+    )
+
+
+def _is_walked_soon(records: Buffer) -> bool:
+    size = len(records)
+    return size <= SMALL_APPEND_BYTES and (
         size <= _CODEC_POSITION or (records[_MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & _CODEC_MASK)
-    ):
-        return True
-    return size <= LARGE_APPEND_BYTES and _is_stored_as_it_came(append, config)
+    )
 
 
 def _has_few_batches(records: Buffer) -> bool:

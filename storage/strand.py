@@ -1,6 +1,7 @@
 """The queue of one log: what changes it runs one step at a time, in the order it was asked for.
 
-A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. An
+A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. Of
+bulk (see `worker_pool`) it does one group, and then the strand waits for its turn again. An
 append that is little work runs right on the loop when the strand is idle, which is cheaper than two hops between
 threads, for as long as the directory's disk answers fast (see `inline_append`).
 
@@ -17,7 +18,7 @@ from typing import Any
 
 from ..protocol.errors import KafkaError
 from .callbacks import call_apart
-from .inline_append import InlineBudget, is_little_work
+from .inline_append import InlineBudget, is_bulk, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from .worker_pool import Pool, PoolClosedError
@@ -28,6 +29,8 @@ AppendCallback = Callable[[LogAppendInfo | Exception], None]
 StepCallback = Callable[[Any], None]
 
 _MAX_GROUP = 256
+_MAX_BULK_BYTES = 1 << 20
+"""Of a group of appends that are bulk, but for the last one."""
 
 
 class Strand:
@@ -39,7 +42,7 @@ class Strand:
         self.log = log
         self._pool = pool
         self._budget = budget if budget is not None else InlineBudget()
-        self._queue: deque[tuple[Any, Callable[[Any], None] | None]] = deque()
+        self._queue: deque[tuple[Any, Callable[[Any], None] | None, bool]] = deque()
         self._busy = False
         self._step = threading.Lock()  # held by whoever runs a step: a worker, the loop, or `run_now`'s caller
 
@@ -64,11 +67,13 @@ class Strand:
                 self._hand_back()
                 callback(result)
                 return
-        self._put(append, callback)
+        self._put(append, callback, is_bulk(append, self.log.config))
 
-    def submit(self, step: Callable[[Log], Any], callback: StepCallback | None = None) -> None:
+    def submit(
+        self, step: Callable[[Log], Any], callback: StepCallback | None = None, *, is_bulk: bool = False
+    ) -> None:
         """Run `step` on a worker when what is queued is done; `callback` gets what it returned or raised."""
-        self._put(step, callback)
+        self._put(step, callback, is_bulk)
 
     def run_now(self, step: Callable[[Log], Any]) -> Any:
         """Run `step` on this thread, which may not be the loop's, before what is queued: it waits for one step only."""
@@ -78,39 +83,66 @@ class Strand:
     def fence(self, leader_epoch: int) -> None:
         """Appends that come behind this, and those still queued behind it, fail when accepted under an older epoch."""
         if self._busy:
-            self._put(lambda log: log.fence(leader_epoch), None)
+            self._put(lambda log: log.fence(leader_epoch), None, False)
         else:
             self.log.fence(leader_epoch)
 
-    def _put(self, item: Any, callback: Callable[[Any], None] | None) -> None:
-        self._queue.append((item, callback))
+    def _put(self, item: Any, callback: Callable[[Any], None] | None, is_bulk: bool) -> None:
+        self._queue.append((item, callback, is_bulk))
         if not self._busy:
             self._busy = True
             self._have_drained()
 
     def _have_drained(self) -> None:
         try:
-            self._pool.submit(self._drain)
+            if self._queue[0][2]:
+                self._pool.submit_bulk(self._drain_bulk)
+            else:
+                self._pool.submit(self._drain)
         except PoolClosedError:
-            self._drain()  # the broker stops, its logs are closed: what came last of all fails at once
+            self._run_all()  # the broker stops, its logs are closed: what came last of all fails at once
 
     def _drain(self) -> None:
-        """On a worker: run all that is queued, then hand the strand back."""
+        """On a worker: run all that is queued up to the next bulk, then hand the strand back."""
         queue = self._queue
         try:
-            while queue:
-                items = [queue.popleft()]
-                if _is_append(items[0][0]):
-                    while queue and len(items) < _MAX_GROUP and _is_append(queue[0][0]):
-                        items.append(queue.popleft())
-                    with self._step:
-                        results = _run_appends(self.log, [item for item, _ in items])
-                else:
-                    with self._step:
-                        results = [_run_step(self.log, items[0][0])]
-                self._pool.post(_deliver, items, results)
+            while queue and not queue[0][2]:
+                self._run_next()
         finally:
             self._pool.post(self._hand_back)
+
+    def _run_all(self) -> None:
+        while self._queue:
+            self._run_next()
+        self._pool.post(self._hand_back)
+
+    def _drain_bulk(self) -> None:
+        try:
+            self._run_next()
+        finally:
+            self._pool.post(self._hand_back)
+
+    def _run_next(self) -> None:
+        """A step, or a group of appends."""
+        items = [self._queue.popleft()]
+        if _is_append(items[0][0]):
+            self._take_group(items)
+            with self._step:
+                results = _run_appends(self.log, [item for item, _, _ in items])
+        else:
+            with self._step:
+                results = [_run_step(self.log, items[0][0])]
+        self._pool.post(_deliver, items, results)
+
+    def _take_group(self, items: list[tuple[Any, Callable[[Any], None] | None, bool]]) -> None:
+        queue, is_bulk = self._queue, items[0][2]
+        size_bytes = len(items[0][0].records) if is_bulk else 0
+        while queue and len(items) < _MAX_GROUP and size_bytes < _MAX_BULK_BYTES:
+            if not _is_append(queue[0][0]) or queue[0][2] is not is_bulk:
+                return
+            items.append(queue.popleft())
+            if is_bulk:
+                size_bytes += len(items[-1][0].records)
 
     def _hand_back(self) -> None:
         if self._queue:
@@ -156,7 +188,7 @@ def _unexpected(log: Log, error: Exception) -> Exception:
     return error
 
 
-def _deliver(items: list[tuple[Any, Callable[[Any], None] | None]], results: list[Any]) -> None:
-    for (_, callback), result in zip(items, results, strict=True):
+def _deliver(items: list[tuple[Any, Callable[[Any], None] | None, bool]], results: list[Any]) -> None:
+    for (_, callback, _), result in zip(items, results, strict=True):
         if callback is not None:
             call_apart(callback, result)

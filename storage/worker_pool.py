@@ -1,5 +1,8 @@
 """Threads that do what may block, and the way back to the event loop.
 
+Bulk is what may keep a thread for long, or come by the thousand: a quarter of the threads do it at most, one step after
+the other with what else is queued in between. So nothing that a client asks for keeps others' appends waiting for long.
+
 Results of several steps go back in one wake-up: a `call_soon_threadsafe` costs more than a small write does.
 """
 
@@ -16,6 +19,8 @@ from typing import Any, Protocol
 
 logger = logging.getLogger(__name__)
 
+_THREADS_FOR_ONE_OF_BULK = 4
+
 
 class PoolClosedError(RuntimeError):
     """No worker is left that would take the step."""
@@ -26,6 +31,9 @@ class Pool(Protocol):
 
     def submit(self, step: Callable[[], None]) -> None:
         """Run `step` on some worker, soon. Steps handle their own errors. Raises PoolClosedError."""
+
+    def submit_bulk(self, step: Callable[[], None]) -> None:
+        """Likewise, when few such steps are under way."""
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
@@ -38,6 +46,9 @@ class WorkerPool:
         self._loop = loop
         self._name = name
         self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._bulk: deque[Callable[[], None]] = deque()
+        self._bulk_runners = 0
+        self._bulk_lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._surplus: list[threading.Thread] = []  # any of the threads may end in place of one of these
         self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -51,11 +62,41 @@ class WorkerPool:
         return len(self._threads)
 
     def submit(self, step: Callable[[], None]) -> None:
-        if self._killed:
-            return
-        if self._closed:
+        if self._takes_steps():
+            self._steps.put(step)
+
+    def submit_bulk(self, step: Callable[[], None]) -> None:
+        with self._bulk_lock:
+            if not self._takes_steps():
+                return
+            self._bulk.append(step)
+            if self._bulk_runners < self._most_bulk_runners:
+                self._bulk_runners += 1
+                self._steps.put(self._run_bulk)
+
+    def _takes_steps(self) -> bool:
+        """Raises PoolClosedError."""
+        if self._closed and not self._killed:
             raise PoolClosedError(f"{self._name} is closed")
-        self._steps.put(step)
+        return not self._killed
+
+    @property
+    def _most_bulk_runners(self) -> int:
+        return max(1, len(self._threads) // _THREADS_FOR_ONE_OF_BULK)
+
+    def _run_bulk(self) -> None:
+        """One step of bulk; the next one behind what came meanwhile, or at once when nothing comes any more."""
+        is_last = False
+        while not is_last:
+            with contextlib.suppress(IndexError):  # killed
+                self._run(self._bulk.popleft())
+            with self._bulk_lock:
+                is_last = not self._bulk or self._bulk_runners > self._most_bulk_runners
+                if is_last:
+                    self._bulk_runners -= 1
+                elif not self._closed:
+                    self._steps.put(self._run_bulk)
+                    return
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         if self._killed:
@@ -96,9 +137,10 @@ class WorkerPool:
 
     def close(self) -> None:
         """Finish what is queued and end the threads. Their results are still posted."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._bulk_lock:  # whatever runs bulk is queued before this, or goes on to the last
+            if self._closed:
+                return
+            self._closed = True
         self.resize(0)
         for thread in self._surplus:
             thread.join()
@@ -109,6 +151,7 @@ class WorkerPool:
         Waits for the steps that run just now.
         """
         self._killed = True
+        self._bulk.clear()
         with contextlib.suppress(Empty):
             while True:
                 self._steps.get_nowait()
@@ -122,11 +165,14 @@ class WorkerPool:
             step = self._steps.get()
             if step is None:
                 return
-            try:
-                step()
-            except Exception:
-                logger.exception("%s: a step failed", self._name)
+            self._run(step)
             del step  # it holds what it worked on
+
+    def _run(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception:
+            logger.exception("%s: a step failed", self._name)
 
 
 class InlinePool:
@@ -134,6 +180,9 @@ class InlinePool:
 
     def submit(self, step: Callable[[], None]) -> None:
         step()
+
+    def submit_bulk(self, step: Callable[[], None]) -> None:
+        self.submit(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         callback(*arguments)

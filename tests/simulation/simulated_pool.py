@@ -66,6 +66,9 @@ class SimulatedPool:
         self._queue.append(step)
         self._start()
 
+    def submit_bulk(self, step: Callable[[], None]) -> None:
+        self.submit(step)
+
     def _start(self) -> None:
         while self._free > 0 and self._queue:
             self._free -= 1

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, NotLeaderOrFollowerError
+from pybroker.protocol.records.compression import Codec
 from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log_config import LogConfig
 from pybroker.storage.strand import Strand
 from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
 from support.loop_errors import loop_errors, on_purpose
@@ -117,6 +119,29 @@ async def test_who_fails_at_its_result_keeps_none_behind_it_waiting(log: Log, po
         strand.append(append(value), callback)
     pool.run()
     assert ([offset_of(result) for result in results], errors) == ([1], ["on purpose"])
+
+
+def packed(size: int) -> LeaderAppend:
+    """What a topic that wants another codec packs anew."""
+    return LeaderAppend(batch_of("x" * size, codec=Codec.GZIP), 0, NOW_MS)
+
+
+def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path, pool: HeldPool) -> None:
+    log = open_log(tmp_path, LogConfig(compression_type="lz4"))
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    for _ in range(3):
+        strand.append(packed(1 << 16), lambda result: results.append(offset_of(result)))
+    strand.append(append("plain"), lambda result: results.append(offset_of(result)))
+    strand.submit(lambda log: "a step", results.append)
+    strand.append(packed(1 << 16), lambda result: results.append(offset_of(result)))
+    for expected in ([0, 1, 2], [0, 1, 2, 3, "a step"], [0, 1, 2, 3, "a step", 4]):
+        [step] = pool.steps
+        pool.steps.clear()
+        step()
+        pool.run_posted()
+        assert results == expected
+    assert (pool.bulk, strand.is_idle) == (2, True)
 
 
 class Ending(HeldPool):

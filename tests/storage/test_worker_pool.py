@@ -1,0 +1,118 @@
+"""Bulk in the worker pool: a few threads do it, and it keeps nothing else waiting for long."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
+from support.patience import HANGS_AFTER_S, await_that, await_thread
+
+
+class Gate:
+    """Steps that stay where they are until they are let through."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.opened = threading.Event()
+
+    def step(self) -> None:
+        self.entered.release()
+        assert self.opened.wait(HANGS_AFTER_S)
+
+    def await_entered(self, count: int) -> None:
+        for _ in range(count):
+            assert self.entered.acquire(timeout=HANGS_AFTER_S)
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[WorkerPool]:
+    pool = WorkerPool(asyncio.get_running_loop(), 8)
+    yield pool
+    pool.close()
+
+
+async def test_other_steps_run_beside_bulk_that_takes_long(pool: WorkerPool) -> None:
+    gate, ran = Gate(), threading.Event()
+    for _ in range(100):
+        pool.submit_bulk(gate.step)
+    gate.await_entered(2)  # a quarter of eight threads
+    for _ in range(6):  # as many as would be left at least
+        pool.submit(gate.step)
+    gate.await_entered(6)
+    assert not gate.entered.acquire(blocking=False)
+    gate.opened.set()
+    pool.submit(ran.set)
+    assert ran.wait(HANGS_AFTER_S)
+
+
+async def test_of_one_thread_bulk_takes_every_second_turn() -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    gate = Gate()
+    pool.submit(gate.step)
+    gate.await_entered(1)
+    order: list[str] = []
+    for _ in range(3):
+        pool.submit_bulk(lambda: order.append("bulk"))
+    for _ in range(2):
+        pool.submit(lambda: order.append("other"))
+    done = threading.Event()
+    pool.submit_bulk(done.set)
+    gate.opened.set()
+    assert done.wait(HANGS_AFTER_S)
+    pool.close()
+    assert order == ["bulk", "other", "other", "bulk", "bulk"]
+
+
+async def test_closing_finishes_bulk_and_takes_no_more() -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 4)
+    gate = Gate()
+    for _ in range(50):
+        pool.submit_bulk(gate.entered.release)
+    pool.close()
+    gate.await_entered(50)
+    with pytest.raises(PoolClosedError):
+        pool.submit_bulk(gate.step)
+
+
+async def test_bulk_that_comes_while_the_last_is_done_is_refused_and_never_run() -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 8)
+    gate, ran = Gate(), threading.Event()
+    pool.submit_bulk(gate.step)
+    gate.await_entered(1)
+    closing = threading.Thread(target=pool.close)
+    closing.start()
+    await_that(lambda: not pool.thread_count, "the pool takes nothing")
+    with pytest.raises(PoolClosedError):
+        pool.submit_bulk(ran.set)
+    gate.opened.set()
+    await_thread(closing, "closing the pool")
+    assert not ran.is_set()
+
+
+async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    ran = threading.Event()
+
+    def fail() -> None:
+        raise RuntimeError("on purpose")
+
+    pool.submit_bulk(fail)
+    pool.submit_bulk(ran.set)
+    assert ran.wait(HANGS_AFTER_S)
+    pool.close()
+    assert "a step failed" in caplog.text
+
+
+async def test_killing_drops_the_bulk_that_waits() -> None:
+    pool = WorkerPool(asyncio.get_running_loop(), 1)
+    gate, ran = Gate(), threading.Event()
+    pool.submit_bulk(gate.step)
+    gate.await_entered(1)
+    pool.submit_bulk(ran.set)
+    killing = threading.Thread(target=pool.kill)  # it waits for the step that runs
+    killing.start()
+    await_that(lambda: not pool.thread_count, "what waits is dropped")
+    gate.opened.set()
+    await_thread(killing, "killing the pool")
+    assert not ran.is_set()
