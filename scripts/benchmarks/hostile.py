@@ -37,7 +37,10 @@ from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
+from pybroker.protocol.records.message_set import build_message_set
+from pybroker.protocol.records.record import Record
 from support.arena import frame_of, framed, header_of
 from support.bombs import packed_batch, zstd_bomb, zstd_mine
 from support.broker_process import BrokerProcess
@@ -198,6 +201,31 @@ def batches_that_unpack_to_240_mb(port: int, done: Operations) -> None:
             done.value += 1
 
 
+def messages_of_an_old_format(port: int, done: Operations) -> None:
+    """As many as are converted in the broker's own process, without content."""
+    messages = [Record(number, time.time_ns() // 1_000_000, None, b"") for number in range(95_000)]
+    sent_and_answered(port, done, frame_of(produce_request("attacked", build_message_set(messages, 1)), 2))
+
+
+def records_to_be_packed_at_the_hardest_level(port: int, done: Operations) -> None:
+    values = random.Random(1)
+    records = [Record(number, time.time_ns() // 1_000_000, None, values.randbytes(100)) for number in range(9_000)]
+    sent_and_answered(port, done, frame_of(produce_request("packed", build_batch(records)), 9))
+
+
+def sent_and_answered(port: int, done: Operations, request: bytes) -> None:
+    """Sixteen at a time, each on a connection of its own."""
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(connect(port)) for _ in range(16)]
+        done.value += 1
+        while True:
+            for peer in peers:
+                peer.sendall(request)
+            for peer in peers:
+                peer.recv(65_536)
+                done.value += 1
+
+
 def fetches_never_read(port: int, done: Operations) -> None:
     """An operation is a connection that is stuck: its socket is full of answers."""
     wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=50_000_000)])
@@ -256,6 +284,8 @@ ATTACKS: tuple[Attack, ...] = (
     requests_of_many_elements,
     bombs,
     batches_that_unpack_to_240_mb,
+    messages_of_an_old_format,
+    records_to_be_packed_at_the_hardest_level,
     fetches_never_read,
     long_polls_for_much,
     members_that_vanish,
@@ -334,6 +364,7 @@ def figures_around(attack: Attack, cores: tuple[set[int], set[int]], scale: floa
             with WireClient(broker.bootstrap_servers) as client:
                 create_topic(client, "attacked")
                 make_coordinator(client)
+                create_topic(client, "packed", {"compression.type": "zstd", "compression.zstd.level": "22"})
                 create_topic(client, "compacted", {"cleanup.policy": "compact", "max.message.bytes": "10000000"})
             with GoodClient(broker.bootstrap_servers, "fetched") as earlier:
                 earlier.is_served(1000)
