@@ -16,6 +16,7 @@ from pybroker.broker.start_error import StartError
 from pybroker.storage import apart
 from pybroker.storage.topic_partition import TopicPartition
 from support.await_points import at_await_point
+from support.ports import free_port
 from support.process_state import open_descriptors
 
 CLEAN_STOP = ".kafka_cleanshutdown"
@@ -37,9 +38,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def settings(written: Path, tmp_path: Path) -> dict[str, str | float]:
-    """Of a broker that has something to come back to."""
+    """Of a broker that has something to come back to, on a port that nobody else is given meanwhile."""
     directory = shutil.copytree(written, tmp_path / "data")
-    return {"log.dirs": str(directory), "num.io.threads": 2, "num.recovery.threads.per.data.dir": 1}
+    return {
+        "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
+        "log.dirs": str(directory),
+        "num.io.threads": 2,
+        "num.recovery.threads.per.data.dir": 1,
+    }
 
 
 @pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])

@@ -94,10 +94,11 @@ def test_requests_that_wait_are_given_up_without_a_word(caplog: pytest.LogCaptur
 
 
 def ask_in_vain(bootstrap_servers: str, request: Message, version: int) -> threading.Thread:
-    """Asks in a thread, which ends when the connection is reset."""
+    """Asks in a thread, which ends when the connection is reset; by then there is one."""
+    client = WireClient(bootstrap_servers)
 
     def ask() -> None:
-        with WireClient(bootstrap_servers) as client, pytest.raises(ConnectionResetError):
+        with client, pytest.raises(ConnectionResetError):
             client.ask(request, version)
 
     thread = threading.Thread(target=ask)
