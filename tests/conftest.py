@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.log_records import hold_no_objects
 
 FOLDER_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_PROCESSOR_SECONDS: dict[str, float] = defaultdict(float)
@@ -20,6 +21,7 @@ BROKEN_PROMISES: list[str] = []  # tests that found something acknowledged lost,
 # The same examples in every run: fresh ones are for the long forms. No deadline: machines are shared and noisy.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+hold_no_objects()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,36 @@
+"""Log records that keep nothing alive."""
+
+import logging
+from typing import Any
+
+__all__ = ["hold_no_objects"]
+
+_PLAIN = (str, bytes, int, float, type(None))
+
+
+class _Told:
+    """What an object says of itself."""
+
+    def __init__(self, told: object) -> None:
+        self._text = str(told)
+        self._representation = repr(told)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._representation
+
+
+class _Record(logging.LogRecord):
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        if isinstance(self.args, tuple):
+            self.args = tuple(each if isinstance(each, _PLAIN) else _Told(each) for each in self.args)
+
+
+def hold_no_objects() -> None:
+    """pytest keeps each record until its test is over, with what it is about: of kafka-python an exception or a
+    connection, which keep a socket for each time that a broker was not there. A test that waits for long would run out
+    of descriptors, and so would others behind it."""
+    logging.setLogRecordFactory(_Record)

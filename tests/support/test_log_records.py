@@ -1,0 +1,25 @@
+"""What a test logs keeps nothing open until the test is over."""
+
+import gc
+import logging
+import socket
+import weakref
+
+import pytest
+
+
+def test_what_an_error_came_through_is_not_kept_by_its_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    kept: list[weakref.ref[socket.socket]] = []
+
+    def fail() -> None:
+        unused = socket.socket()
+        kept.append(weakref.ref(unused))
+        raise ConnectionError("nobody is there")
+
+    try:
+        fail()
+    except ConnectionError as error:
+        logging.getLogger("client").error("failed: %s, that is %r", error, error)
+    gc.collect()
+    assert kept[0]() is None
+    assert caplog.messages == ["failed: nobody is there, that is ConnectionError('nobody is there')"]
