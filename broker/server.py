@@ -110,7 +110,6 @@ class BrokerServer:
     _background: ClosablePool
     _logs: LogStore
     _offload: Offload
-    _offload_bulk: Offload
     _store: MetadataStore
     _settings: LiveSettings
     _metadata: MetadataPlane
@@ -217,7 +216,6 @@ class BrokerServer:
         add(environment.files.close_all, environment.files.close_all)
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
         self._offload = Offload(self._pool)
-        self._offload_bulk = Offload(self._pool, is_bulk=True)
         self._logs = LogStore(
             self.config,
             environment.files,
@@ -288,7 +286,7 @@ class BrokerServer:
             self._loop,
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
             offload=self._offload,
-            offload_bulk=self._offload_bulk,
+            offload_bulk=Offload(self._pool, is_bulk=True),
             propose_isr=None if config.uses_embedded_store else self._propose_isr,
             broken=self._fail,
             pace=AnswerPace(config.int("pybroker.fetch.gather.max.ms")),
@@ -306,7 +304,7 @@ class BrokerServer:
             topic_settings=lambda topic: TopicConfig.in_force(dynamic.config, self._overrides(topic)),
             is_alive=cache.is_alive,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
-            offload=self._offload_bulk,
+            offload=Offload(self._pool, is_bulk=True),
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
@@ -370,7 +368,7 @@ class BrokerServer:
             transaction_checks=None if self._links is None else self._links.transactions,
             addresses=addresses,
             waiters=self._waiters,
-            offload=self._offload_bulk,
+            offload=Offload(self._pool, is_bulk=True),
             random=environment.random,
             orders=self._orders,
         )

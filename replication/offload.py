@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
+from ..storage.bulk_queue import BulkSource
 from ..storage.worker_pool import Pool
 
 __all__ = ["Offload"]
@@ -12,11 +14,11 @@ T = TypeVar("T")
 
 
 class Offload:
-    """``await offload(function)``: runs it on a worker, as bulk or not; raises what it raises."""
+    """``await offload(function)``: runs it on a worker, as bulk, of one source, or not; raises what it raises."""
 
     def __init__(self, pool: Pool, *, is_bulk: bool = False) -> None:
         self._pool = pool
-        self._submit = pool.submit_bulk if is_bulk else pool.submit
+        self._submit = partial(pool.submit_bulk, source=BulkSource()) if is_bulk else pool.submit
 
     def __call__(self, function: Callable[[], T]) -> "asyncio.Future[T]":
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()

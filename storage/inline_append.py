@@ -16,6 +16,7 @@ from .append_validation import is_stored_as_it_came
 from .files import Buffer
 from .log_append import FollowerAppend, LeaderAppend
 from .log_config import LogConfig
+from .producer_state import AppendOrigin
 
 SMALL_APPEND_BYTES = 16 * 1024
 """So much may be walked record by record, when it is not compressed."""
@@ -50,9 +51,11 @@ def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> 
 
 
 def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
-    """Whether it may keep a worker for long: records are unpacked, converted or packed anew (a follower's never)."""
+    """Whether it may keep a worker for long: records are unpacked, converted or packed anew. Those of a follower never
+    are, nor what the broker itself writes, for which whole groups would wait."""
     return (
-        isinstance(append, LeaderAppend)
+        append.origin is AppendOrigin.CLIENT
+        and isinstance(append, LeaderAppend)
         and not _is_walked_soon(append.records)
         and not _is_stored_as_it_came(append, config)
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import KafkaStorageError
+from .bulk_queue import BulkSource
 from .checkpoints import Checkpoints
 from .files import Files, is_passing
 from .log import Log
@@ -41,6 +42,7 @@ class LogDeletion:
     ) -> None:
         self._files = files
         self._pool = pool
+        self._bulk = BulkSource()
         self._table = table
         self._directories = directories
         self._checkpoints = checkpoints
@@ -133,7 +135,7 @@ class LogDeletion:
             if renamed is not None:
                 self._pool.post(renamed, outcome)
 
-        self._pool.submit_bulk(rename)
+        self._pool.submit_bulk(rename, self._bulk)
 
     def discard_copy(self, move: LogMove) -> None:
         """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""

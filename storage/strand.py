@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import KafkaError
+from .bulk_queue import BulkSource
 from .callbacks import call_apart
 from .inline_append import InlineBudget, is_bulk, is_little_work
 from .log import Log
@@ -31,12 +32,14 @@ StepCallback = Callable[[Any], None]
 _MAX_GROUP = 256
 _MAX_BULK_BYTES = 1 << 20
 """Of a group of appends that are bulk, but for the last one."""
+_S_FOR_A_BYTE = 1e-7
+"""Of bulk, between gzip's 50 ns and the 250 ns of zstd at its hardest level."""
 
 
 class Strand:
     """The strand of `log`. Callbacks run on the loop; that of an append done inline runs before `append` returns."""
 
-    __slots__ = ("_budget", "_busy", "_pool", "_queue", "_step", "log")
+    __slots__ = ("_budget", "_bulk", "_busy", "_pool", "_queue", "_step", "log")
 
     def __init__(self, log: Log, pool: Pool, budget: InlineBudget | None = None) -> None:
         self.log = log
@@ -44,6 +47,7 @@ class Strand:
         self._budget = budget if budget is not None else InlineBudget()
         self._queue: deque[tuple[Any, Callable[[Any], None] | None, bool]] = deque()
         self._busy = False
+        self._bulk: BulkSource | None = None  # most logs never have any
         self._step = threading.Lock()  # held by whoever runs a step: a worker, the loop, or `run_now`'s caller
 
     @property
@@ -96,11 +100,18 @@ class Strand:
     def _have_drained(self) -> None:
         try:
             if self._queue[0][2]:
-                self._pool.submit_bulk(self._drain_bulk)
+                if self._bulk is None:
+                    self._bulk = BulkSource(self._expected_s())
+                self._pool.submit_bulk(self._drain_bulk, self._bulk)
             else:
                 self._pool.submit(self._drain)
         except PoolClosedError:
             self._run_all()  # the broker stops, its logs are closed: what came last of all fails at once
+
+    def _expected_s(self) -> float:
+        """So long the first bulk takes, roughly."""
+        item = self._queue[0][0]
+        return len(item.records) * _S_FOR_A_BYTE if _is_append(item) else 0.0
 
     def _drain(self) -> None:
         """On a worker: run all that is queued up to the next bulk, then hand the strand back."""

@@ -1,7 +1,8 @@
 """Threads that do what may block, and the way back to the event loop.
 
 Bulk is what may keep a thread for long, or come by the thousand: a quarter of the threads do it at most, one step after
-the other with what else is queued in between. So nothing that a client asks for keeps others' appends waiting for long.
+the other with what else is queued in between, and those who have it done take turns (see `bulk_queue`). So nothing that
+a client asks for keeps others' appends waiting for long.
 
 Results of several steps go back in one wake-up: a `call_soon_threadsafe` costs more than a small write does.
 """
@@ -12,10 +13,13 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
+
+from .bulk_queue import BulkQueue, BulkSource
 
 logger = logging.getLogger(__name__)
 
@@ -32,21 +36,29 @@ class Pool(Protocol):
     def submit(self, step: Callable[[], None]) -> None:
         """Run `step` on some worker, soon. Steps handle their own errors. Raises PoolClosedError."""
 
-    def submit_bulk(self, step: Callable[[], None]) -> None:
-        """Likewise, when few such steps are under way."""
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
+        """Likewise, when few such steps are under way, and it is the turn of `source`."""
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
 
 
 class WorkerPool:
-    """`thread_count` daemon threads. Made on the loop's thread; `close` waits for what is queued."""
+    """`thread_count` daemon threads. Made on the loop's thread; `close` waits for what is queued. `now_s`: a
+    stopwatch."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, thread_count: int, name: str = "pybroker-io") -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        thread_count: int,
+        name: str = "pybroker-io",
+        now_s: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._loop = loop
         self._name = name
+        self._now_s = now_s
         self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._bulk: deque[Callable[[], None]] = deque()
+        self._bulk = BulkQueue()
         self._bulk_runners = 0
         self._bulk_lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -65,11 +77,11 @@ class WorkerPool:
         if self._takes_steps():
             self._steps.put(step)
 
-    def submit_bulk(self, step: Callable[[], None]) -> None:
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
         with self._bulk_lock:
             if not self._takes_steps():
                 return
-            self._bulk.append(step)
+            self._bulk.put(step, source)
             if self._bulk_runners < self._most_bulk_runners:
                 self._bulk_runners += 1
                 self._steps.put(self._run_bulk)
@@ -88,9 +100,14 @@ class WorkerPool:
         """One step of bulk; the next one behind what came meanwhile, or at once when nothing comes any more."""
         is_last = False
         while not is_last:
-            with contextlib.suppress(IndexError):  # killed
-                self._run(self._bulk.popleft())
             with self._bulk_lock:
+                turn = self._bulk.take() if self._bulk else None  # none: killed
+            started_s = self._now_s()
+            if turn is not None:
+                self._run(turn.step)
+            with self._bulk_lock:
+                if turn is not None:
+                    self._bulk.note(turn, self._now_s() - started_s)
                 is_last = not self._bulk or self._bulk_runners > self._most_bulk_runners
                 if is_last:
                     self._bulk_runners -= 1
@@ -151,7 +168,8 @@ class WorkerPool:
         Waits for the steps that run just now.
         """
         self._killed = True
-        self._bulk.clear()
+        with self._bulk_lock:
+            self._bulk.clear()
         with contextlib.suppress(Empty):
             while True:
                 self._steps.get_nowait()
@@ -181,7 +199,7 @@ class InlinePool:
     def submit(self, step: Callable[[], None]) -> None:
         step()
 
-    def submit_bulk(self, step: Callable[[], None]) -> None:
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
         self.submit(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from pybroker.protocol.errors import KafkaError
+from pybroker.storage.bulk_queue import BulkSource
 from pybroker.storage.cleaner_child import ReportCallback
 from pybroker.storage.compaction_job import CompactionFailed, CompactionJob
 from pybroker.storage.segment_cleaner import compact
@@ -66,7 +67,7 @@ class SimulatedPool:
         self._queue.append(step)
         self._start()
 
-    def submit_bulk(self, step: Callable[[], None]) -> None:
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
         self.submit(step)
 
     def _start(self) -> None:

@@ -14,6 +14,7 @@ from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log import Log
 from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producer_state import AppendOrigin
 from pybroker.storage.strand import Strand
 from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
 from support.loop_errors import loop_errors, on_purpose
@@ -142,6 +143,15 @@ def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path,
         pool.run_posted()
         assert results == expected
     assert (pool.bulk, strand.is_idle) == (2, True)
+
+
+def test_what_the_broker_itself_writes_is_never_bulk(tmp_path: Path, pool: HeldPool) -> None:
+    """Whole groups wait for it."""
+    log = open_log(tmp_path, LogConfig(compression_type="lz4"))
+    results: list[Any] = []
+    Strand(log, pool).append(packed(1 << 16)._replace(origin=AppendOrigin.COORDINATOR), results.append)
+    pool.run()
+    assert (pool.bulk, offset_of(results[0])) == (0, 0)
 
 
 class Ending(HeldPool):

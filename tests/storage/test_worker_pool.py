@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
+from pybroker.storage.bulk_queue import BulkSource
 from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
 from support.patience import HANGS_AFTER_S, await_that, await_thread
 
@@ -35,7 +36,7 @@ async def pool() -> AsyncIterator[WorkerPool]:
 async def test_other_steps_run_beside_bulk_that_takes_long(pool: WorkerPool) -> None:
     gate, ran = Gate(), threading.Event()
     for _ in range(100):
-        pool.submit_bulk(gate.step)
+        pool.submit_bulk(gate.step, BulkSource())
     gate.await_entered(2)  # a quarter of eight threads
     for _ in range(6):  # as many as would be left at least
         pool.submit(gate.step)
@@ -53,38 +54,68 @@ async def test_of_one_thread_bulk_takes_every_second_turn() -> None:
     gate.await_entered(1)
     order: list[str] = []
     for _ in range(3):
-        pool.submit_bulk(lambda: order.append("bulk"))
+        pool.submit_bulk(lambda: order.append("bulk"), BulkSource())
     for _ in range(2):
         pool.submit(lambda: order.append("other"))
     done = threading.Event()
-    pool.submit_bulk(done.set)
+    pool.submit_bulk(done.set, BulkSource())
     gate.opened.set()
     assert done.wait(HANGS_AFTER_S)
     pool.close()
     assert order == ["bulk", "other", "other", "bulk", "bulk"]
 
 
+async def test_who_has_little_done_waits_for_nobody_who_has_much() -> None:
+    """Three logs have records to be packed anew without end, and a fourth one now and then."""
+    clock_s = [0.0]
+    pool = WorkerPool(asyncio.get_running_loop(), 1, now_s=lambda: clock_s[0])
+    order: list[str] = []
+    done = threading.Event()
+
+    def add(name: str, source: BulkSource, took_s: float, times: int) -> None:
+        def step() -> None:
+            clock_s[0] += took_s
+            order.append(name)
+            if times > 1:
+                add(name, source, took_s, times - 1)
+            elif name == "little":
+                done.set()
+
+        pool.submit_bulk(step, source)
+
+    gate = Gate()
+    pool.submit(gate.step)
+    gate.await_entered(1)
+    for _ in range(3):
+        add("much", BulkSource(), 1.0, 10)
+    add("little", BulkSource(), 0.01, 10)
+    gate.opened.set()
+    assert done.wait(HANGS_AFTER_S)
+    pool.close()
+    assert order == ["much"] * 3 + ["little"] * 10 + ["much"] * 27
+
+
 async def test_closing_finishes_bulk_and_takes_no_more() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 4)
     gate = Gate()
     for _ in range(50):
-        pool.submit_bulk(gate.entered.release)
+        pool.submit_bulk(gate.entered.release, BulkSource())
     pool.close()
     gate.await_entered(50)
     with pytest.raises(PoolClosedError):
-        pool.submit_bulk(gate.step)
+        pool.submit_bulk(gate.step, BulkSource())
 
 
 async def test_bulk_that_comes_while_the_last_is_done_is_refused_and_never_run() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 8)
     gate, ran = Gate(), threading.Event()
-    pool.submit_bulk(gate.step)
+    pool.submit_bulk(gate.step, BulkSource())
     gate.await_entered(1)
     closing = threading.Thread(target=pool.close)
     closing.start()
     await_that(lambda: not pool.thread_count, "the pool takes nothing")
     with pytest.raises(PoolClosedError):
-        pool.submit_bulk(ran.set)
+        pool.submit_bulk(ran.set, BulkSource())
     gate.opened.set()
     await_thread(closing, "closing the pool")
     assert not ran.is_set()
@@ -97,8 +128,8 @@ async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixt
     def fail() -> None:
         raise RuntimeError("on purpose")
 
-    pool.submit_bulk(fail)
-    pool.submit_bulk(ran.set)
+    pool.submit_bulk(fail, BulkSource())
+    pool.submit_bulk(ran.set, BulkSource())
     assert ran.wait(HANGS_AFTER_S)
     pool.close()
     assert "a step failed" in caplog.text
@@ -107,9 +138,9 @@ async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixt
 async def test_killing_drops_the_bulk_that_waits() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     gate, ran = Gate(), threading.Event()
-    pool.submit_bulk(gate.step)
+    pool.submit_bulk(gate.step, BulkSource())
     gate.await_entered(1)
-    pool.submit_bulk(ran.set)
+    pool.submit_bulk(ran.set, BulkSource())
     killing = threading.Thread(target=pool.kill)  # it waits for the step that runs
     killing.start()
     await_that(lambda: not pool.thread_count, "what waits is dropped")

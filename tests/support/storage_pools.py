@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from pybroker.storage.bulk_queue import BulkSource
+
 
 class HeldPool:
     """Steps wait until they are let go; posted callbacks run when asked for. `bulk`: how many steps came as that."""
@@ -15,7 +17,7 @@ class HeldPool:
     def submit(self, step: Callable[[], None]) -> None:
         self.steps.append(step)
 
-    def submit_bulk(self, step: Callable[[], None]) -> None:
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
         self.bulk += 1
         self.submit(step)
 
