@@ -49,6 +49,8 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     log = store.get_or_create(TP, is_new=True)
     log.append_as_leader(batch_of("x"), 0, NOW_MS)
     log.close_files()
+    with no_more_descriptors(), pytest.raises(KafkaStorageError):
+        log.read(0, 100, 1, min_one_batch=True)
     steps: list[Callable[[], None]] = []
     store.upkeep.in_background = steps.append
     store.upkeep.flush_in_background(log)
@@ -57,8 +59,6 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
             store.get_or_create(OTHER, is_new=True)
         steps.pop()()
         store.checkpoints.write_recovery_points()
-        with pytest.raises(KafkaStorageError):
-            log.read(0, 100, 1, min_one_batch=True)
     assert (store.directories.offline_paths(), log.recovery_point) == ([], 0)
     store.get_or_create(OTHER, is_new=True)
     store.upkeep.flush_in_background(log)
