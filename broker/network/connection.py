@@ -95,7 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parked = ParkedRequests()  # started, not answered
         self._received_ms = 0
         self._requests_started = 0
-        self._was_heavy = False  # the last request that was timed
+        self._was_heavy = False  # the last request that was timed, as far as it has come
         self._named_many = False  # the last produce request, partitions
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
@@ -352,9 +352,7 @@ class Connection(asyncio.BufferedProtocol):
             self._failed(error, request.api_key, request.api_version)
             return
         if not is_produce:
-            took_s = resources.stopwatch_s() - started_s
-            if took_s > LONG_S or self._was_heavy:
-                self._was_heavy = resources.heavy.took(took_s)
+            self._note_work(resources.stopwatch_s() - started_s)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
                 self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
@@ -384,9 +382,10 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(reply, LaterReply):
             future, settle = reply.future, reply.settle
         else:
-            future = self._resources.new_task(reply)
+            is_timed = request.api_key not in NEVER_FOR_LONG  # an order to lead must not wait for the one before it
+            future = self._resources.new_task(reply, self._note_work if is_timed else None)
             settle = future.result
-            if is_heavy and request.api_key not in NEVER_FOR_LONG:
+            if is_heavy and is_timed:
                 ended = self._resources.heavy.work_goes_on()
                 future.add_done_callback(lambda _done: ended())
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
@@ -398,6 +397,11 @@ class Connection(asyncio.BufferedProtocol):
         future.add_done_callback(
             partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
         )
+
+    def _note_work(self, took_s: float) -> None:
+        """So long the last request has kept the loop by now."""
+        if took_s > LONG_S or self._was_heavy:
+            self._was_heavy = self._resources.heavy.took(took_s)
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:

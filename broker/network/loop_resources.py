@@ -8,6 +8,7 @@ from .absent_peers import AbsentPeers
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
+from .measured_work import MeasuredWork
 from .region_sender import RegionSenderFactory, RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
@@ -67,8 +68,12 @@ class LoopResources:
         """
         return self.loop.call_later(max(delay_s, 0.001), callback)
 
-    def new_task(self, awaitable: Awaitable[list[ReplyPart] | None]) -> asyncio.Task[list[ReplyPart] | None]:
-        task = self.loop.create_task(_await(awaitable) if not asyncio.iscoroutine(awaitable) else awaitable)
+    def new_task(
+        self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float], None] | None = None
+    ) -> asyncio.Task[list[ReplyPart] | None]:
+        """``noted`` is told after each of its steps for how many s it has kept the loop, all in all."""
+        work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
+        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.stopwatch_s, noted))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task

@@ -36,6 +36,8 @@ CLOSE = 8
 """The handler asks to close the connection."""
 STUCK = 9
 """Answered by a coroutine that never ends by itself."""
+WORK = 10
+"""Answered by a coroutine whose second step does ``ScriptedHandler.work``."""
 UNKNOWN = 999
 
 
@@ -60,6 +62,7 @@ class ScriptedHandler:
         self.regions: list[ReplyPart] = []
         self.began = 0
         self.stuck_ended = False
+        self.work: Callable[[], None] = lambda: None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def __call__(self, request: Request) -> Reply:
@@ -84,12 +87,19 @@ class ScriptedHandler:
                 raise CloseConnectionError("as the test wants")
             case 9:
                 return self._stuck()
+            case 10:
+                return self._work(correlation)
         return [correlation, request.body]
 
     async def _coroutine(self, correlation: bytes, body: memoryview) -> list[ReplyPart] | None:
         self.began = len(self.requests)
         await asyncio.sleep(0)
         return [correlation, body]
+
+    async def _work(self, correlation: bytes) -> list[ReplyPart] | None:
+        await asyncio.sleep(0)
+        self.work()
+        return [correlation]
 
     async def _stuck(self) -> list[ReplyPart] | None:
         never: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -16,6 +16,7 @@ from support.network_peer import (
     PRODUCE,
     SILENT,
     UNKNOWN,
+    WORK,
     Server,
     frame,
     serving,
@@ -160,6 +161,30 @@ async def test_a_future_without_an_answer_leaves_no_gap() -> None:
         await server.handler.has_started(2)
         server.handler.later[1].set_result(None)
         assert await peer.answers(1) == [2]
+
+
+async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_its_turn() -> None:
+    """In whichever of its steps it does."""
+    now_s = 0.0
+
+    def work() -> None:
+        nonlocal now_s
+        now_s += 0.01
+
+    async with serving(stopwatch_s=lambda: now_s) as server:
+        server.handler.work = work
+        peer, other = await server.connect(), await server.connect()
+        peer.send(frame(WORK, 1))
+        assert await peer.answers(1) == [1]
+        peer.send(frame(ECHO, 2))
+        for number in range(20):
+            other.send(frame(ECHO, 100 + number))
+            await other.answers(1)
+        assert 2 not in server.handler.started
+        now_s += 0.021  # twice the time that it took
+        assert await peer.answers(1) == [2]
+        peer.send(frame(ECHO, 3))
+        assert await peer.answers(1) == [3]
 
 
 async def test_a_coroutine_begins_before_the_next_request_starts() -> None:
