@@ -26,7 +26,6 @@ class Checkpoints:
         self._directories = directories
         self._table = table
         self._compacted_lock = threading.Lock()
-        self._offsets_lock = threading.Lock()
 
     def write_recovery_points(self) -> None:
         """How far each log is durable."""
@@ -35,10 +34,11 @@ class Checkpoints:
 
     def write_recovery_points_of(self, directory: LogDirectory) -> bool:
         """Whether they are on disk now."""
-        waiting = self._table.waiting_in(directory)
-        points = {tp: each.start.recovery_point for tp, each in waiting.items() if each.start.knows_recovery_point}
-        points |= {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
-        return self._write(directory, RECOVERY_POINT_FILE, points)
+        with directory.offsets_lock:
+            waiting = self._table.waiting_in(directory)
+            points = {tp: each.start.recovery_point for tp, each in waiting.items() if each.start.knows_recovery_point}
+            points |= {log.topic_partition: log.recovery_point for log in self._logs_and_copies(directory)}
+            return self._write(directory, RECOVERY_POINT_FILE, points)
 
     def write_log_starts(self) -> None:
         """The log start offsets that the segments alone do not tell."""
@@ -47,10 +47,11 @@ class Checkpoints:
 
     def write_log_starts_of(self, directory: LogDirectory) -> bool:
         """Whether they are on disk now."""
-        views = [log.view for log in self._logs_and_copies(directory)]
-        starts = {tp: each.start.log_start_offset for tp, each in self._table.waiting_in(directory).items()}
-        starts |= {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
-        return self._write(directory, LOG_START_FILE, starts)
+        with directory.offsets_lock:
+            views = [log.view for log in self._logs_and_copies(directory)]
+            starts = {tp: each.start.log_start_offset for tp, each in self._table.waiting_in(directory).items()}
+            starts |= {view.topic_partition: view.log_start_offset for view in views if view.starts_inside_a_segment}
+            return self._write(directory, LOG_START_FILE, starts)
 
     def write_offsets_of(self, directory: LogDirectory) -> bool:
         """Recovery points and log starts, when logs came into a directory or left it. Whether they are on disk now."""
@@ -62,7 +63,7 @@ class Checkpoints:
     def write_offsets_without(self, departure: int, directory: LogDirectory) -> None:
         """`write_offsets_of`, unless they were written when that log had left the table: many go at once, and each of
         them would have those of all others written."""
-        with self._offsets_lock:
+        with directory.offsets_lock:
             if directory.written_after_departure < departure:
                 latest = self._table.departures
                 if self.write_offsets_of(directory):

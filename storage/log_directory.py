@@ -43,6 +43,8 @@ class LogDirectory:
         """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
         self.are_offsets_stale = False
         """The checkpoints still name a log that is gone, for want of room: the next of that name must not find them."""
+        self.offsets_lock = threading.RLock()
+        """Held from where the offsets are gathered until they are written: older ones must not come last."""
         self.written_after_departure = 0
         """They name no log that had left the table (`LogTable.departures`) by then."""
         self._lock: DirectoryLock | None = None

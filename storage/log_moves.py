@@ -118,7 +118,9 @@ class LogMoves:
                 raise KafkaStorageError(
                     f"{tp}: not moved, a copy of it may be in the offline log directories {', '.join(offline)}"
                 )
-            destination = next(each for each in self._directories.online() if each.path == path)
+            destination = next((each for each in self._directories.online() if each.path == path), None)
+            if destination is None:
+                raise KafkaStorageError(f"{tp}: not moved, log directory {path} is offline")
             move = self._new_move(log, source, destination)
         self._pool.post(self._enqueue, move)
 

@@ -1,6 +1,5 @@
 """DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
 
-import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 from ...controller.topic_names import check_topic_name
@@ -44,12 +43,11 @@ class DescribeProducers:
                 for index in indexes
             ]
             return TopicResponse(name=name, partitions=failed)
-        here = [index for index in indexes if self._partitions.get(TopicPartition(name, index)) is not None]
-        described = (self._partition(TopicPartition(name, index)) for index in here)
-        answers = dict(zip(here, await asyncio.gather(*described), strict=True))
-        # Others are refused at once: no task for each of whatever a client makes up.
-        partitions = [answers.get(index) or await self._partition(TopicPartition(name, index)) for index in indexes]
-        return TopicResponse(name=name, partitions=partitions)
+        answers: dict[int, PartitionResponse] = {}
+        for index in indexes:
+            if index not in answers:
+                answers[index] = await self._partition(TopicPartition(name, index))
+        return TopicResponse(name=name, partitions=[answers[index] for index in indexes])
 
     async def _partition(self, topic_partition: TopicPartition) -> PartitionResponse:
         index = topic_partition.partition

@@ -9,9 +9,8 @@ and without tiers that is -1.
 worker pool.
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from inspect import isawaitable
 
 from ...protocol.errors import (
@@ -67,7 +66,20 @@ class ListOffsets:
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
         response = ListOffsetsResponse()
-        lookups: list[Awaitable[None]] = []
+        lookups = self._lookups(context, request, asked, response)
+        for lookup in lookups:
+            if lookup is not None:
+                return self._go_on(lookup, lookups, response)
+        return response
+
+    def _lookups(
+        self,
+        context: RequestContext,
+        request: ListOffsetsRequest,
+        asked: Counter[tuple[str, int]],
+        response: ListOffsetsResponse,
+    ) -> Iterator[Awaitable[None] | None]:
+        """Of one partition after the other, see `_look_up`."""
         for topic in request.topics:
             answers: list[ListOffsetsPartitionResponse] = []
             response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
@@ -77,13 +89,19 @@ class ListOffsets:
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
                 # In version 0 each answer may be as long as the list of segments.
                 is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MOST_REPEATS)
-                lookup = self._look_up(context, request, topic_partition, partition, answer, is_repeated)
-                if lookup is not None:
-                    lookups.append(lookup)
-        return self._await_all(lookups, response) if lookups else response
+                yield self._look_up(context, request, topic_partition, partition, answer, is_repeated)
 
-    async def _await_all(self, lookups: list[Awaitable[None]], response: ListOffsetsResponse) -> ListOffsetsResponse:
-        await asyncio.gather(*lookups)
+    async def _go_on(
+        self,
+        lookup: Awaitable[None],
+        lookups: Iterator[Awaitable[None] | None],
+        response: ListOffsetsResponse,
+    ) -> ListOffsetsResponse:
+        """One at a time: what waits for its turn is a request, not each of its partitions."""
+        await lookup
+        for following in lookups:
+            if following is not None:
+                await following
         return response
 
     def _look_up(

@@ -352,7 +352,8 @@ class Connection(asyncio.BufferedProtocol):
             self._failed(error, request.api_key, request.api_version)
             return
         if not is_produce:
-            self._note_work(resources.stopwatch_s() - started_s)
+            took_s = resources.stopwatch_s() - started_s
+            self._note_work(took_s, took_s)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
                 self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
@@ -398,10 +399,12 @@ class Connection(asyncio.BufferedProtocol):
             partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
         )
 
-    def _note_work(self, took_s: float) -> None:
-        """So long the last request has kept the loop by now."""
-        if took_s > LONG_S or self._was_heavy:
-            self._was_heavy = self._resources.heavy.took(took_s)
+    def _note_work(self, step_s: float, took_s: float) -> None:
+        """So long a step of the last request has kept the loop, and all of them. Between its steps others have theirs:
+        only for one that is long the next heavy request waits."""
+        if step_s > LONG_S:
+            self._resources.heavy.took(step_s)
+        self._was_heavy = took_s > LONG_S
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:

@@ -69,9 +69,9 @@ class LoopResources:
         return self.loop.call_later(max(delay_s, 0.001), callback)
 
     def new_task(
-        self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float], None] | None = None
+        self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float, float], None] | None = None
     ) -> asyncio.Task[list[ReplyPart] | None]:
-        """``noted`` is told after each of its steps for how many s it has kept the loop, all in all."""
+        """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now."""
         work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
         task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.stopwatch_s, noted))
         self.tasks.add(task)

@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class MeasuredWork(Coroutine[Any, Any, T]):
-    """``work``; after each step ``noted`` is told how long all of them have taken, in s of ``now_s``."""
+    """``work``; after each step ``noted`` is told how long it took, and all of them by now, in s of ``now_s``."""
 
     __slots__ = ("_noted", "_now_s", "_took_s", "_work")
 
     def __init__(
-        self, work: Coroutine[Any, Any, T], now_s: Callable[[], float], noted: Callable[[float], None]
+        self, work: Coroutine[Any, Any, T], now_s: Callable[[], float], noted: Callable[[float, float], None]
     ) -> None:
         self._work = work
         self._now_s = now_s
@@ -42,5 +42,6 @@ class MeasuredWork(Coroutine[Any, Any, T]):
         return self._work.__await__()
 
     def _note(self, started_s: float) -> None:
-        self._took_s += self._now_s() - started_s
-        self._noted(self._took_s)
+        step_s = self._now_s() - started_s
+        self._took_s += step_s
+        self._noted(step_s, self._took_s)

@@ -5,6 +5,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,36 @@ class TestDeletion:
         assert len(written) == 2
         left = tmp_path.joinpath("recovery-point-offset-checkpoint").read_text().splitlines()[2:]
         assert left == [f"topic {number} 0" for number in range(11, 20)]
+        store.release()
+
+    def test_offsets_that_were_gathered_before_logs_left_are_not_written_after(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As the timer and a worker may do. A later log of the same name would find them."""
+        store = open_store(tmp_path)
+        partitions = [TopicPartition("topic", number) for number in range(3)]
+        for each in partitions:
+            append(store.get_or_create(each, is_new=True))
+        gather = Checkpoints._logs_and_copies
+        deletions: list[threading.Thread] = []
+
+        def delete() -> None:
+            for each in partitions[:2]:
+                store.deletion.delete_log(each)
+
+        def gather_and_be_slow(checkpoints: Checkpoints, directory: LogDirectory) -> list[Log]:
+            found = gather(checkpoints, directory)
+            if not deletions:
+                deletions.append(threading.Thread(target=delete))
+                deletions[0].start()
+                deletions[0].join(0.3)  # it waits for this to be written; if it does not, it is over by then
+            return found
+
+        monkeypatch.setattr(Checkpoints, "_logs_and_copies", gather_and_be_slow)
+        store.checkpoints.write_recovery_points()
+        deletions[0].join()
+        left = tmp_path.joinpath("recovery-point-offset-checkpoint").read_text().splitlines()[2:]
+        assert left == ["topic 2 0"]
         store.release()
 
     def test_what_a_stop_left_to_delete_goes_at_the_next_start(self, tmp_path: Path) -> None:

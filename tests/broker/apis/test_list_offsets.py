@@ -1,6 +1,7 @@
 """ListOffsets against real logs: the ends, by time, who may know what, and each version's own."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from inspect import isawaitable
 from pathlib import Path
 
@@ -113,6 +114,30 @@ async def test_the_ends_are_answered_at_once_and_times_later(asker: Asker) -> No
     later = send(NOW_MS)
     assert isawaitable(later)
     await later
+
+
+async def test_logs_are_searched_one_after_the_other(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what waits for its turn is a request, not each of its partitions."""
+    under_way: set[int] = set()
+    most: list[int] = []
+
+    async def search(partition: int) -> None:
+        await asyncio.sleep(0)
+        under_way.discard(partition)
+
+    def list_offset(topic_partition: TopicPartition, _query: object) -> Coroutine[None, None, None]:
+        under_way.add(topic_partition.partition)
+        most.append(len(under_way))
+        return search(topic_partition.partition)
+
+    monkeypatch.setattr(asker.replicas.partitions, "list_offset", list_offset)
+    wanted = [ListOffsetsPartition(partition_index=number, timestamp=NOW_MS) for number in range(100)]
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=wanted)])
+    answer = asker.handler(request_context(9), request)
+    assert isawaitable(answer)
+    (topic,) = (await answer).topics
+    assert [each.partition_index for each in topic.partitions] == list(range(100))
+    assert most == [1] * 100
 
 
 async def test_the_earliest_epoch_is_unknown_when_the_first_records_have_none(asker: Asker) -> None:
