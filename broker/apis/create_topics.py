@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Protocol
 from uuid import UUID
 
@@ -67,6 +68,7 @@ class CreateTopics:
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
         created: list[str] = []
+        show = cache(_shown)  # most topics have the same settings, and there may be very many
         mentions = Counter(topic.name for topic in request.topics)
         for topic in request.topics:
             if topic.name in results:
@@ -75,7 +77,7 @@ class CreateTopics:
                 await asyncio.sleep(0)
             refusal = self._refusal(topic, mentions[topic.name])
             if refusal is None:
-                results[topic.name] = await self._create(topic, request.validate_only)
+                results[topic.name] = await self._create(topic, request.validate_only, show)
                 if results[topic.name].error_code == ErrorCode.NONE:
                     created.append(topic.name)
             else:
@@ -94,7 +96,9 @@ class CreateTopics:
             return ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
         return None
 
-    async def _create(self, topic: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
+    async def _create(
+        self, topic: CreatableTopic, validate_only: bool, show: Callable[[ConfigEntry], CreatableTopicConfigs]
+    ) -> CreatableTopicResult:
         try:
             created = await self._topics.create(_new_topic(topic), validate_only=validate_only)
         except KafkaError as error:
@@ -108,16 +112,7 @@ class CreateTopics:
             error_message=None,
             num_partitions=created.partition_count,
             replication_factor=created.replication_factor,
-            configs=[
-                CreatableTopicConfigs(
-                    name=entry.name,
-                    value=entry.value,
-                    read_only=entry.is_read_only,
-                    config_source=entry.source,
-                    is_sensitive=entry.is_sensitive,
-                )
-                for entry in self._config_entries(created.config)
-            ],
+            configs=[show(entry) for entry in self._config_entries(created.config)],
         )
 
     async def _await_leaders(self, results: list[CreatableTopicResult], timeout_ms: int) -> None:
@@ -149,6 +144,16 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         replication_factor=topic.replication_factor,
         assignments=assignments,
         settings={setting.name: setting.value for setting in topic.configs},
+    )
+
+
+def _shown(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
     )
 
 

@@ -8,6 +8,7 @@ request (KIP-569) · v4 flexible.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache, partial
 
 from ...config.config_entries import (
     ConfigEntry,
@@ -66,15 +67,18 @@ class DescribeConfigs:
         for resource in request.resources:
             if resource.resource_type not in _SERVED:
                 raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
+        # Most topics have the same settings, and there may be very many.
+        show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
         return DescribeConfigsResponse(
-            results=[
-                await self._describe(context.api_version, request, *resource, wanted)
-                for resource, wanted in _wanted(request.resources)
-            ]
+            results=[await self._describe(*resource, wanted, show) for resource, wanted in _wanted(request.resources)]
         )
 
     async def _describe(
-        self, version: int, request: DescribeConfigsRequest, resource_type: int, name: str, wanted: Collection[str]
+        self,
+        resource_type: int,
+        name: str,
+        wanted: Collection[str],
+        show: Callable[[ConfigEntry], DescribeConfigsResourceResult],
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(resource_type=resource_type, resource_name=name)
         try:
@@ -83,7 +87,7 @@ class DescribeConfigs:
             result.error_code = error.code
             result.error_message = str(error)
             return result
-        result.configs = [_entry(version, request, entry) for entry in entries if not wanted or entry.name in wanted]
+        result.configs = [show(entry) for entry in entries if not wanted or entry.name in wanted]
         return result
 
     async def _entries(self, resource_type: int, name: str) -> Iterable[ConfigEntry]:
@@ -127,8 +131,10 @@ def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Reso
     return wanted.items()
 
 
-def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) -> DescribeConfigsResourceResult:
-    synonyms = entry.synonyms if request.include_synonyms else ()
+def _shown(
+    version: int, with_synonyms: bool, with_documentation: bool, entry: ConfigEntry
+) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if with_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -139,7 +145,7 @@ def _entry(version: int, request: DescribeConfigsRequest, entry: ConfigEntry) ->
         synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
         config_type=entry.type,
         # A logger's is always there, and empty; Kafka's is.
-        documentation=entry.documentation if request.include_documentation or entry.documentation == "" else None,
+        documentation=entry.documentation if with_documentation or entry.documentation == "" else None,
     )
 
 

@@ -91,6 +91,14 @@ async def test_answer_has_the_settings_and_where_they_come_from(apis: TopicApis)
     assert configs["cleanup.policy"] == ("delete", ConfigSource.DEFAULT_CONFIG)
 
 
+async def test_settings_that_topics_have_in_common_are_in_an_answer_once(apis: TopicApis) -> None:
+    """A hundred thousand topics that are only validated would take six kilobytes each."""
+    response = await create(apis, topic("a"), topic("b"), topic("c", retention_ms="5"), validate_only=True)
+    first, second, other = ({entry.name: entry for entry in result.configs or []} for result in response.topics)
+    assert all(entry is second[name] for name, entry in first.items())
+    assert [name for name, entry in other.items() if entry is not first[name]] == ["retention.ms"]
+
+
 async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
     await create(apis, topic("there"))
     assigned = CreatableTopic(
