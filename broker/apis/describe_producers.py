@@ -1,5 +1,6 @@
 """DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 from ...controller.topic_names import check_topic_name
@@ -23,14 +24,19 @@ __all__ = ["DescribeProducers"]
 
 
 class DescribeProducers:
-    """Handler. Any replica answers, not only the leader."""
+    """Handler. Any replica answers, not only the leader.
+
+    One request after the other: a partition may have ten thousand producers, and a few bytes ask for them.
+    """
 
     def __init__(self, partitions: PartitionSet, cache: MetadataCache) -> None:
         self._partitions = partitions
         self._cache = cache
+        self._turn = asyncio.Lock()
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-        return DescribeProducersResponse(topics=[await self._topic(*each) for each in _wanted(request.topics)])
+        async with self._turn:
+            return DescribeProducersResponse(topics=[await self._topic(*each) for each in _wanted(request.topics)])
 
     async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
         try:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pybroker.broker.apis.describe_producers import DescribeProducers
@@ -16,9 +16,11 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from pybroker.replication.partition_set import PartitionSet
 from pybroker.storage.topic_partition import TopicPartition
 from pybroker.storage.worker_pool import WorkerPool
 from support.group_handlers import call
+from support.patience import HANGS_AFTER_S
 from support.replicas import NOW_MS, TOPIC, Replicas, batch_of
 
 
@@ -109,3 +111,26 @@ async def test_a_partition_named_very_often_is_told_once(replicas: Replicas) -> 
     handler = DescribeProducers(replicas.partitions, cache())
     (topic,) = (await call(handler, 0, DescribeProducersRequest(topics=topics))).topics
     assert [partition.partition_index for partition in topic.partitions] == [0, 1]
+
+
+async def test_requests_are_worked_on_one_after_the_other() -> None:
+    """So many producers are in memory for one of them only, however long the strands make it wait."""
+    asked: asyncio.Queue[asyncio.Future[list[ProducerState]]] = asyncio.Queue()
+
+    class HeldPartitions:
+        def require(self, _topic_partition: TopicPartition) -> "HeldPartitions":
+            return self
+
+        def run(self, _step: object) -> asyncio.Future[list[ProducerState]]:
+            future: asyncio.Future[list[ProducerState]] = asyncio.get_running_loop().create_future()
+            asked.put_nowait(future)
+            return future
+
+    handler = DescribeProducers(cast("PartitionSet", HeldPartitions()), cache())
+    request = DescribeProducersRequest(topics=[TopicRequest(name=TOPIC, partition_indexes=[0, 1])])
+    both = asyncio.gather(call(handler, 0, request), call(handler, 0, request))
+    for _ in range(4):
+        future = await asyncio.wait_for(asked.get(), HANGS_AFTER_S)
+        assert asked.empty()
+        future.set_result([])
+    assert [len(response.topics[0].partitions) for response in await both] == [2, 2]
