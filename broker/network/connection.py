@@ -23,11 +23,13 @@ from typing import Any, Protocol, cast
 
 from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
+from .decoded_requests import NOT_COUNTED
 from .frame_reader import FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
     CLOSING,
+    DECODED,
     FRAMES_WAIT,
     HEAVY,
     MEMORY,
@@ -56,7 +58,7 @@ logger = logging.getLogger(__name__)
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory. What
-other requests keep while they are parked, their handlers count."""
+other requests keep while they are parked, `DecodedRequests` counts, or their handlers."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
 _OF_A_WAITING_FRAME = 96
@@ -239,11 +241,14 @@ class Connection(asyncio.BufferedProtocol):
     def heavy_turn_has_come(self) -> None:
         self._let_go(HEAVY)
 
-    def _hold_heavy(self, frame: bytearray) -> None:
+    def decoded_turn_has_come(self) -> None:
+        self._let_go(DECODED)
+
+    def _hold_frame(self, frame: bytearray, reason: int) -> None:
         """It goes on to count until it is started: when its turn has come, something else may hold it up."""
         self._frames.appendleft(frame)
         self._memory.count_waiting(len(frame))
-        self._hold(HEAVY)
+        self._hold(reason)
 
     def _drop_what_came(self) -> None:
         """Nothing of it will be started."""
@@ -252,6 +257,7 @@ class Connection(asyncio.BufferedProtocol):
         self._memory.count_half_frame(0)
         self._memory.forget_waiting()
         self._resources.heavy.forget(self)
+        self._resources.decoded.forget(self)
         self._resources.memory.forget(self)
 
     def trickle_has_gathered(self) -> None:
@@ -334,10 +340,13 @@ class Connection(asyncio.BufferedProtocol):
             is_heavy = self._named_many and len(frame) > HEAVY_BYTES
         else:
             is_heavy = self._was_heavy or len(frame) > HEAVY_BYTES
-        if is_heavy:
-            if not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
-                self._hold_heavy(frame)
+            if resources.decoded.is_crowded and not self._may_be_decoded(api_key, frame):
+                self._hold_frame(frame, DECODED)
                 return
+        if is_heavy and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
+            self._hold_frame(frame, HEAVY)
+            return
+        if self._memory.waiting_bytes:
             self._memory.forget_waiting()
         self._requests_started += 1
         request = Request(
@@ -366,7 +375,12 @@ class Connection(asyncio.BufferedProtocol):
                     self._hold(WRITING)
                     self._count_unsent()
         elif reply is not None:
-            self._park(request, reply, is_heavy)
+            self._park(request, reply, len(frame), is_heavy)
+
+    def _may_be_decoded(self, api_key: int, frame: bytearray) -> bool:
+        if api_key in NOT_COUNTED:
+            return True
+        return self._resources.decoded.may_start(self, len(frame), has_others=bool(self._parked))
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -374,10 +388,16 @@ class Connection(asyncio.BufferedProtocol):
             self._client_id_bytes, self._client_id = client_id, name
         return name
 
-    def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None], is_heavy: bool) -> None:
+    def _park(
+        self,
+        request: Request,
+        reply: LaterReply | Awaitable[list[ReplyPart] | None],
+        frame_bytes: int,
+        is_heavy: bool,
+    ) -> None:
         kept_bytes = 0
         if request.api_key == _PRODUCE:
-            kept_bytes = len(request.frame)
+            kept_bytes = frame_bytes
             self._memory.change(kept_bytes, 1)
         future: asyncio.Future[Any]
         if isinstance(reply, LaterReply):
@@ -392,6 +412,9 @@ class Connection(asyncio.BufferedProtocol):
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)
+        if not kept_bytes and request.api_key not in NOT_COUNTED:
+            self._resources.decoded.take(frame_bytes)
+            future.add_done_callback(lambda _done: self._resources.decoded.give_back(frame_bytes))
         parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()

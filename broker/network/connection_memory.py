@@ -8,14 +8,14 @@ __all__ = ["ConnectionMemory"]
 class ConnectionMemory:
     """Three kinds: the half frame, a large frame that waits for its turn, and requests in work."""
 
-    __slots__ = ("_memory", "_waiting_bytes", "bytes", "half_frame_bytes")
+    __slots__ = ("_memory", "bytes", "half_frame_bytes", "waiting_bytes")
 
     def __init__(self, memory: RequestMemory) -> None:
         self._memory = memory
         self.bytes = 0
         """Of all kinds."""
         self.half_frame_bytes = 0
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
 
     def change(self, size_bytes: int, requests: int) -> None:
         """Take for requests in work (or, with negative numbers, give back)."""
@@ -29,12 +29,12 @@ class ConnectionMemory:
 
     def count_waiting(self, size_bytes: int) -> None:
         """A frame waits; the same one may be told of again."""
-        if not self._waiting_bytes:
-            self._waiting_bytes = size_bytes
+        if not self.waiting_bytes:
+            self.waiting_bytes = size_bytes
             self.change(size_bytes, 0)
 
     def forget_waiting(self) -> None:
         """It waits no more."""
-        if self._waiting_bytes:
-            self.change(-self._waiting_bytes, 0)
-            self._waiting_bytes = 0
+        if self.waiting_bytes:
+            self.change(-self.waiting_bytes, 0)
+            self.waiting_bytes = 0

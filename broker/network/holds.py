@@ -26,12 +26,16 @@ class Hold(IntFlag):
     """A frame comes in many small pieces: they gather for a moment."""
     TURN = 512
     """Many of its requests were started in this turn of the loop: the others are next."""
+    DECODED = 1024
+    """``pybroker.decoded.requests.max.bytes`` is reached."""
     CLOSING = 64
     """Nothing more is wanted of this peer."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are asked for every request.
-ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, CLOSING = (hold.value for hold in Hold)
+(ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, DECODED, CLOSING) = (
+    hold.value for hold in Hold
+)
 UNREAD_FOR_LONG = PARKED | MEMORY | CLOSING
-FRAMES_WAIT = PARKED | WRITING | THROTTLED | HEAVY
+FRAMES_WAIT = PARKED | WRITING | THROTTLED | HEAVY | DECODED
 """Frames that were read before it may wait for long; for the others they wait for a turn of the loop or two."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from .absent_peers import AbsentPeers
+from .decoded_requests import DecodedRequests
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
@@ -52,6 +53,7 @@ class LoopResources:
         )
         self.stopwatch_s = stopwatch_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
+        self.decoded = DecodedRequests(settings.max_decoded_bytes, loop.call_soon, self.call_later)
         self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)

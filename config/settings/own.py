@@ -225,6 +225,17 @@ SETTINGS = (
         "for what is set for all brokers.",
     ),
     Setting(
+        "pybroker.decoded.requests.max.bytes",
+        LONG,
+        "134217728",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Memory, about, for requests but produce requests, decoded, that are worked on in several turns or wait for a "
+        "disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others wait.",
+    ),
+    Setting(
         "pybroker.topic.settings.max.bytes",
         LONG,
         "33554432",

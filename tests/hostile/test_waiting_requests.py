@@ -5,6 +5,7 @@ import struct
 
 import pytest
 from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -35,6 +36,11 @@ def patient_fetch(forgotten: list[ForgottenTopic] | None = None) -> FetchRequest
 def with_junk(request: Message, version: int, junk_bytes: int) -> bytes:
     """Bytes behind the request, in its frame: nobody looks at them."""
     return framed(frame_of(request, version)[4:] + bytes(junk_bytes))
+
+
+def read_answer(peer: socket.socket) -> None:
+    (size,) = struct.unpack(">i", peer.recv(4, socket.MSG_WAITALL))
+    assert len(peer.recv(size, socket.MSG_WAITALL)) == size
 
 
 @pytest.mark.parametrize("size_mib", [1, 8])
@@ -92,11 +98,22 @@ def test_connections_do_not_keep_long_client_ids(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 8 + count * 6 / 1024)
 
 
+def test_what_small_requests_that_go_on_were_decoded_to_is_bounded_over_all_connections(open_arena: OpenArena) -> None:
+    field = open_arena({"pybroker.decoded.requests.max.bytes": str(4 * MIB)})
+    field.begin()
+    topics = [CreatableTopic(name=f"{number}", num_partitions=1, replication_factor=1) for number in range(500)]
+    request = CreateTopicsRequest(topics=topics, timeout_ms=1000, validate_only=True)  # a turn of the loop for each
+    peers = [field.throw(frame_of(request, 4) * 8) for _ in range(12)]
+    for peer in peers:
+        for _ in range(8):
+            read_answer(peer)
+    field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 85 without a bound
+
+
 def test_large_requests_that_go_on_are_in_memory_one_at_a_time(field: Arena) -> None:
     partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
     peers = [field.throw(frame_of(request, 2)) for _ in range(10)]
     for peer in peers:
-        (size,) = struct.unpack(">i", peer.recv(4, socket.MSG_WAITALL))
-        assert len(peer.recv(size, socket.MSG_WAITALL)) == size
+        read_answer(peer)
     field.recovers(lines=0, mib=AT_REST_MIB + 128)

@@ -1,0 +1,116 @@
+"""What requests were decoded to whose handlers go on with them in later turns of the loop, or wait for a disk, with
+their answers so far (``pybroker.decoded.requests.max.bytes``; Kafka bounds it by its heap).
+
+Nobody knows what that takes: it is reckoned at so many bytes for each byte of the request. Over the limit, requests
+wait for some of those under way to end: large ones, and any on a connection that has others under way. So each
+connection still has a small one at a time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+from .heavy_requests import LONGEST_WORK_S, NEVER_FOR_LONG
+
+__all__ = ["DECODED_FOR_A_BYTE", "NOT_COUNTED", "SMALL_BYTES", "DecodedRequests", "DecodedUser"]
+
+DECODED_FOR_A_BYTE = 64
+"""An array's element is a few hundred bytes as an object, and as many in the answer; in the request it is twelve, or
+four."""
+SMALL_BYTES = 1024
+_JOIN_GROUP, _SYNC_GROUP = 11, 14
+NOT_COUNTED = NEVER_FOR_LONG | {_JOIN_GROUP, _SYNC_GROUP}
+"""APIs whose requests wait for as long as other clients like; what they keep meanwhile, their handlers count."""
+
+
+class DecodedUser(Protocol):
+    """A connection, as seen from here."""
+
+    def decoded_turn_has_come(self) -> None: ...
+
+
+class DecodedRequests:
+    """The account, and the queue of those who wait for it to shrink."""
+
+    def __init__(
+        self,
+        max_bytes: int,
+        call_soon: Callable[[Callable[[], None]], object],
+        call_later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.used_bytes = 0
+        self.is_crowded = False
+        """The limit is reached, or somebody waits: only then ``may_start`` has to be asked."""
+        self._call_soon = call_soon
+        self._call_later = call_later
+        self._waiting: OrderedDict[DecodedUser, None] = OrderedDict()  # in the order they came
+        self._turn: DecodedUser | None = None
+        self._is_waking = False
+        self._is_watching = False
+        self._has_moved = False  # since the watch began
+
+    def may_start(self, user: DecodedUser, frame_bytes: int, *, has_others: bool) -> bool:
+        """No: ``decoded_turn_has_come`` is called when it may. ``has_others``: requests under way."""
+        if self._turn is user:
+            self._turn = None
+            return True
+        if not self.is_crowded or (frame_bytes <= SMALL_BYTES and not has_others):
+            return True
+        self._waiting[user] = None
+        self._watch()
+        self._judge()
+        return False
+
+    def take(self, frame_bytes: int) -> None:
+        """A request of that size goes on."""
+        self.used_bytes += frame_bytes * DECODED_FOR_A_BYTE
+        self._judge()
+
+    def give_back(self, frame_bytes: int) -> None:
+        """It is done."""
+        self.used_bytes -= frame_bytes * DECODED_FOR_A_BYTE
+        self._judge()
+
+    def forget(self, user: DecodedUser) -> None:
+        """The connection is gone."""
+        if user in self._waiting:
+            del self._waiting[user]
+            self._judge()
+
+    def _judge(self) -> None:
+        is_over = self.used_bytes > self.max_bytes
+        self.is_crowded = is_over or bool(self._waiting)
+        if self._waiting and not is_over and not self._is_waking:
+            self._is_waking = True
+            self._call_soon(self._wake_one)
+
+    def _wake_one(self) -> None:
+        # One a turn of the loop: what it starts counts before the next one is let on.
+        self._is_waking = False
+        if self.used_bytes <= self.max_bytes:
+            self._give_turn()
+        self._judge()
+
+    def _give_turn(self) -> None:
+        if not self._waiting:
+            return
+        self._has_moved = True
+        self._turn, _ = self._waiting.popitem(last=False)
+        self._turn.decoded_turn_has_come()
+        self._turn = None  # it had its chance: it may be held for another reason, and asks again then
+
+    def _watch(self) -> None:
+        if not self._is_watching:
+            self._is_watching = True
+            self._has_moved = False
+            self._call_later(LONGEST_WORK_S, self._move_on)
+
+    def _move_on(self) -> None:
+        """Those under way may wait for something that never comes: one more at a time does no harm."""
+        self._is_watching = False
+        if not self._has_moved:
+            self._give_turn()
+        if self._waiting:
+            self._watch()
+        self._judge()

@@ -1,0 +1,103 @@
+"""What requests that go on were decoded to has a bound, in virtual time."""
+
+from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE, SMALL_BYTES, DecodedRequests
+from pybroker.broker.network.heavy_requests import LONGEST_WORK_S
+from support.virtual_timers import VirtualTimers
+
+LARGE = 2 * SMALL_BYTES
+
+
+class World:
+    """Room for three large requests."""
+
+    def __init__(self) -> None:
+        self.timers = VirtualTimers()
+        self.decoded = DecodedRequests(
+            3 * LARGE * DECODED_FOR_A_BYTE - 1, self.timers.call_soon, self.timers.call_later
+        )
+        self.started: list[str] = []
+
+    def fill(self) -> None:
+        for name in "abc":
+            assert Connection(self, name).asks()
+
+
+class Connection:
+    """With one request."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.name = name
+
+    def asks(self, frame_bytes: int = LARGE, *, has_others: bool = False) -> bool:
+        if not self.world.decoded.may_start(self, frame_bytes, has_others=has_others):
+            return False
+        self.world.decoded.take(frame_bytes)
+        self.world.started.append(self.name)
+        return True
+
+    def decoded_turn_has_come(self) -> None:
+        assert self.asks()
+
+
+def test_over_the_limit_a_large_request_waits_until_another_is_done() -> None:
+    world = World()
+    world.fill()
+    assert not Connection(world, "d").asks()
+    world.timers.advance(10)
+    assert world.started == ["a", "b", "c"]
+    world.decoded.give_back(LARGE)
+    world.timers.advance(0)
+    assert world.started == ["a", "b", "c", "d"]
+    assert not Connection(world, "e").asks()
+
+
+def test_over_the_limit_a_connection_has_one_small_request_at_a_time() -> None:
+    world = World()
+    world.fill()
+    small = Connection(world, "small")
+    assert small.asks(SMALL_BYTES)
+    assert not small.asks(SMALL_BYTES, has_others=True)
+
+
+def test_those_who_wait_come_in_order_one_a_turn_as_there_is_room_and_newcomers_after_them() -> None:
+    world = World()
+    world.fill()
+    for name in "defg":
+        assert not Connection(world, name).asks()
+    for _ in range(2):
+        world.decoded.give_back(LARGE)
+    assert not Connection(world, "h").asks(), "there is room, for those who came before"
+    world.timers.turn()
+    assert world.started == list("abcd")
+    world.timers.advance(0)
+    assert world.started == list("abcde"), "what they took counts"
+    for _ in range(5):
+        world.decoded.give_back(LARGE)
+        world.timers.advance(0)
+    assert world.started == list("abcdefgh")
+    assert not world.decoded.is_crowded
+
+
+def test_when_none_is_ever_done_one_more_starts_now_and_then() -> None:
+    world = World()
+    world.fill()
+    for name in "def":
+        assert not Connection(world, name).asks()
+    world.timers.advance(LONGEST_WORK_S * 1000)
+    assert world.started == list("abcd")
+    world.timers.advance(LONGEST_WORK_S * 2000)
+    assert world.started == list("abcdef")
+    world.timers.advance(LONGEST_WORK_S * 2000)
+    assert world.timers.pending == 0
+
+
+def test_one_that_is_gone_keeps_nobody_waiting() -> None:
+    world = World()
+    world.fill()
+    gone = Connection(world, "d")
+    assert not gone.asks()
+    world.decoded.forget(gone)
+    world.decoded.give_back(LARGE)
+    assert not world.decoded.is_crowded
+    assert Connection(world, "e").asks()
