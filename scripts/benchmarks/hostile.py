@@ -27,15 +27,19 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pybroker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
@@ -204,26 +208,59 @@ def batches_that_unpack_to_240_mb(port: int, done: Operations) -> None:
 def messages_of_an_old_format(port: int, done: Operations) -> None:
     """As many as are converted in the broker's own process, without content."""
     messages = [Record(number, time.time_ns() // 1_000_000, None, b"") for number in range(95_000)]
-    sent_and_answered(port, done, frame_of(produce_request("attacked", build_message_set(messages, 1)), 2))
+    sent_and_answered(port, done, [frame_of(produce_request("attacked", build_message_set(messages, 1)), 2)])
 
 
 def records_to_be_packed_at_the_hardest_level(port: int, done: Operations) -> None:
     values = random.Random(1)
     records = [Record(number, time.time_ns() // 1_000_000, None, values.randbytes(100)) for number in range(9_000)]
-    sent_and_answered(port, done, frame_of(produce_request("packed", build_batch(records)), 9))
+    sent_and_answered(port, done, [frame_of(produce_request("packed", build_batch(records)), 9)])
 
 
-def sent_and_answered(port: int, done: Operations, request: bytes) -> None:
-    """Sixteen at a time, each on a connection of its own."""
+def short_questions_with_long_answers(port: int, done: Operations) -> None:
+    """All topics, all partitions of all directories, and all settings of the broker, ten times."""
+    with WireClient(f"127.0.0.1:{port}") as client:
+        create_partitions(client, "wide", 400)
+        broker_id = client.ask(MetadataRequest(topics=[]), 12).brokers[0].node_id
+    broker = DescribeConfigsResource(resource_type=4, resource_name=str(broker_id))
+    asked = (
+        (MetadataRequest(topics=None), 12),
+        (DescribeLogDirsRequest(topics=None), 4),
+        (DescribeConfigsRequest(resources=[broker] * 10, include_synonyms=True), 4),
+    )
+    sent_and_answered(port, done, [frame_of(request, version) for request, version in asked])
+
+
+def searches_by_time(port: int, done: Operations) -> None:
+    """In all partitions of a topic, of each request; eight at a time on each connection."""
+    batch = bytes(build_batch([Record(0, time.time_ns() // 1_000_000, None, b"")]))
+    with WireClient(f"127.0.0.1:{port}") as client:
+        create_partitions(client, "wide", 400)
+        for index in range(400):
+            client.ask(produce_request("wide", batch, partition=index), 9)
+    partitions = [ListOffsetsPartition(partition_index=index, timestamp=1) for index in range(400)]
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="wide", partitions=partitions)])
+    sent_and_answered(port, done, [frame_of(request, 4)] * 8)
+
+
+def create_partitions(client: WireClient, topic: str, count: int) -> None:
+    wide = CreatableTopic(name=topic, num_partitions=count, replication_factor=1)
+    client.ask(CreateTopicsRequest(topics=[wide], timeout_ms=60_000), 7)
+
+
+def sent_and_answered(port: int, done: Operations, requests: Sequence[bytes]) -> None:
+    """On sixteen connections at a time."""
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(connect(port)) for _ in range(16)]
         done.value += 1
         while True:
             for peer in peers:
-                peer.sendall(request)
+                peer.sendall(b"".join(requests))
             for peer in peers:
-                peer.recv(65_536)
-                done.value += 1
+                for _ in requests:
+                    (size,) = struct.unpack(">i", peer.recv(4, socket.MSG_WAITALL))
+                    peer.recv(size, socket.MSG_WAITALL)
+                    done.value += 1
 
 
 def fetches_never_read(port: int, done: Operations) -> None:
@@ -286,6 +323,8 @@ ATTACKS: tuple[Attack, ...] = (
     batches_that_unpack_to_240_mb,
     messages_of_an_old_format,
     records_to_be_packed_at_the_hardest_level,
+    short_questions_with_long_answers,
+    searches_by_time,
     fetches_never_read,
     long_polls_for_much,
     members_that_vanish,
