@@ -16,6 +16,7 @@ from ..controller.metadata_store import MetadataStore
 from ..storage.files import Files
 from ..storage.worker_pool import Pool, WorkerPool
 from .network.region_sender import RegionSenderFactory, new_region_sender
+from .network.work_time import work_time_s
 
 if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
     from ..storage.cleaner_child import CompactionWorker
@@ -70,6 +71,8 @@ class Environment:
     clock_ms: Callable[[], int] = wall_clock_ms
     stopwatch_s: Callable[[], float] = time.perf_counter
     """Moves on while a step is carried out, which the loop's clock does not: it tells how long the step took."""
+    work_time_s: Callable[[], float] = work_time_s
+    """What work on the thread that asks costs."""
     random: Random = field(default_factory=SystemRandom)
     new_uuid: Callable[[], str] = lambda: str(uuid4())
     files: Files = field(default_factory=Files)

@@ -377,6 +377,7 @@ class BrokerServer:
             Dispatcher(table, config.int("pybroker.request.max.elements")),
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,
+            work_time_s=environment.work_time_s,
             run_in_worker=self._offload,
             new_sender=environment.new_sender,
         )

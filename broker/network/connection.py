@@ -25,7 +25,7 @@ from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED
 from .frame_reader import FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, LONG_S, NEVER_FOR_LONG
+from .heavy_requests import HEAVY_BYTES, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -352,17 +352,17 @@ class Connection(asyncio.BufferedProtocol):
         request = Request(
             api_key, api_version, correlation_id, client_name, header_size, frame, self.info, self._received_ms
         )
-        started_s = 0.0 if is_produce else resources.stopwatch_s()
+        started_s = 0.0 if is_produce else resources.work_time_s()
         try:
             reply = resources.handler(request)
         except Exception as error:
             if not is_produce:
-                resources.heavy.took(resources.stopwatch_s() - started_s)
+                resources.heavy.took(resources.work_time_s() - started_s)
             self._failed(error, request.api_key, request.api_version)
             return
         if not is_produce:
-            took_s = resources.stopwatch_s() - started_s
-            self._note_work(took_s, took_s)
+            took_s = resources.work_time_s() - started_s
+            self._note_work(took_s, took_s, LONG_FETCH_S if api_key in NEVER_FOR_LONG else LONG_S)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
                 self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
@@ -422,12 +422,12 @@ class Connection(asyncio.BufferedProtocol):
             partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
         )
 
-    def _note_work(self, step_s: float, took_s: float) -> None:
+    def _note_work(self, step_s: float, took_s: float, long_s: float = LONG_S) -> None:
         """So long a step of the last request has kept the loop, and all of them. Between its steps others have theirs:
         only for one that is long the next heavy request waits."""
-        if step_s > LONG_S:
+        if step_s > long_s:
             self._resources.heavy.took(step_s)
-        self._was_heavy = took_s > LONG_S
+        self._was_heavy = took_s > long_s
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:

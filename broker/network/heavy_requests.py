@@ -12,11 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_S", "NEVER_FOR_LONG", "HeavyRequests", "HeavyUser"]
+__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_FETCH_S", "LONG_S", "NEVER_FOR_LONG", "HeavyRequests", "HeavyUser"]
 
 HEAVY_BYTES = 16 * 1024
-LONG_S = 0.005
-"""A request that keeps the loop for longer is heavy, whatever its size."""
+LONG_S = 0.001
+"""A request that takes more of the loop is heavy, whatever its size. It counts in ``work_time_s``: what happens
+meanwhile by chance makes nobody heavy, who would wait behind all who are."""
+LONG_FETCH_S = 0.005
+"""The same for `NEVER_FOR_LONG`: a fetch of hundreds of partitions is well-behaved clients' daily work."""
 _PAUSE_FACTOR = 2.0
 LONGEST_WORK_S = 2.0
 """One that goes on for longer waits for something else, other brokers say: then the next may start all the same."""

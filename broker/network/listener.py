@@ -20,6 +20,7 @@ from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
 from .strangers import Offence
+from .work_time import work_time_s
 
 __all__ = ["Listeners"]
 
@@ -40,13 +41,15 @@ class Listeners:
         *,
         clock_ms: Callable[[], int],
         stopwatch_s: Callable[[], float] = time.perf_counter,
+        work_time_s: Callable[[], float] = work_time_s,
         run_in_worker: RunInWorker | None = None,
         new_sender: RegionSenderFactory = new_region_sender,
         header_version: HeaderVersion = api_header_version,
     ) -> None:
         """To be made on the running loop.
 
-        ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled.
+        ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled;
+        ``work_time_s`` by what that costs.
         ``run_in_worker``: for reading cold pages; default: the loop's executor.
         """
         loop = asyncio.get_running_loop()
@@ -57,6 +60,7 @@ class Listeners:
             loop=loop,
             clock_ms=clock_ms,
             stopwatch_s=stopwatch_s,
+            work_time_s=work_time_s,
             run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
             new_sender=new_sender,
             header_version=header_version,

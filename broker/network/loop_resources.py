@@ -34,6 +34,7 @@ class LoopResources:
         loop: asyncio.AbstractEventLoop,
         clock_ms: Callable[[], int],
         stopwatch_s: Callable[[], float],
+        work_time_s: Callable[[], float],
         run_in_worker: RunInWorker,
         new_sender: RegionSenderFactory,
         header_version: HeaderVersion,
@@ -51,7 +52,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
-        self.stopwatch_s = stopwatch_s
+        self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
         self.decoded = DecodedRequests(settings.max_decoded_bytes, loop.call_soon, self.call_later)
         self.trickles = Trickles(self.call_later, loop.time)
@@ -75,7 +76,7 @@ class LoopResources:
     ) -> asyncio.Task[list[ReplyPart] | None]:
         """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now."""
         work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
-        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.stopwatch_s, noted))
+        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.work_time_s, noted))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task

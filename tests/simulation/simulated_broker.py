@@ -142,6 +142,7 @@ class SimulatedBroker:
         return Environment(
             clock_ms=self.clock_ms,
             stopwatch_s=lambda: loop.time() + disk.spent_s,
+            work_time_s=lambda: loop.time() + disk.spent_s,
             random=random,
             new_uuid=lambda: str(UUID(int=random.getrandbits(128), version=4)),
             files=files,

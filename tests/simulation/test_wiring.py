@@ -38,6 +38,7 @@ HERE = Path(__file__).parent
 REPLACED = {
     "clock_ms": "clock",
     "stopwatch_s": "clock",
+    "work_time_s": "clock",
     "random": "chance",
     "new_uuid": "chance",
     "files": "files",
@@ -106,6 +107,7 @@ REPLACED_MODULES = {
     "broker/environment.py",
     "storage/cleaner_child.py",
     "storage/worker_pool.py",
+    "broker/network/work_time.py",
     # where somebody waits: `all_read_here`
     "storage/apart.py",
     # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none

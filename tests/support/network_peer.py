@@ -25,7 +25,7 @@ PRODUCE = 0
 LATER = 4
 """Answered when the test says so."""
 REGIONS = 1
-"""Answered with ``ScriptedHandler.regions``."""
+"""Answered with ``ScriptedHandler.regions``, after ``ScriptedHandler.work``."""
 COROUTINE = 5
 """Answered by a coroutine, after one turn of the loop."""
 SILENT = 6
@@ -76,6 +76,7 @@ class ScriptedHandler:
                 future = self.later[request.correlation_id] = asyncio.get_running_loop().create_future()
                 return LaterReply(future, future.result)
             case 1:
+                self.work()
                 return [correlation, *self.regions]
             case 5:
                 return self._coroutine(correlation, request.body)
@@ -220,9 +221,10 @@ async def serving(
 ) -> AsyncIterator[Server]:
     """A server for the block. Every API key but UNKNOWN has a header of version 1.
 
-    Its stopwatch stands still: no request is heavy because this machine had other things to do meanwhile.
+    Its clocks stand still: no request is heavy because the garbage collector ran meanwhile.
     """
     options.setdefault("stopwatch_s", lambda: 0.0)
+    options.setdefault("work_time_s", lambda: 0.0)
     handler = ScriptedHandler()
     listeners = Listeners(
         settings or NetworkSettings(),

@@ -146,6 +146,7 @@ class VirtualNetwork:
             loop=cast("asyncio.AbstractEventLoop", self.loop),
             clock_ms=lambda: 0,
             stopwatch_s=self.loop.time,
+            work_time_s=self.loop.time,
             run_in_worker=_no_worker,
             new_sender=_no_worker,
             header_version=lambda api_key, api_version: 1,

@@ -14,6 +14,7 @@ from support.network_peer import (
     FAIL,
     LATER,
     PRODUCE,
+    REGIONS,
     SILENT,
     UNKNOWN,
     WORK,
@@ -171,7 +172,7 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
         nonlocal now_s
         now_s += 0.01
 
-    async with serving(stopwatch_s=lambda: now_s) as server:
+    async with serving(stopwatch_s=lambda: now_s, work_time_s=lambda: now_s) as server:
         server.handler.work = work
         peer, other = await server.connect(), await server.connect()
         peer.send(frame(WORK, 1))
@@ -185,6 +186,39 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
         assert await peer.answers(1) == [2]
         peer.send(frame(ECHO, 3))
         assert await peer.answers(1) == [3]
+
+
+@pytest.mark.parametrize(
+    ("api_key", "lasted_s", "work_s", "is_heavy"),
+    [
+        (WORK, 1.0, 0.0009, False),
+        (WORK, 0.0, 0.0011, True),
+        (REGIONS, 1.0, 0.0049, False),
+        (REGIONS, 0.0, 0.0051, True),
+    ],
+)
+async def test_what_a_request_took_is_its_work_and_not_how_long_it_lasted(
+    api_key: int, lasted_s: float, work_s: float, is_heavy: bool
+) -> None:
+    times_s = {"wall": 0.0, "work": 0.0}
+
+    def work() -> None:
+        times_s["wall"] += lasted_s
+        times_s["work"] += work_s
+
+    async with serving(stopwatch_s=lambda: times_s["wall"], work_time_s=lambda: times_s["work"]) as server:
+        server.handler.work = work
+        peer = await server.connect()
+        peer.send(frame(api_key, 1))
+        assert await peer.answers(1) == [1]
+        peer.send(frame(ECHO, 2))
+        if not is_heavy:
+            assert await peer.answers(1) == [2]
+        else:
+            await server.settle()
+            assert 2 not in server.handler.started
+            times_s["wall"] += 1.0
+            assert await peer.answers(1) == [2]
 
 
 async def test_a_coroutine_begins_before_the_next_request_starts() -> None:
