@@ -61,6 +61,8 @@ _PRODUCE = 0
 other requests keep while they are parked, `DecodedRequests` counts, or their handlers."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
+_LONGEST_TURN_S = 0.00025
+"""Or after so much work: then it is one, as a rule, for each connection that asks for more than a trifle."""
 _OF_A_WAITING_FRAME = 96
 """What a frame takes besides its bytes; one of a single byte is a frame, too."""
 _MOST_WAITING_BYTES = 64 * 1024
@@ -97,6 +99,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parked = ParkedRequests()  # started, not answered
         self._received_ms = 0
         self._requests_started = 0
+        self._turn_s = 0.0  # work in this turn of the loop
         self._was_heavy = False  # the last request that was timed, as far as it has come
         self._named_many = False  # the last produce request, partitions
         self._client_id_bytes: bytearray | None = None
@@ -137,14 +140,11 @@ class Connection(asyncio.BufferedProtocol):
             memory.count_half_frame(self._reader.held_bytes)
         if frames:
             self._received_ms = resources.clock_ms()
-            for frame in frames if len(frames) <= _MOST_IN_A_TURN else frames[:_MOST_IN_A_TURN]:
-                if self._held and self._held != MEMORY:
-                    self._frames.append(frame)
-                else:
-                    self._start(frame)
-            if len(frames) > _MOST_IN_A_TURN:
-                self._frames.extend(frames[_MOST_IN_A_TURN:])
-                self._let_others_go_first()
+            if len(frames) == 1 and not self._held & ~MEMORY:
+                self._start(frames[0])
+            else:
+                self._frames.extend(frames)
+                self._start_waiting()
             self._writer.flush()
             if self._trickle is not None and self._trickle.frame_came():
                 self._trickle = None
@@ -362,6 +362,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if not is_produce:
             took_s = resources.work_time_s() - started_s
+            self._turn_s += took_s
             self._note_work(took_s, took_s, LONG_FETCH_S if api_key in NEVER_FOR_LONG else LONG_S)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
@@ -521,19 +522,26 @@ class Connection(asyncio.BufferedProtocol):
         if not self._held & ~MEMORY:
             self._read_on()
 
-    def _read_on(self) -> None:
+    def _start_waiting(self) -> bool:
+        """Start what may be started in this turn of the loop. Whether anything was."""
         frames = self._frames
         room = _MOST_IN_A_TURN
+        self._turn_s = 0.0
         while frames and not self._held & ~MEMORY:
-            if not room:
+            if not room or self._turn_s > _LONGEST_TURN_S:
                 self._let_others_go_first()
                 break
             room -= 1
             self._start(frames.popleft())
+        return room < _MOST_IN_A_TURN
+
+    def _read_on(self) -> None:
+        has_started = self._start_waiting()
+        frames = self._frames
         if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
             self._memory.count_half_frame(self._reader.held_bytes)
         if self._is_counted or (frames and self._held & FRAMES_WAIT):
-            if room < _MOST_IN_A_TURN:
+            if has_started:
                 self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()
         self._writer.flush()

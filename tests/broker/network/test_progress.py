@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
@@ -18,6 +19,7 @@ from support.network_peer import ECHO, PRODUCE, frame
 from support.virtual_network import VirtualNetwork, VirtualPeer
 
 FETCH = 1
+COMMIT = 8
 THROTTLED = 9
 SLOW = 10
 SLOW_READER_S = 30.0
@@ -45,7 +47,7 @@ class World:
     def handle(self, request: Request) -> Reply:
         self.handled.append(request.correlation_id)
         answer = [struct.pack(">i", request.correlation_id)]
-        if request.api_key in (PRODUCE, FETCH):
+        if request.api_key in (PRODUCE, FETCH, COMMIT):
             future = self.loop.future()
             self.loop.call_later(self.dice.random() * self.answer_s, future.set_result, answer)
             return LaterReply(future, future.result)
@@ -85,6 +87,8 @@ class World:
         assert self.is_done(), self.state()
         assert self.network.resources.memory.used_bytes == 0
         assert self.network.resources.memory.waiting_count == 0
+        assert self.network.resources.decoded.used_bytes == 0
+        assert not self.network.resources.decoded.is_crowded
 
     def state(self) -> list[str]:
         memory = self.network.resources.memory
@@ -96,7 +100,8 @@ class World:
 
 
 REQUEST = st.tuples(
-    st.sampled_from((ECHO, PRODUCE, FETCH, THROTTLED, SLOW)), st.sampled_from((10, 1000, 5000, 20_000, 70_000, 300_000))
+    st.sampled_from((ECHO, PRODUCE, FETCH, COMMIT, THROTTLED, SLOW)),
+    st.sampled_from((10, 1000, 5000, 20_000, 70_000, 300_000)),
 )
 PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
 
@@ -107,7 +112,8 @@ PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
     max_bytes=st.sampled_from((1, 1000, 30_000, 200_000, 1_000_000)),
     max_requests=st.sampled_from((1, 3, 100)),
     max_parked=st.sampled_from((1, 2, 8)),
-    handler_s=st.sampled_from((0.0, 0.02, 3.0)),
+    max_decoded_bytes=st.sampled_from((1, 20_000 * DECODED_FOR_A_BYTE, 1 << 40)),
+    handler_s=st.sampled_from((0.0, 0.0005, 0.02, 3.0)),
     seed=st.integers(0, 1000),
 )
 def test_every_complete_frame_is_handled_in_the_end(
@@ -115,6 +121,7 @@ def test_every_complete_frame_is_handled_in_the_end(
     max_bytes: int,
     max_requests: int,
     max_parked: int,
+    max_decoded_bytes: int,
     handler_s: float,
     seed: int,
 ) -> None:
@@ -122,6 +129,7 @@ def test_every_complete_frame_is_handled_in_the_end(
         max_queued_bytes=max_bytes,
         max_queued_requests=max_requests,
         max_parked_requests=max_parked,
+        max_decoded_bytes=max_decoded_bytes,
         max_idle_ms=-1,
     )
     world = World(limits, seed, handler_s)
@@ -181,6 +189,17 @@ def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> 
     assert world.handled[32:] == [1000]
     world.loop.turn()
     assert world.handled[33:] == list(range(32, 64))
+    world.run()
+
+
+def test_requests_of_some_work_are_started_one_a_turn_for_each_connection() -> None:
+    world = World(NetworkSettings(), answer_s=0.0, handler_s=0.0005)
+    first, second = (world.peer([(SLOW, 10)] * 3) for _ in range(2))
+    first.deliver(65_536)
+    second.deliver(65_536)
+    assert world.handled == [0, 1000]
+    world.loop.turn()
+    assert world.handled == [0, 1000, 1, 1001]
     world.run()
 
 
