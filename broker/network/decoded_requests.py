@@ -2,8 +2,8 @@
 their answers so far (``pybroker.decoded.requests.max.bytes``; Kafka bounds it by its heap).
 
 Nobody knows what that takes: it is reckoned at so many bytes for each byte of the request. Over the limit, requests
-wait for some of those under way to end: large ones, and any on a connection that has others under way. So each
-connection still has a small one at a time.
+wait for some of those under way to end: large ones, and any on a connection that has others under way. A small one of
+a connection that has no other waits only at twice the limit: who comes, asks and goes leaves its request behind.
 """
 
 from collections import OrderedDict
@@ -55,7 +55,9 @@ class DecodedRequests:
         if self._turn is user:
             self._turn = None
             return True
-        if not self.is_crowded or (frame_bytes <= SMALL_BYTES and not has_others):
+        if not self.is_crowded:
+            return True
+        if frame_bytes <= SMALL_BYTES and not has_others and self.used_bytes <= 2 * self.max_bytes:
             return True
         self._waiting[user] = None
         self._watch()

@@ -16,6 +16,7 @@ from .request_header import HeaderVersion, RequestHeaderParser
 from .request_memory import RequestMemory
 from .settings import NetworkSettings
 from .spent_frames import SpentFrames
+from .step_turns import StepTurns
 from .strangers import OffenderLog
 from .trickles import Trickles
 from .unsent_memory import UnsentMemory
@@ -55,6 +56,7 @@ class LoopResources:
         self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
         self.decoded = DecodedRequests(settings.max_decoded_bytes, loop.call_soon, self.call_later)
+        self.steps = StepTurns(loop)
         self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
@@ -76,7 +78,7 @@ class LoopResources:
     ) -> asyncio.Task[list[ReplyPart] | None]:
         """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now."""
         work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
-        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.work_time_s, noted))
+        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.work_time_s, noted, self.steps))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task

@@ -1,7 +1,9 @@
-"""How long a handler that is a coroutine keeps the loop, in all its steps."""
+"""A handler that is a coroutine: how long it keeps the loop, and its turns with others of its kind."""
 
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
+
+from .step_turns import StepTurns
 
 __all__ = ["MeasuredWork"]
 
@@ -9,19 +11,35 @@ T = TypeVar("T")
 
 
 class MeasuredWork(Coroutine[Any, Any, T]):
-    """``work``; after each step ``noted`` is told how long it took, and all of them by now, in s of ``now_s``."""
+    """``work``, for a task; after each step ``noted`` is told how long it took, and all of them by now, in s of
+    ``now_s``.
 
-    __slots__ = ("_noted", "_now_s", "_took_s", "_work")
+    The first step is taken at once, so that requests of a connection begin in their order.
+    """
+
+    __slots__ = ("_has_begun", "_noted", "_now_s", "_took_s", "_turns", "_waits", "_work")
 
     def __init__(
-        self, work: Coroutine[Any, Any, T], now_s: Callable[[], float], noted: Callable[[float, float], None]
+        self,
+        work: Coroutine[Any, Any, T],
+        now_s: Callable[[], float],
+        noted: Callable[[float, float], None],
+        turns: StepTurns,
     ) -> None:
         self._work = work
         self._now_s = now_s
         self._noted = noted
+        self._turns = turns
         self._took_s = 0.0
+        self._has_begun = False
+        self._waits = False  # for its turn
 
     def send(self, value: Any) -> Any:
+        if self._has_begun and not self._waits and not self._turns.is_free:
+            self._waits = True
+            return next(self._turns.wait().__await__())  # what the task is to wait for
+        self._has_begun = True
+        self._waits = False
         started_s = self._now_s()
         try:
             return self._work.send(value)
@@ -29,6 +47,7 @@ class MeasuredWork(Coroutine[Any, Any, T]):
             self._note(started_s)
 
     def throw(self, *error: Any) -> Any:
+        self._waits = False
         started_s = self._now_s()
         try:
             return self._work.throw(*error)
@@ -44,4 +63,5 @@ class MeasuredWork(Coroutine[Any, Any, T]):
     def _note(self, started_s: float) -> None:
         step_s = self._now_s() - started_s
         self._took_s += step_s
+        self._turns.took(step_s)
         self._noted(step_s, self._took_s)

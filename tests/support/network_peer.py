@@ -37,7 +37,7 @@ CLOSE = 8
 STUCK = 9
 """Answered by a coroutine that never ends by itself."""
 WORK = 10
-"""Answered by a coroutine whose second step does ``ScriptedHandler.work``."""
+"""Answered by a coroutine that does ``ScriptedHandler.work`` in each of ``ScriptedHandler.steps`` behind its first."""
 UNKNOWN = 999
 
 
@@ -63,6 +63,7 @@ class ScriptedHandler:
         self.began = 0
         self.stuck_ended = False
         self.work: Callable[[], None] = lambda: None
+        self.steps = 1
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     def __call__(self, request: Request) -> Reply:
@@ -98,8 +99,9 @@ class ScriptedHandler:
         return [correlation, body]
 
     async def _work(self, correlation: bytes) -> list[ReplyPart] | None:
-        await asyncio.sleep(0)
-        self.work()
+        for _ in range(self.steps):
+            await asyncio.sleep(0)
+            self.work()
         return [correlation]
 
     async def _stuck(self) -> list[ReplyPart] | None:

@@ -7,6 +7,7 @@ import struct
 import pytest
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.broker.network.step_turns import TURN_S
 from support.network_peer import (
     CLOSE,
     COROUTINE,
@@ -219,6 +220,32 @@ async def test_what_a_request_took_is_its_work_and_not_how_long_it_lasted(
             assert 2 not in server.handler.started
             times_s["wall"] += 1.0
             assert await peer.answers(1) == [2]
+
+
+async def test_others_have_the_loop_between_the_steps_of_many_that_go_on() -> None:
+    loop = asyncio.get_running_loop()
+    now_s = 0.0
+    steps_of_turns = [0]
+
+    def work() -> None:
+        nonlocal now_s
+        now_s += TURN_S
+        steps_of_turns[-1] += 1
+
+    def next_turn() -> None:
+        steps_of_turns.append(0)
+        loop.call_soon(next_turn)
+
+    async with serving(work_time_s=lambda: now_s) as server:
+        server.handler.work, server.handler.steps = work, 10
+        peers = [await server.connect() for _ in range(20)]
+        next_turn()
+        for peer in peers:
+            peer.send(frame(WORK, 1))
+        for peer in peers:
+            assert await peer.answers(1) == [1]
+    assert sum(steps_of_turns) == 20 * 10
+    assert max(steps_of_turns) <= 2  # one, and one that has it at once in a turn that has just begun
 
 
 async def test_a_coroutine_begins_before_the_next_request_starts() -> None:

@@ -58,6 +58,8 @@ def test_over_the_limit_a_connection_has_one_small_request_at_a_time() -> None:
     small = Connection(world, "small")
     assert small.asks(SMALL_BYTES)
     assert not small.asks(SMALL_BYTES, has_others=True)
+    newcomers = [Connection(world, f"{number}").asks(SMALL_BYTES) for number in range(20)]
+    assert newcomers == [True] * 5 + [False] * 15, "twice the limit is the end"
 
 
 def test_those_who_wait_come_in_order_one_a_turn_as_there_is_room_and_newcomers_after_them() -> None:
