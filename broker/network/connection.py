@@ -540,7 +540,7 @@ class Connection(asyncio.BufferedProtocol):
         frames = self._frames
         if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
             self._memory.count_half_frame(self._reader.held_bytes)
-        if self._is_counted or (frames and self._held & FRAMES_WAIT):
+        if self._is_counted or (self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)):
             if has_started:
                 self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()

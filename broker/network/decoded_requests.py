@@ -10,14 +10,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-from .heavy_requests import LONGEST_WORK_S, NEVER_FOR_LONG
+from .heavy_requests import NEVER_FOR_LONG
 
-__all__ = ["DECODED_FOR_A_BYTE", "NOT_COUNTED", "SMALL_BYTES", "DecodedRequests", "DecodedUser"]
+__all__ = ["DECODED_FOR_A_BYTE", "NOT_COUNTED", "SMALL_BYTES", "STANDSTILL_S", "DecodedRequests", "DecodedUser"]
 
 DECODED_FOR_A_BYTE = 64
 """An array's element is a few hundred bytes as an object, and as many in the answer; in the request it is twelve, or
 four."""
 SMALL_BYTES = 1024
+STANDSTILL_S = 2.0
+"""When nothing moves for so long, those under way wait for something else, other brokers say: then one more starts."""
 _JOIN_GROUP, _SYNC_GROUP = 11, 14
 NOT_COUNTED = NEVER_FOR_LONG | {_JOIN_GROUP, _SYNC_GROUP}
 """APIs whose requests wait for as long as other clients like; what they keep meanwhile, their handlers count."""
@@ -106,10 +108,9 @@ class DecodedRequests:
         if not self._is_watching:
             self._is_watching = True
             self._has_moved = False
-            self._call_later(LONGEST_WORK_S, self._move_on)
+            self._call_later(STANDSTILL_S, self._move_on)
 
     def _move_on(self) -> None:
-        """Those under way may wait for something that never comes: one more at a time does no harm."""
         self._is_watching = False
         if not self._has_moved:
             self._give_turn()

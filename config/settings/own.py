@@ -227,7 +227,7 @@ SETTINGS = (
     Setting(
         "pybroker.decoded.requests.max.bytes",
         LONG,
-        "134217728",
+        "33554432",
         at_least(1),
         LOW,
         READ_ONLY,

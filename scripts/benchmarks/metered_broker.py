@@ -62,15 +62,15 @@ class _Figures:
         _FIGURES.pack_into(self._map, 0, self._nanoseconds, self._requests)
 
 
-def _meter_connections(figures: _Figures, handle: Callable[[Connection, int], None]) -> Callable[..., None]:
-    def buffer_updated(self: Connection, nbytes: int) -> None:
+def _meter_requests(figures: _Figures, handle: Callable[..., None]) -> Callable[..., None]:
+    def metered_requests(self: Connection, *arguments: object) -> None:
         started = thread_time_ns()
         before = self._requests_started
-        handle(self, nbytes)
+        handle(self, *arguments)
         if self._client_id == METERED_CLIENT:
             figures.add(thread_time_ns() - started, self._requests_started - before)
 
-    return buffer_updated
+    return metered_requests
 
 
 def _meter_answers(figures: _Figures, answer: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +97,8 @@ def run() -> int:
     """The command ``pybroker``, metered; its arguments are behind the name of the file."""
     figures = _Figures(Path(sys.argv[1]))
     connection: Any = Connection
-    connection.buffer_updated = _meter_connections(figures, Connection.buffer_updated)
+    connection.buffer_updated = _meter_requests(figures, Connection.buffer_updated)
+    connection._read_on = _meter_requests(figures, Connection._read_on)  # of those that had to wait
     connection._answered = _meter_answers(figures, Connection._answered)
     strand: Any = Strand
     strand._drain = _meter_strands(figures, Strand._drain)

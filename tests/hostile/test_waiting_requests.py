@@ -110,7 +110,7 @@ def test_what_small_requests_that_go_on_were_decoded_to_is_bounded_over_all_conn
     field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 85 without a bound
 
 
-def test_large_requests_that_go_on_are_in_memory_one_at_a_time(field: Arena) -> None:
+def test_large_requests_that_go_on_are_not_in_memory_all_at_once(field: Arena) -> None:
     partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
     peers = [field.throw(frame_of(request, 2)) for _ in range(10)]

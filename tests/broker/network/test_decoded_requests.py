@@ -1,7 +1,6 @@
 """What requests that go on were decoded to has a bound, in virtual time."""
 
-from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE, SMALL_BYTES, DecodedRequests
-from pybroker.broker.network.heavy_requests import LONGEST_WORK_S
+from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE, SMALL_BYTES, STANDSTILL_S, DecodedRequests
 from support.virtual_timers import VirtualTimers
 
 LARGE = 2 * SMALL_BYTES
@@ -86,11 +85,11 @@ def test_when_none_is_ever_done_one_more_starts_now_and_then() -> None:
     world.fill()
     for name in "def":
         assert not Connection(world, name).asks()
-    world.timers.advance(LONGEST_WORK_S * 1000)
+    world.timers.advance(STANDSTILL_S * 1000)
     assert world.started == list("abcd")
-    world.timers.advance(LONGEST_WORK_S * 2000)
+    world.timers.advance(STANDSTILL_S * 2000)
     assert world.started == list("abcdef")
-    world.timers.advance(LONGEST_WORK_S * 2000)
+    world.timers.advance(STANDSTILL_S * 2000)
     assert world.timers.pending == 0
 
 

@@ -111,7 +111,7 @@ def test_a_request_that_goes_on_has_the_turn_until_it_is_done(heavy: HeavyReques
     heavy.took(0.01)  # another's, short and slow
     assert not heavy.may_start(third, waits_for_work=False)
     heavy.forget(third)
-    clock.pass_time(1.0)
+    clock.pass_time(LONGEST_WORK_S / 2)
     assert log == ["a"]
     assert heavy.may_start(third, waits_for_work=False), "a fetch, say"
     ended()
@@ -132,5 +132,5 @@ def test_a_request_that_goes_on_for_very_long_loses_the_turn(heavy: HeavyRequest
     assert log == ["a", "b"]
     heavy.work_goes_on()
     first_ended()
-    clock.pass_time(0.3)
+    clock.pass_time(LONGEST_WORK_S / 2)
     assert not third.ask(), "it is the second one's turn, whatever became of the first"

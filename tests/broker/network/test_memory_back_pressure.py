@@ -1,6 +1,7 @@
 """queued.max.request.bytes and queued.max.requests, over real sockets."""
 
 import struct
+from itertools import count
 
 import pytest
 from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
@@ -115,6 +116,17 @@ async def test_half_frames_that_fill_the_memory_are_finished_one_after_another()
             peer.send(whole[MIB + 1 :])
         for peer in peers:
             assert await peer.answers(1) == [1]
+        assert server.listeners.request_bytes == 0
+
+
+async def test_half_a_request_behind_long_polls_that_took_two_turns_to_start_counts_as_what_waits() -> None:
+    calls = count()
+    async with serving(NetworkSettings(max_parked_requests=2), work_time_s=lambda: next(calls) * 0.0003) as server:
+        peer = await server.connect()
+        unsent = server.listeners._resources.unsent
+        peer.send(frame(LATER, 1) + frame(LATER, 2) + frame(ECHO, 3, bytes(20_000))[:10_000])
+        await server.handler.has_started(2)
+        await until(lambda: unsent.used_bytes >= 10_000)
         assert server.listeners.request_bytes == 0
 
 
