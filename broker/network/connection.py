@@ -257,7 +257,8 @@ class Connection(asyncio.BufferedProtocol):
         self._memory.count_half_frame(0)
         self._memory.forget_waiting()
         self._resources.heavy.forget(self)
-        self._resources.decoded.forget(self)
+        for decoded in self._resources.decoded.values():
+            decoded.forget(self)
         self._resources.memory.forget(self)
 
     def trickle_has_gathered(self) -> None:
@@ -340,7 +341,8 @@ class Connection(asyncio.BufferedProtocol):
             is_heavy = self._named_many and len(frame) > HEAVY_BYTES
         else:
             is_heavy = self._was_heavy or len(frame) > HEAVY_BYTES
-            if resources.decoded.is_crowded and not self._may_be_decoded(api_key, frame):
+            decoded = resources.decoded.get(api_key)
+            if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
                 self._hold_frame(frame, DECODED)
                 return
         if is_heavy and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
@@ -378,11 +380,6 @@ class Connection(asyncio.BufferedProtocol):
         elif reply is not None:
             self._park(request, reply, len(frame), is_heavy)
 
-    def _may_be_decoded(self, api_key: int, frame: bytearray) -> bool:
-        if api_key in NOT_COUNTED:
-            return True
-        return self._resources.decoded.may_start(self, len(frame), has_others=bool(self._parked))
-
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
         if client_id is None or len(client_id) <= _REMEMBERED_CLIENT_ID_BYTES:
@@ -414,8 +411,9 @@ class Connection(asyncio.BufferedProtocol):
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)
         if not kept_bytes and request.api_key not in NOT_COUNTED:
-            self._resources.decoded.take(frame_bytes)
-            future.add_done_callback(lambda _done: self._resources.decoded.give_back(frame_bytes))
+            decoded = self._resources.decoded_of(request.api_key)
+            decoded.take(frame_bytes)
+            future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))
         parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()

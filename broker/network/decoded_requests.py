@@ -1,5 +1,6 @@
 """What requests were decoded to whose handlers go on with them in later turns of the loop, or wait for a disk, with
-their answers so far (``pybroker.decoded.requests.max.bytes``; Kafka bounds it by its heap).
+their answers so far (``pybroker.decoded.requests.max.bytes``; Kafka bounds it by its heap). Each API has an account of
+its own: who asks for very much of one kind keeps nobody's commits waiting.
 
 Nobody knows what that takes: it is reckoned at so many bytes for each byte of the request. Over the limit, requests
 wait for some of those under way to end: large ones, and any on a connection that has others under way. A small one of
@@ -32,7 +33,7 @@ class DecodedUser(Protocol):
 
 
 class DecodedRequests:
-    """The account, and the queue of those who wait for it to shrink."""
+    """The account of one API, and the queue of those who wait for it to shrink."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class DecodedRequests:
         self.max_bytes = max_bytes
         self.used_bytes = 0
         self.is_crowded = False
-        """The limit is reached, or somebody waits: only then ``may_start`` has to be asked."""
+        """The limit is reached, or somebody waits."""
         self._call_soon = call_soon
         self._call_later = call_later
         self._waiting: OrderedDict[DecodedUser, None] = OrderedDict()  # in the order they came
@@ -54,10 +55,10 @@ class DecodedRequests:
 
     def may_start(self, user: DecodedUser, frame_bytes: int, *, has_others: bool) -> bool:
         """No: ``decoded_turn_has_come`` is called when it may. ``has_others``: requests under way."""
+        if not self.is_crowded:
+            return True
         if self._turn is user:
             self._turn = None
-            return True
-        if not self.is_crowded:
             return True
         if frame_bytes <= SMALL_BYTES and not has_others and self.used_bytes <= 2 * self.max_bytes:
             return True

@@ -55,7 +55,8 @@ class LoopResources:
         )
         self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
-        self.decoded = DecodedRequests(settings.max_decoded_bytes, loop.call_soon, self.call_later)
+        self.decoded: dict[int, DecodedRequests] = {}
+        """By API; of those that have had requests which go on."""
         self.steps = StepTurns(loop)
         self.trickles = Trickles(self.call_later, loop.time)
         self.absent = AbsentPeers(self.call_later)
@@ -72,6 +73,14 @@ class LoopResources:
         is a rounding error too early and asks for the rest of its time would keep the loop for ever.
         """
         return self.loop.call_later(max(delay_s, 0.001), callback)
+
+    def decoded_of(self, api_key: int) -> DecodedRequests:
+        """The account of an API that is served."""
+        decoded = self.decoded.get(api_key)
+        if decoded is None:
+            decoded = DecodedRequests(self.settings.max_decoded_bytes, self.loop.call_soon, self.call_later)
+            self.decoded[api_key] = decoded
+        return decoded
 
     def new_task(
         self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float, float], None] | None = None

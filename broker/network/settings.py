@@ -60,8 +60,8 @@ class NetworkSettings:
     """``pybroker.max.in.flight.requests.per.connection``: of requests begun and not answered."""
     max_unsent_bytes: int = 256 * 1024 * 1024
     """``pybroker.unsent.max.bytes``."""
-    max_decoded_bytes: int = 32 * 1024 * 1024
-    """``pybroker.decoded.requests.max.bytes``."""
+    max_decoded_bytes: int = 8 * 1024 * 1024
+    """``pybroker.decoded.requests.max.bytes``: of each API."""
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     @classmethod

@@ -227,13 +227,13 @@ SETTINGS = (
     Setting(
         "pybroker.decoded.requests.max.bytes",
         LONG,
-        "33554432",
+        "8388608",
         at_least(1),
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory, about, for requests but produce requests, decoded, that are worked on in several turns or wait for a "
-        "disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others wait.",
+        "Memory, about, for decoded requests of one API, but Produce, that are worked on in several turns or wait for "
+        "a disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others of this API wait.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",

@@ -87,8 +87,9 @@ class World:
         assert self.is_done(), self.state()
         assert self.network.resources.memory.used_bytes == 0
         assert self.network.resources.memory.waiting_count == 0
-        assert self.network.resources.decoded.used_bytes == 0
-        assert not self.network.resources.decoded.is_crowded
+        for decoded in self.network.resources.decoded.values():
+            assert decoded.used_bytes == 0
+            assert not decoded.is_crowded
 
     def state(self) -> list[str]:
         memory = self.network.resources.memory
