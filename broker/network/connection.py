@@ -25,7 +25,7 @@ from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED
 from .frame_reader import FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
+from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -100,7 +100,8 @@ class Connection(asyncio.BufferedProtocol):
         self._received_ms = 0
         self._requests_started = 0
         self._turn_s = 0.0  # work in this turn of the loop
-        self._was_heavy = False  # the last request that was timed, as far as it has come
+        self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
+        self._has_had_turn = False  # as a heavy one: the first frame that waits
         self._named_many = False  # the last produce request, partitions
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
@@ -340,14 +341,16 @@ class Connection(asyncio.BufferedProtocol):
         if is_produce:
             is_heavy = self._named_many and len(frame) > HEAVY_BYTES
         else:
-            is_heavy = self._was_heavy or len(frame) > HEAVY_BYTES
-            decoded = resources.decoded.get(api_key)
-            if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
-                self._hold_frame(frame, DECODED)
-                return
-        if is_heavy and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
+            is_heavy = len(frame) > HEAVY_BYTES or (self._heavy_until_s > 0.0 and self._is_still_heavy())
+        if is_heavy and not self._has_had_turn and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
             self._hold_frame(frame, HEAVY)
             return
+        decoded = resources.decoded.get(api_key)
+        if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
+            self._has_had_turn = is_heavy
+            self._hold_frame(frame, DECODED)
+            return
+        self._has_had_turn = False
         if self._memory.waiting_bytes:
             self._memory.forget_waiting()
         self._requests_started += 1
@@ -379,6 +382,11 @@ class Connection(asyncio.BufferedProtocol):
                     self._count_unsent()
         elif reply is not None:
             self._park(request, reply, len(frame), is_heavy)
+
+    def _is_still_heavy(self) -> bool:
+        if self._resources.stopwatch_s() >= self._heavy_until_s:
+            self._heavy_until_s = 0.0
+        return self._heavy_until_s > 0.0
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -426,7 +434,9 @@ class Connection(asyncio.BufferedProtocol):
         only for one that is long the next heavy request waits."""
         if step_s > long_s:
             self._resources.heavy.took(step_s)
-        self._was_heavy = took_s > long_s
+        if took_s > long_s:
+            heavy_s = took_s * HEAVY_FOR_ITS_TIME
+            self._heavy_until_s = max(self._heavy_until_s, self._resources.stopwatch_s() + heavy_s)
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:

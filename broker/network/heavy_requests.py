@@ -1,23 +1,34 @@
 """Requests of many parts keep the event loop for up to half a second each: they must not have it to themselves.
 
-A request that is large may be one, and so may any that follows one on its connection: 25 bytes can ask for the metadata
-of all topics. Produce requests seldom are: their bytes are records, which nobody looks at here; but one may name
-partitions by the thousand and have no records for them. After one that took its time the next, whoever sends it, waits
-for twice as long as that: so all together they have a third of the loop, and everybody else the rest. One that goes on
-in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than if they took
-turns, and less is in memory meanwhile.
+A request that is large may be one, and so may any that comes soon after one on its connection: 25 bytes can ask for
+the metadata of all topics. Produce requests seldom are: their bytes are records, which nobody looks at here; but one
+may name partitions by the thousand and have no records for them. After one that took its time the next, whoever sends
+it, waits for twice as long as that: so all together they have a third of the loop, and everybody else the rest. One
+that goes on in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than if
+they took turns, and less is in memory meanwhile.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["HEAVY_BYTES", "LONGEST_WORK_S", "LONG_FETCH_S", "LONG_S", "NEVER_FOR_LONG", "HeavyRequests", "HeavyUser"]
+__all__ = [
+    "HEAVY_BYTES",
+    "HEAVY_FOR_ITS_TIME",
+    "LONGEST_WORK_S",
+    "LONG_FETCH_S",
+    "LONG_S",
+    "NEVER_FOR_LONG",
+    "HeavyRequests",
+    "HeavyUser",
+]
 
 HEAVY_BYTES = 16 * 1024
 LONG_S = 0.001
 """A request that takes more of the loop is heavy, whatever its size. It counts in ``work_time_s``: what happens
 meanwhile by chance makes nobody heavy, who would wait behind all who are."""
+HEAVY_FOR_ITS_TIME = 100
+"""So many times as long as such a request took, all of its connection are heavy: else trifles could come between."""
 LONG_FETCH_S = 0.005
 """The same for `NEVER_FOR_LONG`: a fetch of hundreds of partitions is well-behaved clients' daily work."""
 _PAUSE_FACTOR = 2.0

@@ -53,6 +53,7 @@ class LoopResources:
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
+        self.stopwatch_s = stopwatch_s
         self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
         self.decoded: dict[int, DecodedRequests] = {}

@@ -17,6 +17,7 @@ from support.network_peer import (
     PRODUCE,
     REGIONS,
     SILENT,
+    STUCK,
     UNKNOWN,
     WORK,
     Server,
@@ -187,6 +188,27 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
         assert await peer.answers(1) == [2]
         peer.send(frame(ECHO, 3))
         assert await peer.answers(1) == [3]
+
+
+async def test_many_short_steps_make_a_heavy_request_and_the_next_has_the_turn_of_heavy_ones() -> None:
+    now_s = 0.0
+
+    def work() -> None:
+        nonlocal now_s
+        now_s += 0.0002
+
+    async with serving(work_time_s=lambda: now_s) as server:
+        server.handler.work, server.handler.steps = work, 10
+        peer, other = await server.connect(), await server.connect()
+        peer.send(frame(WORK, 1))
+        assert await peer.answers(1) == [1]
+        peer.send(frame(STUCK, 2))
+        await server.handler.has_started(2)
+        other.send(frame(ECHO, 3, bytes(20_000)))
+        await server.settle()
+        assert 3 not in server.handler.started
+        server.listeners._resources.kill_tasks()
+        assert await other.answers(1) == [3]
 
 
 @pytest.mark.parametrize(

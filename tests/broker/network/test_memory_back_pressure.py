@@ -119,6 +119,41 @@ async def test_half_frames_that_fill_the_memory_are_finished_one_after_another()
         assert server.listeners.request_bytes == 0
 
 
+async def test_a_request_that_has_had_its_turn_as_a_heavy_one_needs_no_other_when_there_is_room_for_it() -> None:
+    """Else it might wait for either, whenever it has the other, for ever."""
+    now_s = 0.0
+
+    def work() -> None:
+        nonlocal now_s
+        now_s += 1.0
+
+    async with serving(NetworkSettings(max_decoded_bytes=1), work_time_s=lambda: now_s) as server:
+        server.handler.work = work
+        first, second, slow, third = [await server.connect() for _ in range(4)]
+        first.send(frame(STUCK, 1))
+        await server.handler.has_started(1)
+        second.send(frame(STUCK, 2, bytes(20_000)))
+        await server.settle()
+        slow.send(frame(WORK, 3))
+        assert await slow.answers(1) == [3]
+        third.send(frame(ECHO, 4, bytes(20_000)))
+        server.listeners._resources.kill_tasks()
+        await until(lambda: server.handler.started_of(STUCK) == [1, 2])
+        assert 4 not in server.handler.started
+
+
+async def test_fetches_and_members_that_wait_are_in_no_account_of_what_is_decoded() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        assert server.listeners._resources.decoded == {}
+        peer.send(frame(STUCK, 2))
+        await server.handler.has_started(2)
+        assert list(server.listeners._resources.decoded) == [STUCK]
+        server.listeners._resources.kill_tasks()
+
+
 async def test_half_a_request_behind_long_polls_that_took_two_turns_to_start_counts_as_what_waits() -> None:
     calls = count()
     async with serving(NetworkSettings(max_parked_requests=2), work_time_s=lambda: next(calls) * 0.0003) as server:

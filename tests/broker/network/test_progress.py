@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
-from pybroker.broker.network.heavy_requests import HEAVY_BYTES
+from pybroker.broker.network.heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, PRODUCE, frame
@@ -157,7 +157,7 @@ def test_small_requests_that_take_long_wait_for_turns_like_large_ones() -> None:
     assert world.loop.time() >= 8 * world.handler_s + 71 * 3 * world.handler_s
 
 
-def test_after_a_request_that_took_long_a_short_one_waits_once_and_a_produce_request_never() -> None:
+def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produce_requests_never() -> None:
     world = World(NetworkSettings(), answer_s=0.0)
     peer = world.network.connect()
     other = world.network.connect()
@@ -177,7 +177,13 @@ def test_after_a_request_that_took_long_a_short_one_waits_once_and_a_produce_req
     assert world.handled == [1, 2, 3, 4, 5]
     send(other, SLOW, 6)
     send(peer, ECHO, 7)
+    assert world.handled[-1] == 6, "trifles between do not make it light"
+    world.loop.advance(round(HEAVY_FOR_ITS_TIME * world.handler_s * 1000))
     assert world.handled[-1] == 7
+    third = world.network.connect()
+    send(third, SLOW, 8)
+    send(peer, ECHO, 9)
+    assert world.handled[-1] == 9
 
 
 def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> None:
