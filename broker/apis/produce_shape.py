@@ -131,7 +131,7 @@ class ProduceShapes:
 
 
 def _locate_flexible(frame: bytearray, start: int) -> tuple[int, int, int] | None:
-    """Where partition and records begin, and where they end, if this is one batch of less than 16 KiB for one partition
+    """Where partition and records begin, and where they end, if this is one batch of less than 2 MiB for one partition
     of a topic whose name has less than 127 bytes. Whether it is, but for the end, the look-up tells."""
     size = len(frame)
     name_position = start + 8  # behind a null, acks, timeout, and the count of topics
@@ -139,16 +139,20 @@ def _locate_flexible(frame: bytearray, start: int) -> tuple[int, int, int] | Non
         return None
     index_position = name_position + frame[name_position] + 1  # the length's byte says one more; the partitions' count
     position = index_position + 4
-    if size < position + 2:
+    if size < position + 3:
         return None
     length = frame[position]
     position += 1
     if length >= _MORE:
         second = frame[position]
         position += 1
-        if second >= _MORE:
-            return None
         length += (second - 1) << 7
+        if second >= _MORE:
+            third = frame[position]
+            position += 1
+            if third >= _MORE:
+                return None
+            length += (third - 1) << 14
     end = size - len(_TAGS)
     if length < 1 or position + length - 1 != end or not frame.endswith(_TAGS):
         return None

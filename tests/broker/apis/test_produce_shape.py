@@ -22,7 +22,7 @@ INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 versions = st.sampled_from(VERSIONS)
 topics = st.text("abcXYZ019._-", min_size=1, max_size=126)
-LONGEST_RECORDS = 16382  # with one more, which the length's varint says, two bytes of it
+LONGEST_RECORDS = 2097150  # with one more, which the length's varint says, three bytes of it
 
 
 def request_for(
@@ -64,7 +64,7 @@ def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
         assert frame.count(bytes(found.records))
 
 
-@pytest.mark.parametrize("size", [0, 1, 62, 63, 126, 127, 128, 8191, LONGEST_RECORDS, LONGEST_RECORDS + 1, 20_000])
+@pytest.mark.parametrize("size", [0, 1, 62, 126, 127, 128, 16382, 16383, LONGEST_RECORDS, LONGEST_RECORDS + 1])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_batches_are_found_up_to_the_size_that_is_worth_it(version: int, size: int) -> None:
     shapes = shapes_with(version, request_for("t"))
@@ -109,14 +109,14 @@ def test_tagged_fields_are_decoded(behind: bytes) -> None:
     assert shapes_with(11, request_for("t")).find(frame[:-3] + behind, 0) is None
 
 
-def test_a_length_of_three_bytes_is_decoded() -> None:
-    """Its first two alone would say where the records end, too."""
-    frame = frame_of(request_for("t", records=b"r" * 16_300), 11)
-    position = frame.index(b"r") - 2
-    assert frame[position + 1] < 0x80
-    records = bytes(16_300 + (0x80 << 7))
-    frame[position + 1] |= 0x80
-    frame[position + 2 : -3] = records
+def test_a_length_of_four_bytes_is_decoded() -> None:
+    """Its first three alone would say where the records end, too."""
+    frame = frame_of(request_for("t", records=b"r" * 20_000), 11)
+    position = frame.index(b"r") - 3
+    assert frame[position + 2] < 0x80
+    records = bytes(20_000 + (0x80 << 14))
+    frame[position + 2] |= 0x80
+    frame[position + 3 : -3] = records
     assert shapes_with(11, request_for("t")).find(frame, 0) is None
 
 
