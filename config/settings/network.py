@@ -17,6 +17,12 @@ LISTEN_BACKLOG = OwnDefault(
     "connections are accepted by the loop that also serves requests, so more of them wait for their turn",
 )
 
+RECEIVE_BUFFER = OwnDefault(
+    "-1",
+    AppliesWhen.EMBEDDED_STORE,
+    "the system lets it grow while a connection is read fast, and several large batches then come in one read",
+)
+
 # A row reads as a table does: fmt would give each of its words a line.
 # fmt: off
 SETTINGS = (
@@ -67,7 +73,8 @@ SETTINGS = (
     Setting("socket.listen.backlog.size", INT, "50", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,
             "Connections the system keeps waiting until the broker accepts them.", own_default=LISTEN_BACKLOG),
     Setting("socket.receive.buffer.bytes", INT, "102400", None, HIGH, READ_ONLY, ACTED_ON,
-            "The system's receive buffer of each connection (SO_RCVBUF); -1 leaves it to the system."),
+            "The system's receive buffer of each connection (SO_RCVBUF); -1 leaves it to the system.",
+            own_default=RECEIVE_BUFFER),
     Setting("socket.request.max.bytes", INT, "104857600", at_least(1), HIGH, READ_ONLY, ACTED_ON,
             "Largest request taken; a larger one closes its connection."),
     Setting("socket.send.buffer.bytes", INT, "102400", None, HIGH, READ_ONLY, ACTED_ON,

@@ -81,6 +81,7 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
         "offsets.topic.replication.factor": AppliesWhen.EMBEDDED_STORE,
         "queued.max.request.bytes": AppliesWhen.ALWAYS,
         "socket.listen.backlog.size": AppliesWhen.ALWAYS,
+        "socket.receive.buffer.bytes": AppliesWhen.EMBEDDED_STORE,
         "transaction.state.log.min.isr": AppliesWhen.EMBEDDED_STORE,
         "transaction.state.log.replication.factor": AppliesWhen.EMBEDDED_STORE,
     }

@@ -393,6 +393,10 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
 
 
 def test_the_defaults_are_kafkas() -> None:
-    settings = NetworkSettings.from_config(Config.load(""))
+    settings = NetworkSettings.from_config(Config.load("zookeeper.connect=localhost:2181"))
     assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
     assert settings == NetworkSettings(limits=settings.limits)
+
+
+def test_the_system_sizes_the_receive_buffer_of_a_single_broker() -> None:
+    assert NetworkSettings.from_config(Config.load("")).receive_buffer_bytes == -1
