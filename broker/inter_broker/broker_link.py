@@ -215,13 +215,11 @@ class _Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            for frame in self._reader.received(nbytes):
-                if not self.is_lost:
-                    self._take(frame)
+            self._take_all(self._reader.received(nbytes))
+            while self._reader.has_more:
+                self._take_all(self._reader.more())
         except FrameSizeError as error:
-            for frame in error.frames:
-                if not self.is_lost:
-                    self._take(frame)
+            self._take_all(error.frames)
             self.abort(f"{error.size} is no size of an answer")
 
     def eof_received(self) -> None:
@@ -234,6 +232,11 @@ class _Connection(asyncio.BufferedProtocol):
         self.gone.set()
 
     # -- answers
+
+    def _take_all(self, frames: list[bytearray]) -> None:
+        for frame in frames:
+            if not self.is_lost:
+                self._take(frame)
 
     def _take(self, frame: bytearray) -> None:
         if not self._sent:

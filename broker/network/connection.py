@@ -4,8 +4,8 @@
                                    └─► later: a ParkedRequest holds its place in the order
 
 Back-pressure is not reading. Reading is held for any of the reasons in ``Hold``; frames that had come by then wait in
-``_frames`` (no more than one read's worth), and when the last reason is gone they go first. Want of memory alone keeps
-none of them waiting: it is their being handled that makes room.
+``_frames`` and in the reader (no more than one read's worth), and when the last reason is gone they go first. Want of
+memory alone keeps none of them waiting: it is their being handled that makes room.
 
 One read is one pass: the requests in it are started, the answers that are ready leave in one write. A read may bring
 thousands of small requests; then so many are started in each turn of the loop, and the other connections come between.
@@ -65,8 +65,6 @@ _LONGEST_TURN_S = 0.00025
 """Or after so much work: then it is one, as a rule, for each connection that asks for more than a trifle."""
 _OF_A_WAITING_FRAME = 96
 """What a frame takes besides its bytes; one of a single byte is a frame, too."""
-_MOST_WAITING_BYTES = 64 * 1024
-"""Of frames that wait: no more than one read brings."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time it comes: an idle connection is to cost little."""
 
@@ -98,6 +96,8 @@ class Connection(asyncio.BufferedProtocol):
         self._frames: deque[bytearray] = deque()  # read, not started
         self._parked = ParkedRequests()  # started, not answered
         self._received_ms = 0
+        self._last_read_bytes = 0  # what waits in _frames and in the reader is no more
+        self._stranger: FrameSizeError | None = None
         self._requests_started = 0
         self._turn_s = 0.0  # work in this turn of the loop
         self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
@@ -129,11 +129,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         resources = self._resources
-        stranger = None
+        self._last_read_bytes = nbytes
         try:
             frames = self._reader.received(nbytes)
         except FrameSizeError as error:
-            stranger = error
+            self._stranger = error
             frames = error.frames
         resources.idle.touch(self)
         memory = self._memory
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
             memory.count_half_frame(self._reader.held_bytes)
         if frames:
             self._received_ms = resources.clock_ms()
-            if len(frames) == 1 and not self._held & ~MEMORY:
+            if len(frames) == 1 and not self._held & ~MEMORY:  # then it is all that there is
                 self._start(frames[0])
             else:
                 self._frames.extend(frames)
@@ -151,8 +151,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._trickle = None
         elif nbytes < SMALL_PIECE and not resources.memory.is_over:  # else whose turn it is must hurry
             self._small_piece_came()
-        if stranger is not None:
-            self._refuse_frame(stranger)
+        if self._stranger is not None:
+            self._refuse_frame(self._stranger)
         if memory.bytes:
             self._watch_memory()
         elif resources.memory.turn is self:
@@ -161,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
             if self._held & CLOSING:
                 self._drop_what_came()  # behind what ended it
-            elif self._held & FRAMES_WAIT:
+            elif self._held & FRAMES_WAIT or self._reader.has_more:
                 self._count_unsent()
 
     def eof_received(self) -> bool:
@@ -428,6 +428,8 @@ class Connection(asyncio.BufferedProtocol):
         future.add_done_callback(
             partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
         )
+        if kept_bytes > HEAVY_BYTES and self._frames:
+            self._let_others_go_first()  # what it took is known when it is answered, which may be now
 
     def _note_work(self, step_s: float, took_s: float, long_s: float = LONG_S) -> None:
         """So long a step of the last request has kept the loop, and all of them. Between its steps others have theirs:
@@ -497,9 +499,9 @@ class Connection(asyncio.BufferedProtocol):
     def _count_unsent(self) -> None:
         """Answers that the peer has not read, in the transport, and what waits behind an answer: others, requests."""
         size_bytes = self._transport.get_write_buffer_size() + self._writer.unsent_bytes + self._parked.unsent_bytes
-        if self._held & FRAMES_WAIT:
-            if self._frames:
-                size_bytes += _MOST_WAITING_BYTES + len(self._frames) * _OF_A_WAITING_FRAME
+        if self._held & FRAMES_WAIT or self._reader.has_more:
+            if self._frames or self._reader.has_more:
+                size_bytes += self._last_read_bytes + len(self._frames) * _OF_A_WAITING_FRAME
             if self._reader.held_bytes:
                 size_bytes += self._reader.held_bytes
                 self._keep_no_one_from_reading()
@@ -535,7 +537,7 @@ class Connection(asyncio.BufferedProtocol):
         frames = self._frames
         room = _MOST_IN_A_TURN
         self._turn_s = 0.0
-        while frames and not self._held & ~MEMORY:
+        while not self._held & ~MEMORY and (frames or self._take_more()):
             if not room or self._turn_s > _LONGEST_TURN_S:
                 self._let_others_go_first()
                 break
@@ -543,12 +545,31 @@ class Connection(asyncio.BufferedProtocol):
             self._start(frames.popleft())
         return room < _MOST_IN_A_TURN
 
+    def _take_more(self) -> bool:
+        """The next frames of the last read. Whether there are any."""
+        if not self._reader.has_more:
+            return False
+        try:
+            frames = self._reader.more()
+        except FrameSizeError as error:
+            self._stranger = error
+            frames = error.frames
+        if self._reader.held_bytes != self._memory.half_frame_bytes:
+            self._memory.count_half_frame(self._reader.held_bytes)
+        self._frames.extend(frames)
+        return bool(frames)
+
     def _read_on(self) -> None:
         has_started = self._start_waiting()
+        if self._stranger is not None:
+            self._writer.flush()
+            self._refuse_frame(self._stranger)
+            return
         frames = self._frames
         if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
             self._memory.count_half_frame(self._reader.held_bytes)
-        if self._is_counted or (self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)):
+        is_waiting = self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)
+        if self._is_counted or is_waiting or self._reader.has_more:
             if has_started:
                 self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()

@@ -6,10 +6,16 @@ Who owns which buffer:
 
 - All connections of a loop read into one shared buffer: ``get_buffer`` and ``received`` run back to back, nobody else
   gets in between. What is in it is gone after ``received``. So an idle connection holds no buffer at all.
-- A frame that is whole in there is copied into a bytearray of its own.
-- Of a frame that is not, the bytes at hand go into a bytearray of its own (a spent one where there is one), and the
-  rest is received right into that. After such a frame, the next read takes only the first few bytes into the shared
-  buffer: a stream of big frames is received (all but those bytes) without a copy.
+- A frame that is whole in there is copied into a bytearray of its own. To copy 64 KiB costs less than a read of its own
+  does, and one read brings several such frames of a producer that has some on their way: their answers leave together.
+- Of a frame that is not, the bytes at hand go into a bytearray of its own, and the rest is received right into that.
+  After a big one the next read takes only the first few bytes into the shared buffer: a stream of big frames is
+  received (all but those bytes) without a copy.
+- A frame of more than a few KiB gets a spent bytearray, where there is one.
+
+A read may be thousands of frames, each of which takes a hundred bytes beside its own. They are taken apart by and by:
+``received`` returns the first few, ``more`` the next ones as long as ``has_more``. And who has sent small frames only
+is read less at a time.
 
 A size is a promise nobody has to keep. The frame's bytearray grows as the bytes come: it is never more than twice what
 has arrived (nor more than 1 MiB, and the eighth that bytearray adds, over it), or ``FIRST_ALLOCATION``, or what a spent
@@ -22,22 +28,36 @@ from struct import Struct
 
 from .spent_frames import SpentFrames
 
-__all__ = ["FIRST_ALLOCATION", "FrameReader", "FrameSizeError", "new_shared_buffer"]
+__all__ = [
+    "FIRST_ALLOCATION",
+    "FIRST_READ",
+    "LONG_READ",
+    "MOST_FRAMES",
+    "FrameReader",
+    "FrameSizeError",
+    "new_shared_buffer",
+]
 
 FIRST_ALLOCATION = 128 * 1024
-_SHARED_BUFFER_SIZE = 64 * 1024
+MOST_FRAMES = 64
+"""That one call returns."""
+LONG_READ = 512 * 1024
+"""Into the shared buffer, behind a frame that is not small."""
+FIRST_READ = 64 * 1024
 _SHORT_READ = 4 * 1024
-_BIG_FRAME = 32 * 1024
+_BIG_FRAME = 256 * 1024
+_LEAST_SPENT_FRAME = 32 * 1024
 
 _ZEROS = memoryview(bytes(1024 * 1024))
 """What a growing frame is extended by, at most at a time."""
 
+_NOTHING = bytearray()
 _SIZE = Struct(">i")
 
 
 def new_shared_buffer() -> bytearray:
     """The read buffer for all connections of one loop."""
-    return bytearray(_SHARED_BUFFER_SIZE)
+    return bytearray(LONG_READ)
 
 
 class FrameSizeError(Exception):
@@ -58,7 +78,7 @@ class FrameReader:
     """The frame that is arriving on one connection.
 
     ``get_buffer`` gives a place for bytes, ``received(n)`` takes note of n bytes there and returns the frames that are
-    complete now.
+    complete now: `MOST_FRAMES` of them at most, and then ``more()`` is to be asked before ``get_buffer`` is.
     """
 
     __slots__ = (
@@ -67,8 +87,10 @@ class FrameReader:
         "_is_scarce",
         "_max_size",
         "_prefix",
+        "_read_size",
+        "_rest",
+        "_rest_position",
         "_shared",
-        "_short_read",
         "_size",
         "_spent",
         "held_bytes",
@@ -82,7 +104,9 @@ class FrameReader:
         self._frame: bytearray | None = None
         self._size = 0
         self._filled = 0
-        self._short_read = False
+        self._read_size = FIRST_READ
+        self._rest = _NOTHING  # of a read, not taken apart from _rest_position on
+        self._rest_position = 0
         self._is_scarce = False
         self.held_bytes = 0
         """Memory that the half frame takes."""
@@ -101,63 +125,101 @@ class FrameReader:
                 self.held_bytes = len(frame)
             return memoryview(frame)[self._filled :]
         self._is_scarce = is_scarce
+        read_size = _SHORT_READ if is_scarce else self._read_size
         prefix = self._prefix
         if prefix:
             self._shared[: len(prefix)] = prefix
-            return memoryview(self._shared)[len(prefix) : _SHORT_READ if is_scarce else None]
-        if self._short_read or is_scarce:
-            return memoryview(self._shared)[:_SHORT_READ]
-        return self._shared
+        return memoryview(self._shared)[len(prefix) : read_size]
 
     def received(self, count: int) -> list[bytearray]:
         """:raises FrameSizeError: what comes from here on is no frame."""
         frame = self._frame
         if frame is None:
-            return self._split(len(self._prefix) + count)
+            return self._split(self._shared, 0, len(self._prefix) + count)
         self._filled += count
         if self._filled < self._size:
             return []
         self._frame = None
         self.held_bytes = 0
-        if self._size >= _BIG_FRAME:
-            self._short_read = True
+        if self._size >= _LEAST_SPENT_FRAME:
             self._spent.keep(frame)
-        else:
-            self._short_read = False
+        self._read_size = self._read_size_behind(self._size)
         return [frame]
 
+    @property
+    def has_more(self) -> bool:
+        """Of the last read there is something that was not taken apart."""
+        return self._rest_position < len(self._rest)
+
+    def more(self) -> list[bytearray]:
+        """The next frames of the last read. Raises as ``received`` does."""
+        return self._split(self._rest, self._rest_position, len(self._rest))
+
     def abandon(self) -> None:
-        """No more bytes will come."""
+        """No more bytes will come, and none of those that have come are wanted."""
         self._frame = None
         self._prefix = b""
+        self._rest, self._rest_position = _NOTHING, 0
         self.held_bytes = 0
 
-    def _split(self, end: int) -> list[bytearray]:
-        shared = self._shared
+    def _read_size_behind(self, frame_size: int) -> int:
+        if frame_size >= _BIG_FRAME:
+            return _SHORT_READ
+        return LONG_READ if frame_size >= _LEAST_SPENT_FRAME else FIRST_READ
+
+    def _split(self, source: bytearray, position: int, end: int) -> list[bytearray]:
+        """The first frames from ``position`` on; what is behind them is kept."""
         frames: list[bytearray] = []
-        position = 0
+        size = 0
         while end - position >= 4:
-            (size,) = _SIZE.unpack_from(shared, position)
+            if len(frames) == MOST_FRAMES:
+                self._keep_rest(source, position, end)
+                return frames
+            (size,) = _SIZE.unpack_from(source, position)
             if not 0 < size <= self._max_size:
-                raise FrameSizeError(size, bytes(shared[position : min(end, position + 16)]), frames)
+                self._rest, self._rest_position = _NOTHING, 0
+                raise FrameSizeError(size, bytes(source[position : min(end, position + 16)]), frames)
             start = position + 4
             position = start + size
             if position > end:
-                self._begin(size, start, end)
-                return frames
-            frames.append(shared[start:position])
-        self._prefix = bytes(shared[position:end])
+                self._begin(size, source, start, end)
+                position = end
+                break
+            frames.append(self._own(source, start, position))
+        self._prefix = bytes(source[position:end])
+        self._rest, self._rest_position = _NOTHING, 0
         if frames:
-            self._short_read = False
+            self._read_size = self._read_size_behind(len(frames[-1]))
         return frames
 
-    def _begin(self, size: int, start: int, end: int) -> None:
+    def _keep_rest(self, source: bytearray, position: int, end: int) -> None:
         self._prefix = b""
+        if source is self._rest:
+            self._rest_position = position
+        else:
+            self._rest, self._rest_position = source[position:end], 0
+
+    def _own(self, source: bytearray, start: int, end: int) -> bytearray:
+        """What stands there, in a bytearray of its own."""
+        size = end - start
+        if size < _LEAST_SPENT_FRAME:
+            return source[start:end]
+        frame = self._spent.take(size)
+        if frame is None:
+            frame = source[start:end]
+        else:
+            if len(frame) < size:
+                frame += _ZEROS[: size - len(frame)]
+            memoryview(frame)[:] = memoryview(source)[start:end]
+        self._spent.keep(frame)
+        return frame
+
+    def _begin(self, size: int, source: bytearray, start: int, end: int) -> None:
         self._size = size
         self._filled = end - start
-        frame = self._spent.take(size) if size >= _BIG_FRAME else None
+        frame = self._spent.take(size) if size >= _LEAST_SPENT_FRAME else None
         if frame is None or len(frame) < self._filled:
-            frame = bytearray(min(size, _SHORT_READ if self._is_scarce else FIRST_ALLOCATION))
-        frame[: end - start] = memoryview(self._shared)[start:end]
+            frame = bytearray(min(size, max(self._filled, _SHORT_READ if self._is_scarce else FIRST_ALLOCATION)))
+        frame[: end - start] = memoryview(source)[start:end]
         self._frame = frame
         self.held_bytes = len(frame)

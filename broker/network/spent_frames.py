@@ -43,14 +43,15 @@ class SpentFrames:
             self._bytes -= len(self._frames.popleft())
 
     def take(self, size: int) -> bytearray | None:
-        """A buffer of ``size`` bytes at most, whatever is in it; None when all are in use."""
+        """A buffer of ``size`` bytes at most, whatever is in it; None when all are in use. The last one that was kept
+        is asked first: it is still in the processor's cache."""
         frames = self._frames
         for _ in range(len(frames)):
-            frame = frames[0]
+            frame = frames[-1]
             if sys.getrefcount(frame) == _UNREFERENCED:
-                frames.popleft()
+                frames.pop()
                 self._bytes -= len(frame)
                 del frame[size:]
                 return frame
-            frames.rotate(-1)
+            frames.rotate(1)
         return None

@@ -89,7 +89,7 @@ def long_poll() -> bytes:
 
 
 TINY_FRAMES = bytes([0, 0, 0, 1, 0]) * 12_000
-"""A megabyte, as objects; and no more than one read brings."""
+"""A megabyte, if all were objects at once; and no more than one read brings."""
 
 
 @pytest.mark.parametrize("before", ["long polls", "an answer that is not read"])
@@ -98,7 +98,7 @@ def test_requests_that_wait_behind_others_are_bounded_over_all_connections(open_
     fill(field, "big", 100)
     field.begin()
     first = long_poll() * 8 if before == "long polls" else fetch_of("big")
-    for _ in range(100):
+    for _ in range(400):
         field.connect(receive_buffer_bytes=4096).sendall(first + TINY_FRAMES)
     field.good.is_served(5)
     field.until(lambda: len(field.complaints()) == 1)

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.network.frame_reader import (
     FIRST_ALLOCATION,
+    FIRST_READ,
+    LONG_READ,
+    MOST_FRAMES,
     FrameReader,
     FrameSizeError,
     new_shared_buffer,
@@ -35,6 +38,8 @@ def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
         if isinstance(buffer, memoryview):
             buffer.release()
         frames += [bytes(frame) for frame in reader.received(len(chunk))]
+        while reader.has_more:
+            frames += [bytes(frame) for frame in reader.more()]
         position += len(chunk)
     return frames
 
@@ -60,7 +65,42 @@ def test_a_tail_shorter_than_a_size_waits_too() -> None:
     assert feed(reader, b"\x00\x06second", 1 << 20) == [b"second"]
 
 
-@given(st.lists(st.binary(min_size=1, max_size=200), max_size=30), st.lists(st.integers(1, 300), min_size=1))
+def test_of_a_read_of_very_many_frames_few_are_taken_apart_at_a_time() -> None:
+    reader = new_reader()
+    bodies = [bytes([number % 250 + 1]) * (number % 20 + 1) for number in range(3000)]
+    data = b"".join(map(framed, bodies)) + framed(b"half")[:-1]
+    memoryview(reader.get_buffer())[: len(data)] = data
+    parts = [reader.received(len(data))]
+    while reader.has_more:
+        assert reader.held_bytes == 0
+        parts.append(reader.more())
+    assert [frame for part in parts for frame in part] == bodies
+    assert max(map(len, parts)) == MOST_FRAMES
+    assert feed(reader, b"f", 1) == [b"half"]
+
+
+def test_what_is_no_frame_is_found_behind_very_many() -> None:
+    reader = new_reader()
+    data = framed(b"a") * (MOST_FRAMES + 3) + struct.pack(">i", -1) + framed(b"b") * 100
+    memoryview(reader.get_buffer())[: len(data)] = data
+    assert len(reader.received(len(data))) == MOST_FRAMES
+    with pytest.raises(FrameSizeError) as caught:
+        reader.more()
+    assert caught.value.frames == [bytearray(b"a")] * 3
+    assert not reader.has_more
+
+
+def test_what_was_not_taken_apart_is_let_go() -> None:
+    reader = new_reader()
+    data = framed(b"a") * (MOST_FRAMES + 3)
+    memoryview(reader.get_buffer())[: len(data)] = data
+    reader.received(len(data))
+    reader.abandon()
+    assert not reader.has_more
+    assert feed(reader, framed(b"b"), 100) == [b"b"]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=200), max_size=300), st.lists(st.integers(1, 300), min_size=1))
 def test_any_cut_gives_the_same_frames(bodies: list[bytes], steps: list[int]) -> None:
     data = b"".join(map(framed, bodies))
     reader = new_reader()
@@ -102,12 +142,17 @@ def test_a_big_frame_is_received_into_its_own_memory() -> None:
     assert len(buffer) == 100_000 + 4 - 4096
 
 
-def test_after_a_big_frame_only_a_little_is_copied_of_the_next() -> None:
+@pytest.mark.parametrize(
+    ("size", "next_read"), [(5, FIRST_READ), (50_000, LONG_READ), (250_000, LONG_READ), (300_000, 4096)]
+)
+def test_how_much_is_read_next_depends_on_the_frame_before(size: int, next_read: int) -> None:
+    """Of frames that are not small many at once; of a big one only a little, for what is copied of it."""
     reader = new_reader()
-    feed(reader, framed(b"x" * 100_000), 1 << 20)
-    assert len(reader.get_buffer()) == 4096
-    feed(reader, framed(b"small"), 1 << 20)
-    assert len(reader.get_buffer()) == 65_536
+    assert len(reader.get_buffer()) == FIRST_READ
+    for before in (50_000, 300_000, 5):
+        feed(reader, framed(b"y" * before), 1 << 20)
+        feed(reader, framed(b"x" * size), 1 << 20)
+        assert len(reader.get_buffer()) == next_read
 
 
 @pytest.mark.parametrize("size", [-1, 0, MAX + 1, 2**31 - 1, -(2**31)])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
+from pybroker.broker.network.frame_reader import FIRST_READ, MOST_FRAMES
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
@@ -296,3 +297,37 @@ def test_frames_that_are_complete_wait_before_the_next_is_completed() -> None:
         if not any(peer.is_readable for peer in world.peers):
             world.loop.next_timer()
     assert most < 300_000 + 2 * 200_000 + 20 * 65_536
+
+
+@pytest.mark.parametrize("tail", [b"", frame(ECHO, 1, bytes(10))[:-1]], ids=["whole frames", "and half a frame"])
+def test_thousands_of_requests_in_a_read_are_answered_in_order_and_counted_while_they_wait(tail: bytes) -> None:
+    world = World(NetworkSettings())
+    count = FIRST_READ // len(frame(ECHO, 0, b""))
+    peer = world.peer([(ECHO, 0)] * count)
+    peer.send(tail)
+    unsent = world.network.resources.unsent
+    waiting = []
+    peer.deliver(FIRST_READ)
+    while len(peer.answered) < count:
+        waiting.append(unsent.used_bytes)
+        world.loop.turn()
+        if peer.is_readable:
+            peer.deliver(FIRST_READ)
+    assert peer.answered == world.sent[0]
+    assert FIRST_READ <= waiting[0] < FIRST_READ + 100 * MOST_FRAMES
+    assert unsent.used_bytes == 0
+    half = len(tail) + 1 - 4 if tail else 0  # its size is what it takes
+    assert world.network.resources.memory.used_bytes == half
+
+
+def test_garbage_behind_thousands_of_requests_in_a_read_ends_the_connection() -> None:
+    world = World(NetworkSettings())
+    peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 10))
+    peer.send(struct.pack(">i", -1) + bytes(1000))
+    peer.deliver(FIRST_READ)
+    while not peer.is_closed:
+        world.loop.turn()
+    assert peer.answered == world.sent[0][: len(peer.answered)]
+    assert len(peer.answered) >= MOST_FRAMES
+    assert world.network.resources.unsent.used_bytes == 0
+    assert world.network.resources.memory.used_bytes == 0
