@@ -6,7 +6,7 @@ import struct
 from typing import NamedTuple
 
 from .index_file import IndexFile
-from .invariant import invariant
+from .invariant import InvariantError
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 
@@ -24,8 +24,8 @@ class OffsetIndex(IndexFile):
     def append(self, offset: int, position: int) -> None:
         relative = offset - self.base_offset
         keys = self._keys
-        if keys:
-            invariant(relative > keys[-1], f"{self.path}: offset {offset} does not follow the last entry")
+        if keys and relative <= keys[-1]:
+            raise InvariantError(f"{self.path}: offset {offset} does not follow the last entry")
         self._append(relative, position)
 
     @property

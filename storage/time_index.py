@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..protocol.records.batch import NO_TIMESTAMP
 from .index_file import IndexFile
-from .invariant import invariant
+from .invariant import InvariantError
 
 
 class TimestampOffset(NamedTuple):
@@ -30,8 +30,10 @@ class TimeIndex(IndexFile):
         keys, values = self._keys, self._values
         relative = offset - self.base_offset
         if keys and values:
-            invariant(relative >= values[-1], f"{self.path}: offset {offset} lies before the last entry")
-            invariant(timestamp >= keys[-1], f"{self.path}: timestamp {timestamp} lies before the last entry")
+            if relative < values[-1]:
+                raise InvariantError(f"{self.path}: offset {offset} lies before the last entry")
+            if timestamp < keys[-1]:
+                raise InvariantError(f"{self.path}: timestamp {timestamp} lies before the last entry")
         if timestamp <= (keys[-1] if keys else NO_TIMESTAMP):
             return False
         self._append(timestamp, relative)
