@@ -45,7 +45,8 @@ LONG_READ = 512 * 1024
 """Into the shared buffer, behind a frame that is not small."""
 FIRST_READ = 64 * 1024
 _SHORT_READ = 4 * 1024
-_BIG_FRAME = 256 * 1024
+_BIG_FRAME = 288 * 1024
+"""More than a batch of 256 KiB with what is around it: beyond that a copy costs more than further reads do."""
 _LEAST_SPENT_FRAME = 32 * 1024
 
 _ZEROS = memoryview(bytes(1024 * 1024))
