@@ -247,6 +247,12 @@ ALLOWED: dict[str, list[Allowed]] = {
             "50",
             "1024",
         ),
+        *(
+            Allowed(
+                f"1 *.configs.socket.receive.buffer.bytes.{where}", "the system sizes it by default", "102400", "-1"
+            )
+            for where in ("value", "synonyms.0.value")
+        ),
         *(Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY) for name in sorted(OWN_NAMES)),
     ],
     "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],
