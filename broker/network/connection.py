@@ -546,7 +546,7 @@ class Connection(asyncio.BufferedProtocol):
         return room < _MOST_IN_A_TURN
 
     def _take_more(self) -> bool:
-        """The next frames of the last read. Whether there are any."""
+        """The next frames of the last read, in a later turn of the loop. Whether there are any."""
         if not self._reader.has_more:
             return False
         try:
@@ -554,22 +554,19 @@ class Connection(asyncio.BufferedProtocol):
         except FrameSizeError as error:
             self._stranger = error
             frames = error.frames
-        if self._reader.held_bytes != self._memory.half_frame_bytes:
-            self._memory.count_half_frame(self._reader.held_bytes)
         self._frames.extend(frames)
         return bool(frames)
 
     def _read_on(self) -> None:
         has_started = self._start_waiting()
-        if self._stranger is not None:
+        if self._stranger is not None and not self._frames:
             self._writer.flush()
             self._refuse_frame(self._stranger)
             return
         frames = self._frames
         if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
             self._memory.count_half_frame(self._reader.held_bytes)
-        is_waiting = self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)
-        if self._is_counted or is_waiting or self._reader.has_more:
+        if self._is_counted or (self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)):
             if has_started:
                 self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()

@@ -194,7 +194,6 @@ class FrameReader:
         return frames
 
     def _keep_rest(self, source: bytearray, position: int, end: int) -> None:
-        self._prefix = b""
         if source is self._rest:
             self._rest_position = position
         else:
@@ -219,7 +218,7 @@ class FrameReader:
         self._size = size
         self._filled = end - start
         frame = self._spent.take(size) if size >= _LEAST_SPENT_FRAME else None
-        if frame is None or len(frame) < self._filled:
+        if frame is None:
             frame = bytearray(min(size, max(self._filled, _SHORT_READ if self._is_scarce else FIRST_ALLOCATION)))
         frame[: end - start] = memoryview(source)[start:end]
         self._frame = frame

@@ -320,14 +320,13 @@ def test_thousands_of_requests_in_a_read_are_answered_in_order_and_counted_while
     assert world.network.resources.memory.used_bytes == half
 
 
-def test_garbage_behind_thousands_of_requests_in_a_read_ends_the_connection() -> None:
+def test_garbage_behind_many_requests_in_a_read_ends_the_connection_when_they_are_answered() -> None:
     world = World(NetworkSettings())
     peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 10))
     peer.send(struct.pack(">i", -1) + bytes(1000))
     peer.deliver(FIRST_READ)
     while not peer.is_closed:
         world.loop.turn()
-    assert peer.answered == world.sent[0][: len(peer.answered)]
-    assert len(peer.answered) >= MOST_FRAMES
+    assert peer.answered == world.sent[0]
     assert world.network.resources.unsent.used_bytes == 0
     assert world.network.resources.memory.used_bytes == 0
