@@ -24,7 +24,7 @@ from typing import Any, Protocol, cast
 from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED
-from .frame_reader import FrameReader, FrameSizeError
+from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
 from .holds import (
     ADMISSION,
@@ -125,7 +125,12 @@ class Connection(asyncio.BufferedProtocol):
         self._resources.idle.touch(self)
 
     def get_buffer(self, sizehint: int) -> bytearray | memoryview:
-        return self._reader.get_buffer(self._resources.memory.is_over)
+        resources, reader = self._resources, self._reader
+        if not reader.wants_long_read:
+            return reader.get_buffer(resources.memory.is_over)
+        # Behind requests that are not answered what comes may have to wait.
+        is_long = not self._parked and resources.may_read_long(self)
+        return reader.get_buffer(resources.memory.is_over, is_long=is_long)
 
     def buffer_updated(self, nbytes: int) -> None:
         resources = self._resources
@@ -157,11 +162,13 @@ class Connection(asyncio.BufferedProtocol):
             self._watch_memory()
         elif resources.memory.turn is self:
             resources.memory.end_turn(self)
+        if nbytes >= FIRST_READ and not self._held and not resources.memory.is_over:  # else whose turn it is must hurry
+            self._let_others_go_first()  # the loop would read on here, as long as more has come
         if self._held:
             self._transport.pause_reading()
             if self._held & CLOSING:
                 self._drop_what_came()  # behind what ended it
-            elif self._held & FRAMES_WAIT or self._reader.has_more:
+            elif self._frames or self._reader.has_more or self._held & FRAMES_WAIT:
                 self._count_unsent()
 
     def eof_received(self) -> bool:
@@ -499,12 +506,12 @@ class Connection(asyncio.BufferedProtocol):
     def _count_unsent(self) -> None:
         """Answers that the peer has not read, in the transport, and what waits behind an answer: others, requests."""
         size_bytes = self._transport.get_write_buffer_size() + self._writer.unsent_bytes + self._parked.unsent_bytes
-        if self._held & FRAMES_WAIT or self._reader.has_more:
-            if self._frames or self._reader.has_more:
-                size_bytes += self._last_read_bytes + len(self._frames) * _OF_A_WAITING_FRAME
-            if self._reader.held_bytes:
-                size_bytes += self._reader.held_bytes
-                self._keep_no_one_from_reading()
+        reader = self._reader
+        if self._frames or reader.has_more:
+            size_bytes += self._last_read_bytes + len(self._frames) * _OF_A_WAITING_FRAME + reader.rest_bytes
+        if reader.held_bytes and self._held & FRAMES_WAIT:
+            size_bytes += reader.held_bytes
+            self._keep_no_one_from_reading()
         self._is_counted = size_bytes > 0
         if self._is_counted:
             self._resources.unsent.hold(self, size_bytes)
@@ -566,7 +573,7 @@ class Connection(asyncio.BufferedProtocol):
         frames = self._frames
         if self._reader.held_bytes != self._memory.half_frame_bytes and not self._held & FRAMES_WAIT:
             self._memory.count_half_frame(self._reader.held_bytes)
-        if self._is_counted or (self._held & FRAMES_WAIT and (frames or self._reader.held_bytes)):
+        if self._is_counted or frames or (self._held & FRAMES_WAIT and self._reader.held_bytes):
             if has_started:
                 self._resources.unsent.forget(self)  # it has moved on
             self._count_unsent()

@@ -117,8 +117,12 @@ class FrameReader:
         """Received of the half frame."""
         return 0 if self._frame is None else self._filled
 
-    def get_buffer(self, is_scarce: bool = False) -> bytearray | memoryview:
-        """``is_scarce``: take little memory for a frame that begins now."""
+    @property
+    def wants_long_read(self) -> bool:
+        return self._read_size == LONG_READ and self._frame is None
+
+    def get_buffer(self, is_scarce: bool = False, *, is_long: bool = True) -> bytearray | memoryview:
+        """``is_scarce``: take little memory for a frame that begins now. ``is_long``: there may be a long read."""
         frame = self._frame
         if frame is not None:
             if self._filled == len(frame):
@@ -127,6 +131,8 @@ class FrameReader:
             return memoryview(frame)[self._filled :]
         self._is_scarce = is_scarce
         read_size = _SHORT_READ if is_scarce else self._read_size
+        if not is_long and read_size > FIRST_READ:
+            read_size = FIRST_READ
         prefix = self._prefix
         if prefix:
             self._shared[: len(prefix)] = prefix
@@ -151,6 +157,11 @@ class FrameReader:
     def has_more(self) -> bool:
         """Of the last read there is something that was not taken apart."""
         return self._rest_position < len(self._rest)
+
+    @property
+    def rest_bytes(self) -> int:
+        """What is kept for ``more``: of a read that was not taken apart at once, all but its first frames."""
+        return len(self._rest)
 
     def more(self) -> list[bytearray]:
         """The next frames of the last read. Raises as ``received`` does."""

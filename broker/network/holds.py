@@ -25,7 +25,7 @@ class Hold(IntFlag):
     TRICKLE = 256
     """A frame comes in many small pieces: they gather for a moment."""
     TURN = 512
-    """Many of its requests were started in this turn of the loop: the others are next."""
+    """Much of it was read, or many of its requests started, in this turn of the loop: the others are next."""
     DECODED = 1024
     """``pybroker.decoded.requests.max.bytes`` is reached."""
     CLOSING = 64

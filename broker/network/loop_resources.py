@@ -49,6 +49,8 @@ class LoopResources:
         self.new_sender = new_sender
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
+        self._long_reader: object = None
+        self._long_read_s = -1.0
         self.spent_frames = SpentFrames()
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
@@ -66,6 +68,16 @@ class LoopResources:
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
+
+    def may_read_long(self, connection: object) -> bool:
+        """One of them may at a time, which the loop's clock tells: where many send much, each has its turn soon."""
+        now_s = self.loop.time()
+        if self._long_reader is not connection:
+            if self._long_read_s == now_s:
+                return False
+            self._long_reader = connection
+        self._long_read_s = now_s
+        return True
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         """The loop's, but never in less than a millisecond.

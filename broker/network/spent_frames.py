@@ -14,8 +14,20 @@ __all__ = ["SpentFrames"]
 _MAX_BYTES = 8 * 1024 * 1024
 _MAX_FRAME = 2 * 1024 * 1024
 
-_UNREFERENCED = 3
-"""What ``getrefcount`` says in ``take``: the deque, the variable, the argument."""
+
+def _refcount_of_unused() -> int | None:
+    """What ``getrefcount`` says in ``take`` of a frame that nobody else refers to: it counts deque, variable and, up to
+    Python 3.13, argument. None where a view makes no difference to it."""
+    frames = deque([bytearray(1)])
+    frame = frames[-1]
+    count = sys.getrefcount(frame)
+    view = memoryview(frame)
+    with_view = sys.getrefcount(frame)
+    view.release()
+    return count if with_view == count + 1 else None
+
+
+_UNUSED = _refcount_of_unused()
 
 
 class SpentFrames:
@@ -48,7 +60,7 @@ class SpentFrames:
         frames = self._frames
         for _ in range(len(frames)):
             frame = frames[-1]
-            if sys.getrefcount(frame) == _UNREFERENCED:
+            if sys.getrefcount(frame) == _UNUSED:
                 frames.pop()
                 self._bytes -= len(frame)
                 del frame[size:]

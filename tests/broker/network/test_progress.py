@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
-from pybroker.broker.network.frame_reader import FIRST_READ, MOST_FRAMES
+from pybroker.broker.network.frame_reader import FIRST_READ, LONG_READ, MOST_FRAMES
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME
+from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, PRODUCE, frame
@@ -73,6 +74,13 @@ class World:
 
     def is_done(self) -> bool:
         return all(peer.answered == sent for peer, sent in zip(self.peers, self.sent, strict=True))
+
+    def read_all(self, peer: VirtualPeer) -> None:
+        """What the peer has sent, as long as it is read; others have their turns in between."""
+        while peer.is_readable:
+            peer.deliver(65_536)
+            if peer.connection.held is Hold.TURN:
+                self.loop.turn()
 
     def run(self) -> None:
         """Until all is answered; it fails when nothing can move on."""
@@ -240,8 +248,7 @@ def test_a_large_frame_counts_until_it_is_started() -> None:
     slow = world.peer([(FETCH, 10), (ECHO, 500_000)])
     slow.reads_answers = False
     for peer in world.peers:
-        while peer.is_readable:
-            peer.deliver(65_536)
+        world.read_all(peer)
     world.loop.advance(5000)
     assert len(world.handled) == 2  # its second request is whole, and waits for the first answer to be read
     assert world.network.resources.memory.used_bytes > 500_000
@@ -255,8 +262,7 @@ def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() ->
     never = world.loop.future()
     world.network.resources.handler = lambda request: LaterReply(never, never.result)
     hoarder.send(frame(PRODUCE, 1, bytes(150_000)))
-    while hoarder.is_readable:
-        hoarder.deliver(65_536)
+    world.read_all(hoarder)
     assert world.network.resources.memory.is_over
     world.network.resources.handler = world.handle
     peer = world.peer([(PRODUCE, 100)] * 3)
@@ -275,8 +281,7 @@ def test_newcomers_over_the_limit_cost_four_kibibytes_each() -> None:
     assert used > 100_000
     for _ in range(10):
         newcomer = world.peer([(ECHO, 500_000)])
-        while newcomer.is_readable:
-            newcomer.deliver(65_536)
+        world.read_all(newcomer)
     assert world.network.resources.memory.used_bytes - used <= 10 * 4096
     world.run()
 
@@ -314,7 +319,7 @@ def test_thousands_of_requests_in_a_read_are_answered_in_order_and_counted_while
         if peer.is_readable:
             peer.deliver(FIRST_READ)
     assert peer.answered == world.sent[0]
-    assert FIRST_READ <= waiting[0] < FIRST_READ + 100 * MOST_FRAMES
+    assert FIRST_READ <= waiting[0] < 2 * FIRST_READ + 100 * MOST_FRAMES
     assert unsent.used_bytes == 0
     half = len(tail) + 1 - 4 if tail else 0  # its size is what it takes
     assert world.network.resources.memory.used_bytes == half
@@ -330,3 +335,71 @@ def test_garbage_behind_many_requests_in_a_read_ends_the_connection_when_they_ar
     assert peer.answered == world.sent[0]
     assert world.network.resources.unsent.used_bytes == 0
     assert world.network.resources.memory.used_bytes == 0
+
+
+@pytest.mark.parametrize("count", [33, MOST_FRAMES], ids=["a few", "no rest"])
+def test_requests_of_a_long_read_count_while_they_wait_for_their_turn(count: int) -> None:
+    world = World(NetworkSettings())
+    peer = world.peer([(PRODUCE, 40_000)])
+    world.run()
+    first = len(world.handled)
+    peer.send(*(frame(ECHO, 10_000 + number, bytes(7000)) for number in range(count)))
+    peer.deliver(LONG_READ)
+    waiting = count - (len(world.handled) - first)
+    assert waiting > 0
+    assert world.network.resources.unsent.used_bytes >= waiting * 7000
+    while len(peer.answered) < 1 + count:
+        world.loop.turn()
+    assert world.network.resources.unsent.used_bytes == 0
+
+
+@pytest.mark.parametrize("size", [15_000, 300_000], ids=["many in a read", "a part of one"])
+def test_who_fills_a_long_read_lets_others_be_read_before_the_next(size: int) -> None:
+    world = World(NetworkSettings())
+    world.network.resources.handler = lambda request: [struct.pack(">i", request.correlation_id)]
+    eager = world.peer([(PRODUCE, size)] * 40)
+    reads = [0]
+    for _ in range(1000):
+        if eager.is_readable:
+            reads[-1] += len(eager.unsent)
+            eager.deliver(LONG_READ)
+            reads[-1] -= len(eager.unsent)
+        else:
+            reads.append(0)
+            world.loop.turn()
+    assert world.is_done()
+    assert sum(reads) > 40 * size
+    assert max(reads) < LONG_READ + 2 * FIRST_READ
+
+
+def test_one_connection_at_a_time_has_a_long_read() -> None:
+    world = World(NetworkSettings())
+    world.network.resources.handler = lambda request: [struct.pack(">i", request.correlation_id)]
+    peers = [world.peer([(PRODUCE, 40_000)]) for _ in range(3)]
+    for peer in peers:
+        peer.deliver(FIRST_READ)
+    assert [len(peer.connection.get_buffer(-1)) for peer in peers] == [LONG_READ, FIRST_READ, FIRST_READ]
+    assert len(peers[0].connection.get_buffer(-1)) == LONG_READ
+    world.loop.advance(1)
+    assert [len(peer.connection.get_buffer(-1)) for peer in reversed(peers)] == [LONG_READ, FIRST_READ, FIRST_READ]
+
+
+def test_behind_requests_that_wait_little_is_read() -> None:
+    world = World(NetworkSettings())
+    peer = world.peer([(PRODUCE, 40_000)] * 20)
+    peer.deliver(40_100)
+    assert len(world.handled) == 1
+    assert len(peer.connection.get_buffer(-1)) <= FIRST_READ
+
+
+def test_many_requests_and_half_of_one_in_a_read_are_taken_apart() -> None:
+    """What is left when the others are started is no whole request."""
+    world = World(NetworkSettings())
+    peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 1))
+    last = len(frame(ECHO, 0, b""))
+    peer.deliver(len(peer.unsent) - last + 10)
+    for _ in range(5):
+        world.loop.turn()
+    assert peer.answered == world.sent[0][:-1]
+    assert peer.is_readable
+    world.run()

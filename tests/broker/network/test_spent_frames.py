@@ -77,6 +77,14 @@ def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
     assert spent.held_bytes == 0
 
 
+def test_a_spent_frame_is_found_behind_one_that_is_held() -> None:
+    spent = SpentFrames()
+    spent.keep(bytearray(b"a" * 100))
+    held = bytearray(b"b" * 100)
+    spent.keep(held)
+    assert spent.take(100) == b"a" * 100
+
+
 def test_a_huge_frame_is_not_kept() -> None:
     spent = SpentFrames()
     spent.keep(bytearray(2 * KIB * KIB + 1))
