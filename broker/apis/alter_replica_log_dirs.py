@@ -29,6 +29,7 @@ from ...storage.log_store import LogStore
 from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
+from .pauses import with_pauses
 
 __all__ = ["AlterReplicaLogDirs"]
 
@@ -56,7 +57,11 @@ class AlterReplicaLogDirs:
             for topic in directory.topics
             for index in topic.partitions
         }
-        codes = {partition: await self._code(partition, path) for partition, path in wanted.items()}
+        codes: dict[TopicPartition, ErrorCode] = {}
+        refusals = _Refusals()
+        async for partition, path in with_pauses(wanted.items()):
+            codes[partition] = await self._code(partition, path, refusals)
+        refusals.tell()
         return AlterReplicaLogDirsResponse(
             results=[
                 AlterReplicaLogDirTopicResult(
@@ -70,14 +75,14 @@ class AlterReplicaLogDirs:
             ]
         )
 
-    async def _code(self, partition: TopicPartition, path: str) -> ErrorCode:
+    async def _code(self, partition: TopicPartition, path: str, refusals: "_Refusals") -> ErrorCode:
         try:
             self._check(partition, path)
             await self._offload(lambda: self._logs.moves.begin(partition, path))
         except NotLeaderOrFollowerError:
             return ErrorCode.REPLICA_NOT_AVAILABLE
         except KafkaError as error:
-            logger.warning("%s is not moved to log directory %s: %s", partition, path, error)
+            refusals.note(partition, path, error)
             return ErrorCode(error.code)
         return ErrorCode.NONE
 
@@ -93,3 +98,20 @@ class AlterReplicaLogDirs:
         if self._partitions.get(partition) is None and not self._partitions.is_offline(partition):
             self._logs.creation.prefer_directory(partition, path)
         self._partitions.require(partition)
+
+
+class _Refusals:
+    """Of one request, which are told in one line."""
+
+    def __init__(self) -> None:
+        self._first: tuple[TopicPartition, str, KafkaError] | None = None
+        self._count = 0
+
+    def note(self, partition: TopicPartition, path: str, error: KafkaError) -> None:
+        self._first = self._first or (partition, path, error)
+        self._count += 1
+
+    def tell(self) -> None:
+        if self._first is not None:
+            more = f" (and {self._count - 1} other partitions)" if self._count > 1 else ""
+            logger.warning("%s is not moved to log directory %s: %s%s", *self._first, more)

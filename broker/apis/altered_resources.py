@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from ...protocol.errors import ErrorCode, InvalidRequestError, KafkaError
+from .pauses import with_pauses
 
 __all__ = ["Outcome", "alter_each", "check_entries"]
 
@@ -28,7 +29,7 @@ async def alter_each(
     """The outcome of ``alter`` for each resource, in their order. What is named twice is not altered at all."""
     mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     outcomes: list[Outcome] = []
-    for resource in resources:
+    async for resource in with_pauses(resources):
         try:
             if mentions[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("A resource must not appear more than once.")

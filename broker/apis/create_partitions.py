@@ -18,6 +18,7 @@ from ...protocol.messages.create_partitions import (
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext
+from .pauses import with_pauses
 
 __all__ = ["CreatePartitions", "TopicGrower", "TopicsUnderControl"]
 
@@ -55,7 +56,7 @@ class CreatePartitions:
         mentions = Counter(topic.name for topic in request.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         grown: list[CreatePartitionsTopic] = []
-        for topic in request.topics:
+        async for topic in with_pauses(request.topics):
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
                 self._check(topic.name, mentions[topic.name])

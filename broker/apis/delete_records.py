@@ -18,10 +18,9 @@ from ...replication.record_deletion import NO_LOW_WATERMARK, Deleted
 from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
+from .pauses import with_pauses
 
 __all__ = ["DeleteRecords", "RecordDeleter"]
-
-_IN_A_TURN = 1000
 
 
 class RecordDeleter(Protocol):
@@ -48,12 +47,10 @@ class DeleteRecords:
         deletions = (self._delete(partition, offsets[partition], request.timeout_ms) for partition in here)
         deleted = dict(zip(here, await asyncio.gather(*deletions), strict=True))
         results = {}
-        for number, (partition, offset) in enumerate(offsets.items(), 1):
+        async for partition, offset in with_pauses(offsets.items()):
             if partition not in deleted:  # refused at once: no task for each of whatever a client makes up
                 deleted[partition] = await self._delete(partition, offset, request.timeout_ms)
             results[partition] = deleted[partition]
-            if not number % _IN_A_TURN:
-                await asyncio.sleep(0)
         return DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(

@@ -34,6 +34,7 @@ from ..altered_config import ResourceType, broker_id_of
 from ..dynamic_config import DynamicConfig
 from ..loggers import LoggerLevels
 from .context import RequestContext
+from .pauses import with_pauses
 from .repeats import is_repetitive
 
 __all__ = ["DescribeConfigs"]
@@ -70,7 +71,10 @@ class DescribeConfigs:
         # Most topics have the same settings, and there may be very many.
         show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
         return DescribeConfigsResponse(
-            results=[await self._describe(*resource, wanted, show) for resource, wanted in _wanted(request.resources)]
+            results=[
+                await self._describe(*resource, wanted, show)
+                async for resource, wanted in with_pauses(_wanted(request.resources))
+            ]
         )
 
     async def _describe(

@@ -164,16 +164,26 @@ def single_bytes(port: int, done: Operations) -> None:
             peer.recv(65_536)
 
 
-def batches_with_wrong_checksums(port: int, done: Operations) -> None:
-    batch = bytearray(61 + 900)
+def batch_with_wrong_checksum(size_bytes: int) -> bytes:
+    batch = bytearray(size_bytes)
     struct.pack_into(">qiib", batch, 0, 0, len(batch) - 12, 0, 2)
     batch[57:61] = struct.pack(">i", 1)
-    request = frame_of(produce_request("attacked", bytes(batch)), 9)
+    return bytes(batch)
+
+
+def batches_with_wrong_checksums(port: int, done: Operations) -> None:
+    request = frame_of(produce_request("attacked", batch_with_wrong_checksum(61 + 900)), 9)
     with connect(port) as peer:
         while True:
             peer.sendall(request)
             peer.recv(65_536)
             done.value += 1
+
+
+def large_batches_on_their_way(port: int, done: Operations) -> None:
+    """Five at a time on each connection, so that much can be read at once; none of it fills the disk."""
+    request = frame_of(produce_request("attacked", batch_with_wrong_checksum(50_000)), 9)
+    sent_and_answered(port, done, [request] * 5)
 
 
 def requests_of_many_elements(port: int, done: Operations) -> None:
@@ -318,6 +328,7 @@ ATTACKS: tuple[Attack, ...] = (
     a_stranger_that_plays_replica,
     single_bytes,
     batches_with_wrong_checksums,
+    large_batches_on_their_way,
     requests_of_many_elements,
     bombs,
     batches_that_unpack_to_240_mb,

@@ -9,6 +9,7 @@ from pybroker.broker.altered_config import AlteredConfig
 from pybroker.broker.apis.alter_configs import AlterConfigs
 from pybroker.broker.apis.describe_configs import DescribeConfigs
 from pybroker.broker.apis.incremental_alter_configs import IncrementalAlterConfigs
+from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.broker.apis.repeats import MOST_REPEATS
 from pybroker.broker.dynamic_config import DynamicConfig
 from pybroker.broker.loggers import LoggerLevels
@@ -46,6 +47,7 @@ from support.config_requests import (
     replace,
 )
 from support.group_handlers import call, versions
+from support.loop_turns import turns_during
 
 THE_TOPIC, THIS_BROKER, ALL_BROKERS = Resource(TOPIC, "t"), Resource(BROKER, "1"), Resource(BROKER, "")
 LOGGERS = Resource(LOGGER, "1")
@@ -247,3 +249,19 @@ async def test_what_is_only_validated_is_not_written(handlers: Handlers) -> None
     ):
         assert (await call(handler, 1, request)).responses[0].error_code == 0
     assert await handlers.tree.config("topics", "t") == {}
+
+
+@pytest.mark.parametrize("api", ["describe", "alter", "replace"])
+async def test_others_have_the_loop_while_very_many_resources_are_refused(handlers: Handlers, api: str) -> None:
+    unknown = [Resource(TOPIC, f"unknown{number}") for number in range(10 * BETWEEN_PAUSES)]
+    requests = {
+        "describe": DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(resource_type=each.type, resource_name=each.name, configuration_keys=None)
+                for each in unknown
+            ]
+        ),
+        "alter": alter(*((each, [Change("retention.ms", SET, "5")]) for each in unknown)),
+        "replace": replace(*((each, {"retention.ms": "5"}) for each in unknown)),
+    }
+    assert await turns_during(call(getattr(handlers, api), 1, requests[api])) > 10

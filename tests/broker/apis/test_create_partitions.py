@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.apis.create_partitions import CreatePartitions
+from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, NotControllerError
@@ -16,6 +17,7 @@ from pybroker.protocol.messages.create_partitions import (
 )
 from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
+from support.loop_turns import turns_during
 from support.topic_apis import TopicApis
 
 Results = dict[str, tuple[ErrorCode, str | None]]
@@ -142,3 +144,8 @@ async def test_only_the_controller_creates(apis: TopicApis) -> None:
 
 async def _nothing() -> None:
     return None
+
+
+async def test_others_have_the_loop_while_very_many_wishes_are_refused(apis: TopicApis) -> None:
+    wishes = [more(f"unknown{number}", 2) for number in range(10 * BETWEEN_PAUSES)]
+    assert await turns_during(create(apis, *wishes, validate_only=True)) > 10

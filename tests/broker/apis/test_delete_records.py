@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.apis.delete_records import DeleteRecords
+from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_records import (
@@ -16,6 +17,7 @@ from pybroker.protocol.messages.delete_records import (
 from pybroker.replication.record_deletion import RecordDeletion
 from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
+from support.loop_turns import turns_during
 from support.replicas import TOPIC, TP, Replicas
 
 COMPACTED = TopicPartition("compacted", 0)
@@ -104,3 +106,8 @@ async def test_partitions_are_waited_for_side_by_side(replicas: Replicas) -> Non
     replicas.alive.discard(2)
     await replicas.order(waiting, topic_id=None, leader=2, leader_epoch=1, isr=(2,), replicas=(1, 2))
     assert await task == {waiting: (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1), TP: (ErrorCode.NONE, 4)}
+
+
+async def test_others_have_the_loop_while_very_many_wishes_are_refused(replicas: Replicas) -> None:
+    wishes = [(TopicPartition("unknown", number), 1) for number in range(10 * BETWEEN_PAUSES)]
+    assert await turns_during(delete(replicas, *wishes)) > 10

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.broker.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from pybroker.broker.apis.describe_log_dirs import DescribeLogDirs
+from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_replica_log_dirs import (
@@ -22,6 +23,7 @@ from pybroker.protocol.messages.describe_log_dirs import (
 from pybroker.storage.files import DiskSpace, Files
 from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
+from support.loop_turns import turns_during
 from support.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in
 
 OTHER = TopicPartition("other", 0)
@@ -194,3 +196,14 @@ async def test_nothing_moves_to_or_from_a_directory_that_failed(replicas: Replic
     storage_error = ErrorCode.KAFKA_STORAGE_ERROR
     assert await move(replicas, tmp_path / "a", OTHER) == {OTHER: storage_error}
     assert await move(replicas, tmp_path / "b", TP) == {TP: storage_error}
+
+
+async def test_very_many_refusals_of_a_request_leave_the_loop_to_others_and_are_one_line(
+    replicas: Replicas, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wishes = [TopicPartition("unknown", number) for number in range(10 * BETWEEN_PAUSES)]
+    assert await turns_during(move(replicas, tmp_path / "c", *wishes)) > 10
+    assert [record.getMessage() for record in caplog.records] == [
+        f"unknown-0 is not moved to log directory {tmp_path / 'c'}: Log directory {tmp_path / 'c'} is not one of this "
+        f"broker's (and {len(wishes) - 1} other partitions)"
+    ]

@@ -1,0 +1,18 @@
+"""Between the many things that a request names, others have the loop."""
+
+import pytest
+from pybroker.broker.apis.pauses import BETWEEN_PAUSES, with_pauses
+from support.loop_turns import turns_during
+
+
+@pytest.mark.parametrize("count", [0, 1, BETWEEN_PAUSES - 1, BETWEEN_PAUSES, 10 * BETWEEN_PAUSES])
+async def test_all_come_in_order_with_a_pause_now_and_then(count: int) -> None:
+    seen: list[int] = []
+
+    async def take() -> None:
+        async for thing in with_pauses(range(count)):
+            seen.append(thing)
+
+    turns = await turns_during(take())
+    assert seen == list(range(count))
+    assert turns == 1 + count // BETWEEN_PAUSES

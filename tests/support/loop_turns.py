@@ -1,0 +1,18 @@
+"""How often others come to their turn while something goes on."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+__all__ = ["turns_during"]
+
+
+async def turns_during(work: Coroutine[Any, Any, object]) -> int:
+    """Turns of the loop until `work` is done, which is raised from here if it fails."""
+    task = asyncio.ensure_future(work)
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await task
+    return turns
