@@ -22,6 +22,8 @@ from .partitions_by_topic import partitions_by_topic
 
 __all__ = ["ElectLeaders", "LeaderElector"]
 
+_AT_A_TIME = 500
+"""Partitions that the controller is asked for at once; it has the loop to itself meanwhile."""
 _STRATEGIES = {0: ElectionStrategy.PREFERRED, 1: ElectionStrategy.UNCLEAN}
 
 
@@ -61,10 +63,7 @@ class ElectLeaders:
         self, partitions: list[TopicPartition], strategy: ElectionStrategy, timeout_ms: int
     ) -> dict[TopicPartition, KafkaError | None]:
         """None for the partitions whose new leader this broker's metadata has."""
-        try:
-            elected = await self._controller.elect_leaders(partitions, strategy)
-        except NotControllerError as error:
-            return dict.fromkeys(partitions, error)
+        elected = await self._elect_in_portions(list(dict.fromkeys(partitions)), strategy)
         leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
         await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
         results: dict[TopicPartition, KafkaError | None] = {}
@@ -74,6 +73,17 @@ class ElectLeaders:
             else:
                 results[partition] = None if self._is_led_by(partition, outcome) else RequestTimedOutError()
         return results
+
+    async def _elect_in_portions(
+        self, partitions: list[TopicPartition], strategy: ElectionStrategy
+    ) -> dict[TopicPartition, int | KafkaError]:
+        elected: dict[TopicPartition, int | KafkaError] = {}
+        for begin in range(0, len(partitions), _AT_A_TIME):
+            try:
+                elected |= await self._controller.elect_leaders(partitions[begin : begin + _AT_A_TIME], strategy)
+            except NotControllerError as error:
+                return elected | dict.fromkeys(partitions[begin:], error)
+        return elected
 
     def _is_led_by(self, partition: TopicPartition, leader: int) -> bool:
         known = self._cache.leader_of(partition.topic, partition.partition)

@@ -150,3 +150,29 @@ async def test_a_leader_that_the_metadata_does_not_know_in_time_is_a_time_out(wo
 async def test_a_broker_that_is_not_the_controller_says_so_of_each_partition(world: World) -> None:
     world.elector.is_active = False
     assert {code for code, _ in (await world.ask({"t": [0, 1]})).values()} == {ErrorCode.NOT_CONTROLLER}
+
+
+async def test_very_many_partitions_are_elected_for_in_portions(world: World) -> None:
+    many = [TopicPartition("many", index) for index in range(1200)]
+    world.elector.outcomes |= dict.fromkeys(many, ElectionNotNeededError("not needed"))
+    results = await world.ask({"many": [*range(1200), 7], "t": [0]})
+    assert list(results) == [*many, T0]
+    assert results[T0] == (ErrorCode.NONE, None)
+    assert [len(asked) for asked, _ in world.elector.asked] == [500, 500, 201]
+
+
+async def test_what_was_elected_before_another_became_controller_is_told(world: World) -> None:
+    class UntilAsked(Elector):
+        async def elect_leaders(
+            self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
+        ) -> Mapping[TopicPartition, int | KafkaError]:
+            outcomes = await super().elect_leaders(partitions, strategy)
+            self.is_active = False
+            return outcomes
+
+    elector = UntilAsked(world.cache)
+    elector.outcomes = dict.fromkeys((TopicPartition("t", index) for index in range(501)), 2)
+    world.handler = ElectLeaders(elector, world.cache, TopicWaiters(world.cache))
+    results = await world.ask({"t": list(range(501))})
+    codes = [code for code, _ in results.values()]
+    assert codes == [ErrorCode.NONE] * 500 + [ErrorCode.NOT_CONTROLLER]
