@@ -10,8 +10,7 @@ async def test_all_come_in_order_with_a_pause_now_and_then(count: int) -> None:
     seen: list[int] = []
 
     async def take() -> None:
-        async for thing in with_pauses(range(count)):
-            seen.append(thing)
+        seen.extend([thing async for thing in with_pauses(range(count))])
 
     turns = await turns_during(take())
     assert seen == list(range(count))
