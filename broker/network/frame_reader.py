@@ -11,7 +11,7 @@ Who owns which buffer:
 - Of a frame that is not, the bytes at hand go into a bytearray of its own, and the rest is received right into that.
   After a big one the next read takes only the first few bytes into the shared buffer: a stream of big frames is
   received (all but those bytes) without a copy.
-- A frame of more than a few KiB gets a spent bytearray, where there is one.
+- A frame of 32 KiB or more gets a spent bytearray, where there is one.
 
 A read may be thousands of frames, each of which takes a hundred bytes beside its own. They are taken apart by and by:
 ``received`` returns the first few, ``more`` the next ones as long as ``has_more``. And who has sent small frames only
@@ -156,7 +156,7 @@ class FrameReader:
     @property
     def has_more(self) -> bool:
         """Of the last read there is something that was not taken apart."""
-        return self._rest_position < len(self._rest)
+        return bool(self._rest)
 
     @property
     def rest_bytes(self) -> int:
@@ -182,7 +182,6 @@ class FrameReader:
     def _split(self, source: bytearray, position: int, end: int) -> list[bytearray]:
         """The first frames from ``position`` on; what is behind them is kept."""
         frames: list[bytearray] = []
-        size = 0
         while end - position >= 4:
             if len(frames) == MOST_FRAMES:
                 self._keep_rest(source, position, end)
