@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files import Files
@@ -22,6 +21,7 @@ from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
 from support.compiled_package import build_compiled, missing_for_compiling
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.topics import admin_client
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.scenarios import Scenario
@@ -90,8 +90,7 @@ def records_per_second(broker: BrokerProcess | KafkaProcess) -> float | None:
 def compaction_by(broker: BrokerProcess | KafkaProcess) -> dict[str, float]:
     """The log is there, and compaction begins once its topic is made."""
     servers = broker.bootstrap_servers
-    # A Kafka that has just started may not know its controller yet: then librdkafka waits for its next refresh.
-    admin = AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
+    admin = admin_client(servers)
     admin.create_topics([NewTopic("other", 1, 1, config={"cleanup.policy": "delete"})])["other"].result()
     end = time.monotonic() + 3
     latencies_ms(servers, lambda: time.monotonic() > end)  # warm

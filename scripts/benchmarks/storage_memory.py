@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from support.topics import admin_client
 
 from benchmarks.contestants import Contestant, Running, resident_mib
 from benchmarks.scenarios import Scenario, make_room_for, wait_until_quiet
@@ -25,8 +25,7 @@ def growth(broker: Running, partitions: int) -> dict[str, float]:
     """By how much the process grows by partitions that hold a few records each, once all is quiet again."""
     wait_until_quiet(broker.pid)
     before_mib = resident_mib(broker.pid)
-    # A Kafka that has just started may not know its controller yet: then librdkafka waits for its next refresh.
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "topic.metadata.refresh.interval.ms": 500})
+    admin = admin_client(broker.bootstrap_servers)
     for number in range(_TOPICS):
         topic = NewTopic(f"rest-{number}", partitions // _TOPICS, 1)
         admin.create_topics([topic], request_timeout=_MAKING_S, operation_timeout=_MAKING_S)[topic.topic].result()

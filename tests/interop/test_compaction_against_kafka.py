@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker.protocol.records.batch import DELETE_HORIZON_FLAG, TimestampType, set_max_timestamp
 from pybroker.protocol.records.compression import Codec
@@ -27,6 +26,7 @@ from support.compaction import StoredBatch, compact_log, stored_batches
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.patience import await_that
 from support.storage_logs import batches_in, close_cleanly, open_log
+from support.topics import admin_client
 
 LOGDIRS = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
 FROM_KAFKA = {
@@ -161,9 +161,7 @@ class Cluster:
         """Have Kafka compact each partition at least up to the expected offset."""
         self.kafka.start()
         if not self._has_topics:
-            admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
-            # A Kafka that has just started may not know it yet, and librdkafka does not ask again for a long time.
-            await_that(lambda: admin.list_topics(timeout=30).controller_id >= 0, "a controller")
+            admin = admin_client(self.kafka.bootstrap_servers)
             for future in admin.create_topics([NewTopic(tp.topic, 1, 1) for tp in expected]).values():
                 future.result()
             self._has_topics = True

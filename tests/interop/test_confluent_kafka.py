@@ -4,8 +4,8 @@ import logging
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from support.topics import admin_client
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -81,7 +81,7 @@ def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) 
 
 
 def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = admin_client(servers)
     admin.create_topics([NewTopic(topic, num_partitions=3, replication_factor=1)])[topic].result(30)
     produce(servers, topic, 5)
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "watermarks"})

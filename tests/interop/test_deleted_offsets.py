@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey
@@ -13,7 +12,7 @@ from support.broker_process import BrokerProcess
 from support.offsets_files import OffsetsFiles
 from support.patience import await_answer
 from support.started_broker import StartBroker
-from support.topics import create_topic
+from support.topics import admin_client, create_topic
 
 KEPT, GONE = "kept", "gone"
 """Two topics of two partitions."""
@@ -49,11 +48,11 @@ class Groups:
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def names(self) -> set[str]:
-        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin = admin_client(self._servers)
         return {each.group_id for each in admin.list_consumer_groups().result().valid}
 
     def delete(self, group: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self._servers})  # it gives up its requests when nobody holds it
+        admin = admin_client(self._servers)  # it gives up its requests when nobody holds it
         admin.delete_consumer_groups([group])[group].result()
 
     def delete_offset(self, group: str, topic: str, partition: int) -> None:
@@ -62,7 +61,7 @@ class Groups:
         admin.close()
 
     def delete_topic(self, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin = admin_client(self._servers)
         admin.delete_topics([topic])[topic].result()
 
     @staticmethod

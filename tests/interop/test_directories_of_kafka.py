@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import TopicPartition as ConfluentPartition
-from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -16,6 +15,7 @@ from support.broker_process import BrokerProcess
 from support.kafka_directories import Found, batches, broker_on, committed, records
 from support.kafka_tools import TOOLS, run_tool
 from support.librdkafka_reader import messages_to_end
+from support.topics import admin_client
 from support.wire_client import WireClient
 
 OLD = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
@@ -225,7 +225,7 @@ def test_old_messages_are_deleted_up_to_any_offset(tmp_path: Path) -> None:
     """In the middle of compressed ones, too: what lies before the offset is there and not shown."""
     broker = broker_on("ibp-2.8", tmp_path).start()
     expected = {topic: records("ibp-2.8", topic) for topic in OLD}
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin = admin_client(broker.bootstrap_servers)
     for topic, everything in expected.items():
         inside = [batch["records"][1]["offset"] for batch in batches("ibp-2.8", topic) if len(batch["records"]) > 2]
         for first in (inside[0], inside[-1], everything[-1][0]):

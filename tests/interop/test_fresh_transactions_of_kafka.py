@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from pybroker.controller.embedded_store import EmbeddedStore
@@ -27,6 +26,7 @@ from support.java import java_command
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.librdkafka_reader import messages_to_end
 from support.patience import await_that
+from support.topics import admin_client
 
 TOPIC = "transactions"
 STORED = StoredPartition(TOPIC, 0)
@@ -121,9 +121,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
 def by_kafka(directory: Path, zookeeper: ZooKeeperProcess, kafka: KafkaProcess) -> Written:
     try:
         kafka.start()
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        # A Kafka that has just started may not know it yet, and librdkafka does not ask again for a long time.
-        await_that(lambda: admin.list_topics(timeout=30).controller_id >= 0, "a controller")
+        admin = admin_client(kafka.bootstrap_servers)
         topic = NewTopic(TOPIC, 1, 1, config={"cleanup.policy": "compact"})
         admin.create_topics([topic])[TOPIC].result()
         program = java_command(str(PROGRAMS / "transactions" / "TransactionWriter.java"))

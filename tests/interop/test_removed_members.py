@@ -4,12 +4,11 @@ import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.admin import MemberToRemove
 from support.foreign_clients import PROGRAMS
 from support.member_processes import Members, java_program
-from support.topics import create_topic
+from support.topics import admin_client, create_topic
 
 LONG_MS = 300_000
 """A session that is not over before the test is."""
@@ -44,7 +43,7 @@ def remove_by_kafka_python(servers: str, group: str, *instances: str) -> list[st
 
 
 def state_of(servers: str, group: str) -> str:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = admin_client(servers)
     return str(admin.describe_consumer_groups([group])[group].result().state.name)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
@@ -17,7 +16,7 @@ from kafka.errors import (
 )
 from support.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
 from support.kafka_tools import TOOLS, run_tool
-from support.topics import create_topic
+from support.topics import admin_client, create_topic
 
 SETTINGS = {"auto.create.topics.enable": "false", "delete.topic.enable": "false"}
 LONGEST = 249
@@ -116,7 +115,7 @@ def test_no_client_can_delete_a_topic(admin: KafkaAdminClient, servers: str, top
     create_topic(servers, topic, 1)
     with pytest.raises(TopicDeletionDisabledError):
         admin.delete_topics([topic])
-    other = AdminClient({"bootstrap.servers": servers})
+    other = admin_client(servers)
     with pytest.raises(KafkaException) as caught:
         other.delete_topics([topic])[topic].result()
     assert caught.value.args[0].code() == KafkaError.TOPIC_DELETION_DISABLED
@@ -137,7 +136,7 @@ def test_names_that_no_topic_can_have_are_refused(admin: KafkaAdminClient, serve
     with pytest.raises(InvalidTopicError):
         admin.create_topics([NewTopic(name, 1, 1)])
     if name:  # librdkafka refuses the empty one by itself
-        other = AdminClient({"bootstrap.servers": servers})
+        other = admin_client(servers)
         with pytest.raises(KafkaException) as caught:
             other.create_topics([ConfluentTopic(name, 1, 1)])[name].result()
         assert caught.value.args[0].code() == KafkaError.TOPIC_EXCEPTION

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from load.wire_load import MESSAGES_A_REQUEST, PARTITIONS, REQUESTS_A_SECOND, WORKING
 from support.broker_process import BrokerProcess
+from support.topics import admin_client
 
 CONNECTIONS = 1000
 TESTS = Path(__file__).resolve().parents[1]
@@ -38,7 +39,7 @@ class StockClients:
         self._assigned = threading.Barrier(3)
 
     def run(self) -> None:
-        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin = admin_client(self._servers)
         admin.create_topics([NewTopic("stock", 2, 1)])["stock"].result()
         threads = [threading.Thread(target=self._consume) for _ in range(2)]
         for thread in threads:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from support.gathered_rows import need_columns
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
@@ -16,7 +15,7 @@ from support.pipeline_job import PipelineJob, pipeline_job
 from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
 from support.row_count import RowCount
 from support.spark_rows import found_in, loaded
-from support.topics import create_topic
+from support.topics import admin_client, create_topic
 
 need_columns()
 
@@ -45,7 +44,7 @@ class KafkaCluster:
             of_end.callback(broker.kill)
             self._brokers.append(broker.start())
         self.servers = ",".join(broker.bootstrap_servers for broker in self._brokers)
-        self._admin = AdminClient({"bootstrap.servers": self.servers})
+        self._admin = admin_client(self.servers)
 
     def create_topic(self, topic: str) -> None:
         self._admin.create_topics([NewTopic(topic, PARTITIONS, 2)])[topic].result()

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from pybroker.pipeline.client.cluster import Cluster
 from pybroker.pipeline.client.connection import TlsError
@@ -18,7 +17,7 @@ from support.certificates import Authority
 from support.gathered_rows import need_columns, records_of
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.ports import free_port
-from support.topics import create_topic
+from support.topics import admin_client, create_topic
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -69,7 +68,7 @@ class SecuredKafka:
     def start(self) -> None:
         self.zookeeper.start()
         self.kafka.start()
-        admin = AdminClient({"bootstrap.servers": self.servers["PLAINTEXT"]})
+        admin = admin_client(self.servers["PLAINTEXT"])
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             credentials = ScramCredentialInfo(mechanism, 4096)
             change = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())

@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.broker_process import BrokerProcess
@@ -14,6 +13,7 @@ from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.kafka_tools import TOOLS, run_tool
 from support.patience import await_that
 from support.ports import free_port
+from support.topics import admin_client
 from support.wire_client import WireClient
 from support.zookeeper_tree import TreeNode, read_tree
 
@@ -203,7 +203,7 @@ class MixedCluster:
     def create_topic(self, name: str, *replicas: list[int], config: Mapping[str, str] | None = None) -> None:
         """With these replicas for each partition; returns when all are in sync. The first of them is the preferred."""
         topic = NewTopic(name, len(replicas), replica_assignment=list(replicas), config=dict(config or {}))
-        admin = AdminClient({"bootstrap.servers": self.servers})  # as long as it is there, its futures come
+        admin = admin_client(self.servers)  # as long as it is there, its futures come
         (created,) = admin.create_topics([topic]).values()
         created.result()
         self.await_in_sync()

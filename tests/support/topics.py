@@ -4,27 +4,28 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-__all__ = ["create_topic", "delete_records", "grow_topic"]
+__all__ = ["admin_client", "create_topic", "delete_records", "grow_topic"]
 
 
-def _admin(servers: str) -> AdminClient:
-    # A broker that has only just started may not know its controller yet: then librdkafka waits for its next refresh.
+def admin_client(servers: str) -> AdminClient:
+    """A Kafka that has only just started may not know its controller yet. Then librdkafka waits for its next refresh,
+    which is in five minutes by default, and gives up after one."""
     return AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
 
 
 def create_topic(servers: str, topic: str, partitions: int, configs: dict[str, str] | None = None) -> None:
-    admin = _admin(servers)
+    admin = admin_client(servers)
     admin.create_topics([NewTopic(topic, partitions, 1, config=configs or {})])[topic].result()
 
 
 def grow_topic(servers: str, topic: str, partitions: int) -> None:
     """``partitions`` is what it has afterwards."""
-    admin = _admin(servers)
+    admin = admin_client(servers)
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
 
 
 def delete_records(servers: str, topic: str, partition: int, before: int) -> None:
     """Those whose offsets are below ``before``."""
-    admin = _admin(servers)
+    admin = admin_client(servers)
     (deletion,) = admin.delete_records([TopicPartition(topic, partition, before)]).values()
     deletion.result()
