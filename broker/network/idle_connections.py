@@ -67,7 +67,6 @@ class IdleConnections:
             self._timer = self._call_later(max(0.0, delay_s), self._expire)
 
     def _expire(self) -> None:
-        self._timer = None
         now_s = self._now_s()
         while (oldest := self.longest_idle()) is not None and now_s - oldest.last_active_s >= self.max_idle_s:
             if oldest.is_busy:
@@ -75,4 +74,5 @@ class IdleConnections:
             else:
                 self.forget(oldest)
                 oldest.close_idle()
+        self._timer = None
         self._schedule()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from pybroker.broker.network.absent_peers import CHECK_INTERVAL_S, AbsentPeers, has_hung_up
+from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers, has_hung_up
 from support.virtual_timers import VirtualTimers
 
 
@@ -17,6 +17,19 @@ class Peer:
 
     def abort(self) -> None:
         self.is_aborted = True
+
+
+class ClosingPeer(Peer):
+    """As a connection is: when it is aborted it is not read any more."""
+
+    def __init__(self, absent: AbsentPeers) -> None:
+        super().__init__()
+        self.peer_has_hung_up = True
+        self._absent = absent
+
+    def abort(self) -> None:
+        super().abort()
+        self._absent.watch(self)
 
 
 class World:
@@ -59,6 +72,33 @@ def test_one_that_is_read_again_is_not_asked() -> None:
     world.absent.watch(peer)
     world.check()
     assert peer.is_aborted
+
+
+def test_there_is_one_timer_however_many_hang_up() -> None:
+    """Who closes is not read either, so that one that is aborted is watched again until it is gone. Each of them once
+    left a timer for ever: after an hour of such peers, the loop did nothing else but ask for them."""
+    world = World()
+    for _ in range(20):
+        closing = ClosingPeer(world.absent)
+        world.absent.watch(closing)
+        world.check()
+        assert closing.is_aborted
+        assert world.timers.pending == 1
+        world.absent.forget(closing)
+
+
+def test_of_very_many_some_are_asked_at_a_time_and_all_by_and_by() -> None:
+    world = World()
+    peers = [Peer() for _ in range(10 * ASKED_AT_ONCE)]
+    for peer in peers:
+        world.absent.watch(peer)
+    for peer in peers:
+        peer.peer_has_hung_up = True
+    world.check()
+    for turn in range(1, 11):
+        assert sum(peer.is_aborted for peer in peers) == turn * ASKED_AT_ONCE
+        assert world.timers.pending == (turn < 10)
+        world.timers.advance(PAUSE_S * 1000)
 
 
 def test_when_it_is_closed_no_timer_is_left() -> None:

@@ -100,3 +100,12 @@ def test_a_negative_limit_closes_nothing() -> None:
     world.timers.advance(1_000_000_000)
     assert world.closed == []
     assert world.timers.pending == 0
+
+
+def test_there_is_one_timer_however_many_are_busy() -> None:
+    world = World()
+    for name in ("a", "b", "c"):
+        world.connection(name).is_busy = True
+    for _ in range(10):
+        world.timers.advance(10_000)
+        assert world.timers.pending == 1
