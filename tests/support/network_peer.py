@@ -219,7 +219,7 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def serving(
-    settings: NetworkSettings | None = None, host: str = "127.0.0.1", **options: Any
+    settings: NetworkSettings | None = None, host: str = "127.0.0.1", port: int = 0, **options: Any
 ) -> AsyncIterator[Server]:
     """A server for the block. Every API key but UNKNOWN has a header of version 1.
 
@@ -235,7 +235,7 @@ async def serving(
         header_version=lambda api_key, api_version: None if api_key == UNKNOWN else 1,
         **options,
     )
-    (endpoint,) = await listeners.open([Endpoint("TEST", host, 0)])
+    (endpoint,) = await listeners.open([Endpoint("TEST", host, port)])
     server = Server(listeners, handler, endpoint)
     try:
         yield server

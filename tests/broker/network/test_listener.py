@@ -70,12 +70,14 @@ async def test_localhost_and_no_host_listen_on_both_families(host: str) -> None:
 
 @needs_ipv6
 async def test_an_ipv6_address_is_not_reached_by_ipv4() -> None:
-    async with serving(host="::") as server:
-        peer = await server.connect("::1")
-        peer.send(frame(ECHO, 1))
-        assert await peer.answers(1) == [1]
-        with pytest.raises(ConnectionRefusedError):
-            await server.connect("127.0.0.1")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen: neither does anybody else at that port
+        async with serving(host="::", port=nobody.getsockname()[1]) as server:
+            peer = await server.connect("::1")
+            peer.send(frame(ECHO, 1))
+            assert await peer.answers(1) == [1]
+            with pytest.raises(ConnectionRefusedError):
+                await server.connect("127.0.0.1")
 
 
 async def test_the_port_that_the_system_chose_is_told(new_listeners: Maker) -> None:
