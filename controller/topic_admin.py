@@ -86,8 +86,9 @@ class TopicAdmin:
         """The broker's own (dynamic) settings have changed."""
         self._config = config
 
-    async def create(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Write a new topic into the tree. It has leaders a little later.
+    async def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> CreatedTopic:
+        """Write a new topic into the tree. It has leaders a little later. There has to be room for its partitions and
+        for as many as ``beside``, which others would have.
 
         TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
         InvalidReplicationFactorError, InvalidReplicaAssignmentError, PolicyViolationError.
@@ -95,11 +96,11 @@ class TopicAdmin:
         if _can_be_a_node(topic.name) and await self._tree.topic_exists(topic.name):
             raise TopicExistsError(f"Topic '{topic.name}' already exists.")
         settings = _settings_of(topic)
-        assignment = self._assignment_of(topic)
+        assignment = self._assignment_of(topic, beside)
         await self._check_name(topic.name)
         _check_assignment(assignment)
         if not is_internal_topic(topic.name):  # without those nobody could go on
-            self._room.check(len(assignment))
+            self._room.check(beside + len(assignment))
             self._settings_room.check({}, settings)
         try:
             config = TopicConfig.defaults(self._config, settings)
@@ -127,7 +128,7 @@ class TopicAdmin:
         except NodeExistsError:
             logger.info("topic %s is being deleted already", topic)
 
-    def _assignment_of(self, topic: NewTopic) -> Mapping[int, tuple[int, ...]]:
+    def _assignment_of(self, topic: NewTopic, beside: int) -> Mapping[int, tuple[int, ...]]:
         if topic.assignments:
             if topic.partition_count != USE_DEFAULT or topic.replication_factor != USE_DEFAULT:
                 raise InvalidRequestError(
@@ -140,6 +141,8 @@ class TopicAdmin:
         if count == USE_DEFAULT:
             count = self._config.int("num.partitions")
         self._room.check_at_once(count)
+        if not is_internal_topic(topic.name):
+            self._room.check(beside + max(count, 0))  # which is soon done, and the assignment is not
         factor = topic.replication_factor
         if factor == USE_DEFAULT:
             factor = self._config.int("default.replication.factor")

@@ -41,7 +41,7 @@ _NO_LEADER = -1
 class TopicCreator(Protocol):
     """`TopicAdmin`, as far as this handler needs it."""
 
-    def create(self, topic: NewTopic, *, validate_only: bool = False) -> Awaitable[CreatedTopic]: ...
+    def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> Awaitable[CreatedTopic]: ...
 
 
 class CreateTopics:
@@ -68,18 +68,19 @@ class CreateTopics:
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
         created: list[str] = []
+        validated = 0  # partitions of those that could be made
         show = cache(_shown)  # most topics have the same settings, and there may be very many
         mentions = Counter(topic.name for topic in request.topics)
         for topic in request.topics:
             if topic.name in results:
                 continue
-            if request.validate_only:  # nothing else is waited for then, and there may be very many
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
             refusal = self._refusal(topic, mentions[topic.name])
             if refusal is None:
-                results[topic.name] = await self._create(topic, request.validate_only, show)
-                if results[topic.name].error_code == ErrorCode.NONE:
+                results[topic.name] = result = await self._create(topic, request.validate_only, validated, show)
+                if result.error_code == ErrorCode.NONE:
                     created.append(topic.name)
+                    validated += result.num_partitions if request.validate_only else 0
             else:
                 results[topic.name] = _failure(topic.name, *refusal)
         if not request.validate_only:
@@ -97,10 +98,14 @@ class CreateTopics:
         return None
 
     async def _create(
-        self, topic: CreatableTopic, validate_only: bool, show: Callable[[ConfigEntry], CreatableTopicConfigs]
+        self,
+        topic: CreatableTopic,
+        validate_only: bool,
+        validated: int,
+        show: Callable[[ConfigEntry], CreatableTopicConfigs],
     ) -> CreatableTopicResult:
         try:
-            created = await self._topics.create(_new_topic(topic), validate_only=validate_only)
+            created = await self._topics.create(_new_topic(topic), validate_only=validate_only, beside=validated)
         except KafkaError as error:
             return _failure(topic.name, error.code, str(error))
         if not validate_only:

@@ -155,14 +155,25 @@ async def test_validation_alone_creates_nothing(apis: TopicApis) -> None:
     assert await apis.plane.tree.topics() == []
 
 
-async def test_others_have_the_loop_between_topics_that_are_validated(apis: TopicApis) -> None:
-    many = asyncio.ensure_future(create(apis, *(topic(f"t{number}") for number in range(50)), validate_only=True))
+@pytest.mark.parametrize(("name", "validate_only"), [("t", True), ("t!", False)])
+async def test_others_have_the_loop_between_topics_of_which_none_is_made(
+    apis: TopicApis, name: str, validate_only: bool
+) -> None:
+    topics = [topic(f"{name}{number}") for number in range(50)]
+    many = asyncio.ensure_future(create(apis, *topics, validate_only=validate_only))
     turns = 0
     while not many.done():
         turns += 1
         await asyncio.sleep(0)
     assert turns >= 50
     assert len((await many).topics) == 50
+
+
+async def test_what_is_validated_together_has_to_have_room_together(apis: TopicApis) -> None:
+    """Each of a hundred thousand could ask for the assignment of ten thousand partitions."""
+    half = topic("a", 10_000), *(topic(f"b{number}", 10_000) for number in range(20))
+    response = await create(apis, *half, validate_only=True)
+    assert list(codes(response).values()) == [ErrorCode.NONE] * 20 + [ErrorCode.POLICY_VIOLATION]
 
 
 async def test_broker_that_is_not_the_controller_says_so(apis: TopicApis) -> None:
