@@ -21,9 +21,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, cast
 
-from .absent_peers import has_hung_up
 from .connection_memory import ConnectionMemory
-from .decoded_requests import NOT_COUNTED
+from .decoded_requests import NOT_COUNTED, DecodedRequests
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
 from .holds import (
@@ -223,9 +222,10 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.held_bytes > 0 and not self._held & ~MEMORY
 
     @property
-    def peer_has_hung_up(self) -> bool:
-        """To be asked while it is not read; then nothing else tells."""
-        return has_hung_up(self._transport)
+    def descriptor(self) -> int:
+        """Of its socket; negative when it is closed, or there is none."""
+        connection = self._transport.get_extra_info("socket")
+        return -1 if connection is None else cast("int", connection.fileno())
 
     @property
     def is_lost(self) -> bool:
@@ -265,8 +265,7 @@ class Connection(asyncio.BufferedProtocol):
         self._memory.count_half_frame(0)
         self._memory.forget_waiting()
         self._resources.heavy.forget(self)
-        for decoded in self._resources.decoded.values():
-            decoded.forget(self)
+        self._resources.decoded.forget(self)
         self._resources.memory.forget(self)
 
     def trickle_has_gathered(self) -> None:
@@ -352,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
         if is_heavy and not self._has_had_turn and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
             self._hold_frame(frame, HEAVY)
             return
-        decoded = resources.decoded.get(api_key)
+        decoded = None if is_produce else resources.decoded.used(api_key, len(frame))
         if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
             self._has_had_turn = is_heavy
             self._hold_frame(frame, DECODED)
@@ -412,12 +411,15 @@ class Connection(asyncio.BufferedProtocol):
         if request.api_key == _PRODUCE:
             kept_bytes = frame_bytes
             self._memory.change(kept_bytes, 1)
+        decoded: DecodedRequests | None = None
+        if request.api_key not in NOT_COUNTED:
+            decoded = self._resources.decoded.of(request.api_key, frame_bytes)
         future: asyncio.Future[Any]
         if isinstance(reply, LaterReply):
             future, settle = reply.future, reply.settle
         else:
             is_timed = request.api_key not in NEVER_FOR_LONG  # an order to lead must not wait for the one before it
-            future = self._resources.new_task(reply, self._note_work if is_timed else None)
+            future = self._resources.new_task(reply, partial(self._note_step, decoded) if is_timed else None)
             settle = future.result
             if is_heavy and is_timed:
                 ended = self._resources.heavy.work_goes_on()
@@ -425,8 +427,7 @@ class Connection(asyncio.BufferedProtocol):
             # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
             self._hold(STARTING)
             self._resources.loop.call_soon(self._let_go, STARTING)
-        if not kept_bytes and request.api_key not in NOT_COUNTED:
-            decoded = self._resources.decoded_of(request.api_key)
+        if decoded is not None:
             decoded.take(frame_bytes)
             future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))
         parked = ParkedRequest(request.abandon)
@@ -437,6 +438,12 @@ class Connection(asyncio.BufferedProtocol):
         )
         if kept_bytes > HEAVY_BYTES and self._frames:
             self._let_others_go_first()  # what it took is known when it is answered, which may be now
+
+    def _note_step(self, decoded: DecodedRequests | None, step_s: float, took_s: float) -> None:
+        """Of a request that goes on."""
+        if decoded is not None:
+            decoded.moved()
+        self._note_work(step_s, took_s)
 
     def _note_work(self, step_s: float, took_s: float, long_s: float = LONG_S) -> None:
         """So long a step of the last request has kept the loop, and all of them. Between its steps others have theirs:

@@ -1,6 +1,8 @@
 """What requests were decoded to whose handlers go on with them in later turns of the loop, or wait for a disk, with
 their answers so far (``pybroker.decoded.requests.max.bytes``; Kafka bounds it by its heap). Each API has an account of
-its own: who asks for very much of one kind keeps nobody's commits waiting.
+its own: who asks for very much of one kind keeps nobody's commits waiting. But all administration has one together for
+the requests that would fill such an account alone, so that there is one at a time: one of each kind would be a
+gigabyte, and the garbage collector would look through all of it, again and again.
 
 Nobody knows what that takes: it is reckoned at so many bytes for each byte of the request. Over the limit, requests
 wait for some of those under way to end: large ones, and any on a connection that has others under way. A small one of
@@ -8,22 +10,35 @@ a connection that has no other waits only at twice the limit: who comes, asks an
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from .heavy_requests import NEVER_FOR_LONG
 
-__all__ = ["DECODED_FOR_A_BYTE", "NOT_COUNTED", "SMALL_BYTES", "STANDSTILL_S", "DecodedRequests", "DecodedUser"]
+__all__ = [
+    "DECODED_FOR_A_BYTE",
+    "NOT_COUNTED",
+    "SMALL_BYTES",
+    "STANDSTILL_S",
+    "DecodedAccounts",
+    "DecodedRequests",
+    "DecodedUser",
+]
 
 DECODED_FOR_A_BYTE = 64
 """An array's element is a few hundred bytes as an object, and as many in the answer; in the request it is twelve, or
 four."""
 SMALL_BYTES = 1024
 STANDSTILL_S = 2.0
-"""When nothing moves for so long, those under way wait for something else, other brokers say: then one more starts."""
-_JOIN_GROUP, _SYNC_GROUP = 11, 14
-NOT_COUNTED = NEVER_FOR_LONG | {_JOIN_GROUP, _SYNC_GROUP}
-"""APIs whose requests wait for as long as other clients like; what they keep meanwhile, their handlers count."""
+"""When none takes a step for so long, all wait for something else, other brokers say: then one more starts."""
+_PRODUCE, _JOIN_GROUP, _SYNC_GROUP = 0, 11, 14
+NOT_COUNTED = NEVER_FOR_LONG | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
+"""APIs whose requests wait for as long as other clients like; what they keep meanwhile, their handlers count. Produce
+requests have an account of another kind (`RequestMemory`)."""
+_AT_WORK = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))
+"""Metadata, offsets, groups, transactions: what clients at work ask, of many partitions perhaps."""
+_LARGE = -1
+"""No API: the account of those of administration that would fill one alone."""
 
 
 class DecodedUser(Protocol):
@@ -33,7 +48,7 @@ class DecodedUser(Protocol):
 
 
 class DecodedRequests:
-    """The account of one API, and the queue of those who wait for it to shrink."""
+    """One account, and the queue of those who wait for it to shrink."""
 
     def __init__(
         self,
@@ -77,6 +92,10 @@ class DecodedRequests:
         self.used_bytes -= frame_bytes * DECODED_FOR_A_BYTE
         self._judge()
 
+    def moved(self) -> None:
+        """One of those under way has taken a step."""
+        self._has_moved = True
+
     def forget(self, user: DecodedUser) -> None:
         """The connection is gone."""
         if user in self._waiting:
@@ -118,3 +137,44 @@ class DecodedRequests:
         if self._waiting:
             self._watch()
         self._judge()
+
+
+class DecodedAccounts:
+    """All of a loop's. They are made when they are needed first."""
+
+    def __init__(
+        self,
+        max_bytes: int,
+        call_soon: Callable[[Callable[[], None]], object],
+        call_later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._call_soon = call_soon
+        self._call_later = call_later
+        self._largest_frame = max_bytes // DECODED_FOR_A_BYTE
+        self._accounts: dict[int, DecodedRequests] = {}
+
+    def used(self, api_key: int, frame_bytes: int) -> DecodedRequests | None:
+        """The account of a request, if there has ever been anything in it."""
+        return self._accounts.get(self._key(api_key, frame_bytes))
+
+    def of(self, api_key: int, frame_bytes: int) -> DecodedRequests:
+        """The account of a request of an API that is served."""
+        key = self._key(api_key, frame_bytes)
+        account = self._accounts.get(key)
+        if account is None:
+            account = self._accounts[key] = DecodedRequests(self._max_bytes, self._call_soon, self._call_later)
+        return account
+
+    def forget(self, user: DecodedUser) -> None:
+        """The connection is gone."""
+        for account in self:
+            account.forget(user)
+
+    def __iter__(self) -> Iterator[DecodedRequests]:
+        return iter(self._accounts.values())
+
+    def _key(self, api_key: int, frame_bytes: int) -> int:
+        if frame_bytes <= self._largest_frame or api_key in _AT_WORK or api_key in NOT_COUNTED:
+            return api_key
+        return _LARGE

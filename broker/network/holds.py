@@ -36,6 +36,7 @@ class Hold(IntFlag):
 (ADMISSION, PARKED, WRITING, MEMORY, STARTING, THROTTLED, HEAVY, TRICKLE, TURN, DECODED, CLOSING) = (
     hold.value for hold in Hold
 )
-UNREAD_FOR_LONG = PARKED | MEMORY | CLOSING
+UNREAD_FOR_LONG = PARKED | MEMORY | HEAVY | DECODED | CLOSING
+"""So long that the peer may be gone meanwhile, which is looked after."""
 FRAMES_WAIT = PARKED | WRITING | THROTTLED | HEAVY | DECODED
 """Frames that were read before it may wait for long; for the others they wait for a turn of the loop or two."""

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from .absent_peers import AbsentPeers
-from .decoded_requests import DecodedRequests
+from .absent_peers import AbsentPeers, hung_up
+from .decoded_requests import DecodedAccounts
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
@@ -58,11 +58,10 @@ class LoopResources:
         self.stopwatch_s = stopwatch_s
         self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
-        self.decoded: dict[int, DecodedRequests] = {}
-        """By API; of those that have had requests which go on."""
+        self.decoded = DecodedAccounts(settings.max_decoded_bytes, loop.call_soon, self.call_later)
         self.steps = StepTurns(loop)
         self.trickles = Trickles(self.call_later, loop.time)
-        self.absent = AbsentPeers(self.call_later)
+        self.absent = AbsentPeers(self.call_later, hung_up)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)
@@ -86,14 +85,6 @@ class LoopResources:
         is a rounding error too early and asks for the rest of its time would keep the loop for ever.
         """
         return self.loop.call_later(max(delay_s, 0.001), callback)
-
-    def decoded_of(self, api_key: int) -> DecodedRequests:
-        """The account of an API that is served."""
-        decoded = self.decoded.get(api_key)
-        if decoded is None:
-            decoded = DecodedRequests(self.settings.max_decoded_bytes, self.loop.call_soon, self.call_later)
-            self.decoded[api_key] = decoded
-        return decoded
 
     def new_task(
         self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float, float], None] | None = None

@@ -233,7 +233,8 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "Memory, about, for decoded requests of one API, but Produce, that are worked on in several turns or wait for "
-        "a disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others of this API wait.",
+        "a disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others of this API wait. "
+        "Administration has one for all its requests that exceed it alone.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",

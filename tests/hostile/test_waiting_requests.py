@@ -5,10 +5,22 @@ import struct
 
 import pytest
 from pybroker.protocol.codec import Message
+from pybroker.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from pybroker.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from support.arena import Arena, frame_of, framed
 from support.good_client import create_topic, make_coordinator
 from support.wire_client import WireClient
@@ -120,3 +132,30 @@ def test_large_requests_that_go_on_are_not_in_memory_all_at_once(field: Arena) -
     for peer in peers:
         read_answer(peer)
     field.recovers(lines=0, mib=AT_REST_MIB + 128)
+
+
+def test_of_large_requests_that_go_on_there_is_one_at_a_time_whatever_they_ask_for(field: Arena) -> None:
+    peers = [field.throw(request) for request in 3 * large_requests(50_000)]
+    for peer in peers:
+        read_answer(peer)
+    field.recovers(lines=len(peers), mib=AT_REST_MIB + 100)  # 143 MiB; 196 with one of each API
+
+
+def large_requests(count: int) -> list[bytes]:
+    """Of six APIs, each of things that are not there."""
+    records = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(count)]
+    offsets = [OffsetDeleteRequestPartition(partition_index=number) for number in range(count)]
+    replicas = [AlterReplicaLogDirTopic(name="nowhere", partitions=list(range(count)))]
+    growth = [CreatePartitionsTopic(name=f"t{number}", count=9, assignments=None) for number in range(count)]
+    creation = [CreatableTopic(name=f"!{number}", num_partitions=1, replication_factor=1) for number in range(count)]
+    elections = [TopicPartitions(topic="nowhere", partitions=list(range(count)))]
+    deletion = OffsetDeleteRequest(group_id="g", topics=[OffsetDeleteRequestTopic(name="nowhere", partitions=offsets)])
+    move = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/nowhere", topics=replicas)])
+    return [
+        frame_of(DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=records)]), 2),
+        frame_of(deletion, 0),
+        frame_of(move, 2),
+        frame_of(CreatePartitionsRequest(topics=growth, timeout_ms=1000, validate_only=True), 3),
+        frame_of(CreateTopicsRequest(topics=creation, timeout_ms=1000, validate_only=True), 7),
+        frame_of(ElectLeadersRequest(topic_partitions=elections, timeout_ms=1000), 2),
+    ]

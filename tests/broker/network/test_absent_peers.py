@@ -2,57 +2,57 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable
 from typing import cast
 
 import pytest
-from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers, has_hung_up
+from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers, hung_up
 from support.virtual_timers import VirtualTimers
 
 
 class Peer:
-    def __init__(self) -> None:
-        self.peer_has_hung_up = False
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
         self.is_aborted = False
 
     def abort(self) -> None:
         self.is_aborted = True
 
 
-class ClosingPeer(Peer):
-    """As a connection is: when it is aborted it is not read any more."""
-
-    def __init__(self, absent: AbsentPeers) -> None:
-        super().__init__()
-        self.peer_has_hung_up = True
-        self._absent = absent
-
-    def abort(self) -> None:
-        super().abort()
-        self._absent.watch(self)
-
-
 class World:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
-        self.absent = AbsentPeers(self.call_later)
+        self.gone: set[int] = set()
+        self.absent = AbsentPeers(self.call_later, self.hung_up_of)
+        self._count = 0
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return cast("asyncio.TimerHandle", self.timers.call_at(self.timers.time() + delay_s, callback))
 
+    def hung_up_of(self, descriptors: Iterable[int]) -> set[int]:
+        return self.gone.intersection(descriptors)
+
     def check(self) -> None:
         self.timers.advance(CHECK_INTERVAL_S * 1000)
+
+    def peer(self) -> Peer:
+        self._count += 1
+        peer = Peer(self._count)
+        self.absent.watch(peer)
+        return peer
+
+    def hangs_up(self, peer: Peer) -> None:
+        self.gone.add(peer.descriptor)
 
 
 def test_one_that_has_hung_up_is_aborted_once_and_the_others_are_not() -> None:
     world = World()
-    there, gone = Peer(), Peer()
-    world.absent.watch(there)
-    world.absent.watch(gone)
+    there, gone = world.peer(), world.peer()
     assert world.timers.pending == 1
     world.check()
     assert not gone.is_aborted
-    gone.peer_has_hung_up = True
+    world.hangs_up(gone)
     world.check()
     assert (there.is_aborted, gone.is_aborted) == (False, True)
     gone.is_aborted = False
@@ -60,12 +60,11 @@ def test_one_that_has_hung_up_is_aborted_once_and_the_others_are_not() -> None:
     assert not gone.is_aborted  # nobody asks again
 
 
-def test_one_that_is_read_again_is_not_asked() -> None:
+def test_one_that_is_read_again_is_not_asked_for() -> None:
     world = World()
-    peer = Peer()
-    world.absent.watch(peer)
+    peer = world.peer()
     world.absent.forget(peer)
-    peer.peer_has_hung_up = True
+    world.hangs_up(peer)
     world.check()
     assert not peer.is_aborted
     assert world.timers.pending == 0  # nothing left to look after
@@ -74,26 +73,24 @@ def test_one_that_is_read_again_is_not_asked() -> None:
     assert peer.is_aborted
 
 
-def test_there_is_one_timer_however_many_hang_up() -> None:
-    """Who closes is not read either, so that one that is aborted is watched again until it is gone. Each of them once
-    left a timer for ever: after an hour of such peers, the loop did nothing else but ask for them."""
+def test_there_is_one_timer_however_many_hang_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
+    for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
     world = World()
+    monkeypatch.setattr(Peer, "abort", lambda peer: world.absent.watch(peer))
     for _ in range(20):
-        closing = ClosingPeer(world.absent)
-        world.absent.watch(closing)
+        peer = world.peer()
+        world.hangs_up(peer)
         world.check()
-        assert closing.is_aborted
         assert world.timers.pending == 1
-        world.absent.forget(closing)
+        world.absent.forget(peer)
 
 
-def test_of_very_many_some_are_asked_at_a_time_and_all_by_and_by() -> None:
+def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
     world = World()
-    peers = [Peer() for _ in range(10 * ASKED_AT_ONCE)]
+    peers = [world.peer() for _ in range(10 * ASKED_AT_ONCE)]
     for peer in peers:
-        world.absent.watch(peer)
-    for peer in peers:
-        peer.peer_has_hung_up = True
+        world.hangs_up(peer)
     world.check()
     for turn in range(1, 11):
         assert sum(peer.is_aborted for peer in peers) == turn * ASKED_AT_ONCE
@@ -103,21 +100,9 @@ def test_of_very_many_some_are_asked_at_a_time_and_all_by_and_by() -> None:
 
 def test_when_it_is_closed_no_timer_is_left() -> None:
     world = World()
-    world.absent.watch(Peer())
+    world.peer()
     world.absent.close()
     assert world.timers.pending == 0
-
-
-class Transport:
-    def __init__(self, connection: socket.socket | None) -> None:
-        self._connection = connection
-
-    def get_extra_info(self, name: str) -> socket.socket | None:
-        return self._connection
-
-
-def hung_up(connection: socket.socket | None) -> bool:
-    return has_hung_up(cast("asyncio.Transport", Transport(connection)))
 
 
 @pytest.fixture
@@ -132,10 +117,20 @@ def test_the_system_knows_who_hung_up_also_behind_bytes_that_nobody_read(
 ) -> None:
     client, accepted = pair
     with accepted:
+        ours = accepted.fileno()
         client.sendall(b"unread")
-        assert not hung_up(accepted)
+        assert not hung_up([ours])
         client.close()
-        while not hung_up(accepted):
+        while not hung_up([ours]):
             pass
-    assert not hung_up(accepted)  # a socket of ours that is closed says nothing
-    assert not hung_up(None)
+        assert hung_up([-1, ours]) == {ours}
+    assert not hung_up([ours])  # a socket of ours that is closed says nothing
+
+
+def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> None:
+    client, accepted = pair
+    with accepted:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        while not hung_up([accepted.fileno()]):
+            pass

@@ -1,9 +1,16 @@
 """What requests that go on were decoded to has a bound, in virtual time."""
 
-from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE, SMALL_BYTES, STANDSTILL_S, DecodedRequests
+from pybroker.broker.network.decoded_requests import (
+    DECODED_FOR_A_BYTE,
+    SMALL_BYTES,
+    STANDSTILL_S,
+    DecodedAccounts,
+    DecodedRequests,
+)
 from support.virtual_timers import VirtualTimers
 
 LARGE = 2 * SMALL_BYTES
+OFFSET_COMMIT = 8
 
 
 class World:
@@ -91,6 +98,34 @@ def test_when_none_is_ever_done_one_more_starts_now_and_then() -> None:
     assert world.started == list("abcdef")
     world.timers.advance(STANDSTILL_S * 2000)
     assert world.timers.pending == 0
+
+
+def test_while_one_of_them_goes_on_no_more_start() -> None:
+    world = World()
+    world.fill()
+    assert not Connection(world, "d").asks()
+    for _ in range(20):
+        world.timers.advance(STANDSTILL_S * 900)
+        world.decoded.moved()
+    assert world.started == list("abc")
+    world.timers.advance(STANDSTILL_S * 2000)
+    assert world.started == list("abcd")
+
+
+def test_those_of_administration_that_would_fill_an_account_alone_have_one_together() -> None:
+    world = World()
+    accounts = DecodedAccounts(LARGE * DECODED_FOR_A_BYTE, world.timers.call_soon, world.timers.call_later)
+    assert accounts.used(19, LARGE) is None
+    assert accounts.of(19, LARGE) is accounts.used(19, 10)
+    assert len({accounts.of(19, LARGE), accounts.of(20, LARGE), accounts.of(20, LARGE + 1)}) == 3
+    world.decoded = accounts.of(19, LARGE + 1)
+    assert Connection(world, "a").asks(LARGE + 1)
+    world.decoded = accounts.of(20, LARGE + 1)
+    assert not Connection(world, "b").asks(LARGE + 1)
+    world.decoded = accounts.of(20, LARGE)
+    assert Connection(world, "c").asks(LARGE)
+    world.decoded = accounts.of(OFFSET_COMMIT, LARGE + 1)
+    assert Connection(world, "d").asks(LARGE + 1), "clients at work do not wait for it"
 
 
 def test_one_that_is_gone_keeps_nobody_waiting() -> None:

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
+from pybroker.broker.network.heavy_requests import HEAVY_BYTES
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
 from support.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, frame, serving, until, warnings
@@ -127,18 +128,20 @@ async def test_a_request_that_has_had_its_turn_as_a_heavy_one_needs_no_other_whe
         nonlocal now_s
         now_s += 1.0
 
-    async with serving(NetworkSettings(max_decoded_bytes=1), work_time_s=lambda: now_s) as server:
+    limits = NetworkSettings(max_decoded_bytes=21_000 * DECODED_FOR_A_BYTE)
+    async with serving(limits, work_time_s=lambda: now_s) as server:
         server.handler.work = work
-        first, second, slow, third = [await server.connect() for _ in range(4)]
-        first.send(frame(STUCK, 1))
-        await server.handler.has_started(1)
+        zeroth, first, second, slow, third = [await server.connect() for _ in range(5)]
+        zeroth.send(frame(STUCK, 0, bytes(15_000)))
+        first.send(frame(STUCK, 1, bytes(15_000)))
+        await server.handler.has_started(2)
         second.send(frame(STUCK, 2, bytes(20_000)))
         await server.settle()
         slow.send(frame(WORK, 3))
         assert await slow.answers(1) == [3]
         third.send(frame(ECHO, 4, bytes(20_000)))
         server.listeners._resources.kill_tasks()
-        await until(lambda: server.handler.started_of(STUCK) == [1, 2])
+        await until(lambda: server.handler.started_of(STUCK)[2:] == [2])
         assert 4 not in server.handler.started
 
 
@@ -147,10 +150,11 @@ async def test_fetches_and_members_that_wait_are_in_no_account_of_what_is_decode
         peer = await server.connect()
         peer.send(frame(LATER, 1))
         await server.handler.has_started(1)
-        assert server.listeners._resources.decoded == {}
+        decoded = server.listeners._resources.decoded
+        assert not list(decoded)
         peer.send(frame(STUCK, 2))
         await server.handler.has_started(2)
-        assert list(server.listeners._resources.decoded) == [STUCK]
+        assert [account.used_bytes > 0 for account in decoded] == [True]
         server.listeners._resources.kill_tasks()
 
 
@@ -177,6 +181,27 @@ async def test_a_large_request_that_goes_on_lets_no_other_large_one_begin() -> N
         assert server.handler.started == [1, 3]
         server.listeners._resources.kill_tasks()
         assert await second.answers(1) == [2]
+
+
+@pytest.mark.parametrize("size", [20_000, 2000])
+async def test_what_waits_for_its_turn_is_dropped_when_its_peer_hangs_up(size: int) -> None:
+    """As a large one, or because those of its API fill their account. Nobody would read the answer."""
+    async with serving(NetworkSettings(max_decoded_bytes=size * DECODED_FOR_A_BYTE)) as server:
+        first, second, gone, patient = [await server.connect() for _ in range(4)]
+        first.send(frame(STUCK, 1, bytes(size - 100)))
+        await server.handler.has_started(1)
+        if size < HEAVY_BYTES:
+            second.send(frame(STUCK, 2, bytes(size - 100)))
+            await server.handler.has_started(2)
+        for number, peer in enumerate((gone, patient), 3):
+            peer.send(frame(STUCK, number, bytes(size - 100)))
+        await server.settle()
+        connections = len(server.listeners.connections())
+        await gone.close()
+        await until(lambda: len(server.listeners.connections()) < connections)
+        server.listeners._resources.kill_tasks()
+        await until(lambda: 4 in server.handler.started)
+        assert 3 not in server.handler.started
 
 
 async def test_over_the_limit_of_what_is_decoded_a_request_waits_until_another_of_its_api_is_done() -> None:

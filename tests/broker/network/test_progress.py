@@ -96,7 +96,7 @@ class World:
         assert self.is_done(), self.state()
         assert self.network.resources.memory.used_bytes == 0
         assert self.network.resources.memory.waiting_count == 0
-        for decoded in self.network.resources.decoded.values():
+        for decoded in self.network.resources.decoded:
             assert decoded.used_bytes == 0
             assert not decoded.is_crowded
 
