@@ -44,7 +44,7 @@ from .holds import (
 from .loop_resources import LoopResources
 from .parked_requests import ParkedRequest, ParkedRequests
 from .region_sender import RegionSender
-from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request
+from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, no_connection
 from .request_header import BadRequestHeaderError
 from .response_writer import AnswerTooLongError, ResponseWriter
 from .strangers import Offence, recognise
@@ -188,6 +188,7 @@ class Connection(asyncio.BufferedProtocol):
         self._drop_what_came()
         self._parked.abandon_all()
         self._writer.close()
+        self.info.throttle = no_connection
         if self._throttle is not None:
             self._throttle.cancel()
         resources = self._resources

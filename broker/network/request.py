@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 from .strangers import Offence
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
-           "memory_of"]  # fmt: skip
+           "memory_of", "no_connection"]  # fmt: skip
 
 _OF_A_PART = 150
 """What a part of an answer takes besides its bytes, a region or a piece between two."""
@@ -74,15 +74,15 @@ class ConnectionInfo:
         self.peer_host, self.peer_port = peer
         self.principal = "User:ANONYMOUS"
         """Kafka's name of who is speaking; authentication sets it."""
-        self.throttle: Callable[[float], None] = _no_connection
+        self.throttle: Callable[[float], None] = no_connection
         """Read no further request for so many seconds (KIP-219); answers under way leave nevertheless."""
 
     def __str__(self) -> str:
         return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"
 
 
-def _no_connection(duration_s: float) -> None:
-    """What stands in ``throttle`` until there is a connection."""
+def no_connection(duration_s: float) -> None:
+    """What stands in ``throttle`` before there is a connection, and when it is gone."""
 
 
 def _address(host: str, port: int) -> str:

@@ -150,8 +150,12 @@ class ResponseWriter:
         self._corked_bytes = 0
         self._parts.clear()
         self.blocked = True
+        self._sending = False
         if self._sender is not None:
             self._sender.close()
+            self._sender = None
+        # Nothing is to lead back to the connection: it would stay until a collection of garbage finds it.
+        self._make_sender, self._on_ready, self._on_broken = _none_is_made, _nobody_waits, _nobody_minds
 
     def _go_on(self) -> None:
         self._advance()
@@ -211,3 +215,15 @@ class ResponseWriter:
         if self._sender is None:
             self._sender = self._make_sender()
         return self._sender
+
+
+def _none_is_made() -> RegionSender:
+    raise AssertionError("the connection is gone")
+
+
+def _nobody_waits() -> None:
+    """In place of ``on_ready``."""
+
+
+def _nobody_minds(error: OSError) -> None:
+    """In place of ``on_broken``."""

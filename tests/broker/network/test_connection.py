@@ -1,8 +1,11 @@
 """Requests and answers of one connection, over real sockets."""
 
 import asyncio
+import gc
 import logging
 import struct
+import weakref
+from pathlib import Path
 
 import pytest
 from pybroker.broker.network.holds import Hold
@@ -21,10 +24,12 @@ from support.network_peer import (
     UNKNOWN,
     WORK,
     Server,
+    Stretch,
     frame,
     serving,
     until,
     warnings,
+    write_file,
 )
 
 
@@ -501,3 +506,25 @@ async def test_throttling_ends() -> None:
         server.handler.requests[0].connection.throttle(0.001)
         peer.send(frame(ECHO, 2))
         assert await peer.answers(1) == [2]
+
+
+@pytest.mark.parametrize("api_key", [ECHO, COROUTINE, WORK, REGIONS])
+async def test_a_connection_that_is_gone_is_freed_at_once(api_key: int, tmp_path: Path) -> None:
+    """Attackers open thousands of them a second: each collection of garbage would have to look for those."""
+    async with serving() as server:
+        write_file(tmp_path / "file", 100_000)
+        with (tmp_path / "file").open("rb") as file:
+            server.handler.regions = [Stretch(file.fileno(), 0, 100_000)]
+            peer = await server.connect()
+            peer.send(frame(api_key, 1, bytes(100)))
+            assert await peer.answers(1) == [1]
+            (connection,) = map(weakref.ref, server.listeners.connections())
+            gc.collect()
+            gc.disable()
+            try:
+                await peer.close()
+                await until(lambda: server.listeners.connection_count == 0)
+                server.handler.requests.clear()
+                await until(lambda: connection() is None)
+            finally:
+                gc.enable()
