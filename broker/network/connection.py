@@ -534,7 +534,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._memory.half_frame_bytes:
                 self._resources.memory.end_turn(self)  # before the frame is complete
         self._held |= reason
-        if reason & UNREAD_FOR_LONG:
+        if reason & UNREAD_FOR_LONG and not self._lost:
             self._resources.absent.watch(self)
 
     def _let_go(self, reasons: int) -> None:

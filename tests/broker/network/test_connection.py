@@ -528,3 +528,27 @@ async def test_a_connection_that_is_gone_is_freed_at_once(api_key: int, tmp_path
                 await until(lambda: connection() is None)
             finally:
                 gc.enable()
+
+
+async def test_a_connection_that_is_gone_is_freed_when_its_last_request_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.CRITICAL + 1)  # a record's traceback leads to it
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        (connection,) = map(weakref.ref, server.listeners.connections())
+        await peer.close()
+        await until(lambda: server.listeners.connection_count == 0)
+        server.handler.requests.clear()
+        server.handler.later.pop(1).set_exception(ValueError("as the test wants"))
+        await settled()
+        gc.collect()
+        assert connection() is None
+
+
+async def settled() -> None:
+    """What is ready now, and what comes of it, has run."""
+    for _ in range(5):
+        await asyncio.sleep(0)
