@@ -29,7 +29,8 @@ class UnreadConnection(Protocol):
     def descriptor(self) -> int:
         """Of its socket; negative when that is closed."""
 
-    def abort(self) -> None: ...
+    def peer_has_hung_up(self) -> None:
+        """It is told so again and again, for as long as it is watched."""
 
 
 class AbsentPeers:
@@ -71,9 +72,7 @@ class AbsentPeers:
         self._left -= len(asked)
         by_descriptor = {connection.descriptor: connection for connection in asked}
         for descriptor in self._hung_up_of(by_descriptor):
-            connection = by_descriptor[descriptor]
-            self.forget(connection)
-            connection.abort()  # which has it watched again, until it is gone
+            by_descriptor[descriptor].peer_has_hung_up()
         self._timer = None
         if self._unread:
             self._timer = self._call_later(PAUSE_S if self._left > 0 else CHECK_INTERVAL_S, self._check)

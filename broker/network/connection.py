@@ -228,6 +228,11 @@ class Connection(asyncio.BufferedProtocol):
         connection = self._transport.get_extra_info("socket")
         return -1 if connection is None else cast("int", connection.fileno())
 
+    def peer_has_hung_up(self) -> None:
+        """Nobody will read an answer. But what was sent to be stored is stored, and so may be what stands behind it."""
+        if not self._memory.in_work_bytes or self._held & CLOSING:
+            self.abort()
+
     @property
     def is_lost(self) -> bool:
         return self._lost

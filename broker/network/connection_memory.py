@@ -17,6 +17,10 @@ class ConnectionMemory:
         self.half_frame_bytes = 0
         self.waiting_bytes = 0
 
+    @property
+    def in_work_bytes(self) -> int:
+        return self.bytes - self.half_frame_bytes - self.waiting_bytes
+
     def change(self, size_bytes: int, requests: int) -> None:
         """Take for requests in work (or, with negative numbers, give back)."""
         self.bytes += size_bytes

@@ -11,13 +11,13 @@ from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S
 from support.virtual_timers import VirtualTimers
 
 
-class Peer:
+class Connection:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self.is_aborted = False
+        self.times_told = 0
 
-    def abort(self) -> None:
-        self.is_aborted = True
+    def peer_has_hung_up(self) -> None:
+        self.times_told += 1
 
 
 class World:
@@ -36,71 +36,74 @@ class World:
     def check(self) -> None:
         self.timers.advance(CHECK_INTERVAL_S * 1000)
 
-    def peer(self) -> Peer:
+    def connection(self) -> Connection:
         self._count += 1
-        peer = Peer(self._count)
-        self.absent.watch(peer)
-        return peer
+        connection = Connection(self._count)
+        self.absent.watch(connection)
+        return connection
 
-    def hangs_up(self, peer: Peer) -> None:
-        self.gone.add(peer.descriptor)
+    def hangs_up(self, connection: Connection) -> None:
+        self.gone.add(connection.descriptor)
 
 
-def test_one_that_has_hung_up_is_aborted_once_and_the_others_are_not() -> None:
+def test_it_is_told_of_one_that_has_hung_up_until_that_is_gone_and_of_no_other() -> None:
     world = World()
-    there, gone = world.peer(), world.peer()
+    there, gone = world.connection(), world.connection()
     assert world.timers.pending == 1
     world.check()
-    assert not gone.is_aborted
+    assert not gone.times_told
     world.hangs_up(gone)
     world.check()
-    assert (there.is_aborted, gone.is_aborted) == (False, True)
-    gone.is_aborted = False
+    assert (there.times_told, gone.times_told) == (0, 1)
     world.check()
-    assert not gone.is_aborted  # nobody asks again
+    assert gone.times_told == 2
+    world.absent.forget(gone)
+    world.check()
+    assert (there.times_told, gone.times_told) == (0, 2)
 
 
 def test_one_that_is_read_again_is_not_asked_for() -> None:
     world = World()
-    peer = world.peer()
-    world.absent.forget(peer)
-    world.hangs_up(peer)
+    connection = world.connection()
+    world.absent.forget(connection)
+    world.hangs_up(connection)
     world.check()
-    assert not peer.is_aborted
+    assert not connection.times_told
     assert world.timers.pending == 0  # nothing left to look after
-    world.absent.watch(peer)
+    world.absent.watch(connection)
     world.check()
-    assert peer.is_aborted
+    assert connection.times_told
 
 
 def test_there_is_one_timer_however_many_hang_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
     for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
     world = World()
-    monkeypatch.setattr(Peer, "abort", lambda peer: world.absent.watch(peer))
+    monkeypatch.setattr(Connection, "peer_has_hung_up", lambda connection: world.absent.watch(connection))
     for _ in range(20):
-        peer = world.peer()
-        world.hangs_up(peer)
+        connection = world.connection()
+        world.hangs_up(connection)
         world.check()
         assert world.timers.pending == 1
-        world.absent.forget(peer)
+        world.absent.forget(connection)
 
 
 def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
     world = World()
-    peers = [world.peer() for _ in range(10 * ASKED_AT_ONCE)]
-    for peer in peers:
-        world.hangs_up(peer)
+    connections = [world.connection() for _ in range(10 * ASKED_AT_ONCE)]
+    for connection in connections:
+        world.hangs_up(connection)
     world.check()
     for turn in range(1, 11):
-        assert sum(peer.is_aborted for peer in peers) == turn * ASKED_AT_ONCE
-        assert world.timers.pending == (turn < 10)
+        assert sum(connection.times_told for connection in connections) == turn * ASKED_AT_ONCE
         world.timers.advance(PAUSE_S * 1000)
+    world.check()
+    assert {connection.times_told for connection in connections[:ASKED_AT_ONCE]} == {2}
 
 
 def test_when_it_is_closed_no_timer_is_left() -> None:
     world = World()
-    world.peer()
+    world.connection()
     world.absent.close()
     assert world.timers.pending == 0
 

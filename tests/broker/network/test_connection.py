@@ -480,6 +480,21 @@ async def test_requests_behind_which_a_client_hangs_up_are_served() -> None:
         await server.handler.has_started(100)
 
 
+async def test_produce_requests_behind_which_a_client_hangs_up_are_served_behind_others_that_wait() -> None:
+    """It has asked for no answers (acks=0)."""
+    async with serving(NetworkSettings(max_parked_requests=2)) as server:
+        peer = await server.connect()
+        peer.send(*(frame(PRODUCE, number) for number in range(1, 6)))
+        await server.handler.has_started(2)
+        (connection,) = server.listeners.connections()
+        await peer.close()
+        for number in range(1, 6):
+            connection.peer_has_hung_up()
+            await server.handler.has_started(number)
+            server.handler.later.pop(number).set_result(None)
+        await until(lambda: server.listeners.connection_count == 0)
+
+
 async def test_a_throttled_connection_gets_its_answers_but_is_not_read() -> None:
     async with serving() as server:
         peer = await server.connect()
