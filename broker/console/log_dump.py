@@ -20,7 +20,7 @@ from ...storage.log_files import LEADER_EPOCH_FILE
 from ...storage.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ...storage.partition_files import directory_name_of, is_partition_directory, partition_directories
 from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
-from ...storage.producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ...storage.producer_snapshots import CorruptSnapshotError
 from ...storage.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -32,6 +32,7 @@ from ...storage.segment import (
     TRANSACTION_INDEX_SUFFIX,
 )
 from ...storage.segment_reader import SegmentReader, StoredBatch, base_offset_of
+from ...storage.snapshot_reader import read_snapshot
 from ...storage.transaction_index import CorruptIndexError, TransactionIndex
 from .block_output import BlockOutput
 from .dump_format import Checksum, DumpFormat
@@ -227,7 +228,7 @@ class LogDump:
                 self._print(self._lines.aborted(transaction))
 
     def _dump_snapshot(self, path: str) -> None:
-        for entry in decode_snapshot(self._files.read_bytes(path)):
+        for entry in read_snapshot(self._files, path):
             self._print(self._lines.producer(entry))
 
     def _dump_epochs(self, path: str) -> None:

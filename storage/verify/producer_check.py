@@ -13,8 +13,9 @@ from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch
 from ..files import Files
 from ..prepared_append import producer_update
-from ..producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ..producer_snapshots import CorruptSnapshotError
 from ..producer_state import NO_OFFSET, EndMarker, ProducerEntry
+from ..snapshot_reader import read_snapshot
 from ..transaction_index import AbortedTransaction
 from .fault import Findings
 
@@ -121,7 +122,7 @@ class ProducerCheck:
         while self._snapshots and (first := next(iter(self._snapshots))) <= offset:
             path = self._snapshots.pop(first)
             try:
-                entries = decode_snapshot(self._files.read_bytes(path))
+                entries = read_snapshot(self._files, path)
             except CorruptSnapshotError as error:
                 self._found.add(path, f"cannot be read: {error}")
                 continue
