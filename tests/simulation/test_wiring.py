@@ -99,7 +99,9 @@ HARMLESS = {
     "socket.SO_RCVBUF",
     "socket.SO_SNDBUF",
     "socket.IPPROTO_TCP",
-    "socket.TCP_INFO",
+    "select.POLLERR",
+    "select.POLLHUP",
+    "select.POLLRDHUP",
 }
 """What neither tells the time, nor is chance, nor acts on the world (options of sockets are asked of the transport)."""
 
@@ -116,6 +118,7 @@ REPLACED_MODULES = {
 """What the environment gives, and is others in a simulation; and processes that it never starts."""
 
 IN_A_SIMULATED_BROKER = {
+    "broker/network/absent_peers.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
     "broker/server.py": {"socket.gethostname"},  # of a listener without a host
