@@ -48,29 +48,31 @@ class TopicGrowth:
         self._live_brokers = live_brokers
         self._room = room
 
-    async def grow(self, wish: MorePartitions, *, validate_only: bool = False) -> None:
-        """Write the new partitions into the tree. They have leaders a little later.
+    async def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
+        """Write the new partitions into the tree, and tell how many. They have leaders a little later. There has to be
+        room for them and for as many as ``beside``, which others would have.
 
         UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError,
         InvalidReplicationFactorError, ReassignmentInProgressError, PolicyViolationError, NotControllerError.
         """
         while True:
             try:
-                return await self._grow(wish, validate_only=validate_only)
+                return await self._grow(wish, validate_only, beside)
             except (BadVersionError, NoNodeError) as error:
                 if error.operation_index == 0:
                     raise NotControllerError("The controller changed meanwhile.") from error
                 # The topic changed under us, perhaps by another growth: what was checked is to be checked again.
 
-    async def _grow(self, wish: MorePartitions, *, validate_only: bool) -> None:
+    async def _grow(self, wish: MorePartitions, validate_only: bool, beside: int) -> int:
         info, version = await self._read(wish.topic)
         _check_count(info, wish.count)
-        self._room.check_at_once(wish.count - len(info.partitions))
+        added = wish.count - len(info.partitions)
+        self._room.check_at_once(added)
         if not is_internal_topic(wish.topic):
-            self._room.check(wish.count - len(info.partitions))
+            self._room.check(beside + added)
         new = self._new_assignment(info, wish)
         if validate_only:
-            return
+            return added
         controller = await self._tree.controller()
         if controller is None:
             raise NotControllerError("There is no controller.")
@@ -81,6 +83,7 @@ class TopicGrowth:
         ]
         await self._tree.store.multi(operations)
         logger.info("topic %s: from %d to %d partitions", info.topic, len(info.partitions), wish.count)
+        return added
 
     async def _read(self, topic: str) -> tuple[TopicInfo, int]:
         """The topic, and the version of its node."""

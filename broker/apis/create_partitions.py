@@ -3,6 +3,7 @@
 v1 throttling happens after the response (KIP-219) · v2 flexible · v3 quotas may refuse it (KIP-599).
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable
 from typing import Protocol
@@ -18,7 +19,6 @@ from ...protocol.messages.create_partitions import (
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext
-from .pauses import with_pauses
 
 __all__ = ["CreatePartitions", "TopicGrower", "TopicsUnderControl"]
 
@@ -28,7 +28,7 @@ _NO_LEADER = -1
 class TopicGrower(Protocol):
     """`TopicGrowth`, as far as this handler needs it."""
 
-    def grow(self, wish: MorePartitions, *, validate_only: bool = False) -> Awaitable[None]: ...
+    def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> Awaitable[int]: ...
 
 
 class TopicsUnderControl(Protocol):
@@ -56,15 +56,18 @@ class CreatePartitions:
         mentions = Counter(topic.name for topic in request.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         grown: list[CreatePartitionsTopic] = []
-        async for topic in with_pauses(request.topics):
+        validated = 0  # partitions that there could be
+        for topic in request.topics:
+            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
                 self._check(topic.name, mentions[topic.name])
-                await self._growth.grow(_wish(topic), validate_only=request.validate_only)
+                added = await self._growth.grow(_wish(topic), validate_only=request.validate_only, beside=validated)
             except KafkaError as error:
                 result.error_code, result.error_message = error.code, error.message
             else:
                 grown.append(topic)
+                validated += added if request.validate_only else 0
             results[topic.name] = result
         if not request.validate_only:
             await self._await_leaders(grown, results, request.timeout_ms)

@@ -3,11 +3,19 @@
 v1 unclean elections, and an error for the whole request · v2 flexible.
 """
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
 from ...controller.leader_election import ElectionStrategy
-from ...protocol.errors import ErrorCode, KafkaError, NotControllerError, RequestTimedOutError, UnknownServerError
+from ...protocol.errors import (
+    ElectionNotNeededError,
+    ErrorCode,
+    KafkaError,
+    NotControllerError,
+    RequestTimedOutError,
+    UnknownServerError,
+)
 from ...protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -42,28 +50,41 @@ class ElectLeaders:
         self._controller = controller
         self._cache = cache
         self._waiters = waiters
+        self._for_all = asyncio.Lock()
 
     async def __call__(self, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
         """Asked about all partitions, it does not mention those that need no election."""
         strategy = _STRATEGIES.get(request.election_type)
         if strategy is None:
             raise UnknownServerError()
-        asks_for_all = request.topic_partitions is None
-        partitions = self._all() if asks_for_all else _asked(request)
-        results = await self._elect(partitions, strategy, request.timeout_ms)
-        if asks_for_all:
-            results = {
-                partition: error
-                for partition, error in results.items()
-                if error is None or error.code != ErrorCode.ELECTION_NOT_NEEDED
-            }
-        return _response(results)
+        if request.topic_partitions is not None:
+            elected = await self._elect(list(dict.fromkeys(_asked(request))), strategy)
+        else:
+            async with self._for_all:  # a few bytes ask for it, and it takes as much memory as all partitions
+                elected = await self._elect(self._all(), strategy, if_needed=True)
+        return _response(await self._led(elected, request.timeout_ms))
 
     async def _elect(
-        self, partitions: list[TopicPartition], strategy: ElectionStrategy, timeout_ms: int
+        self, partitions: list[TopicPartition], strategy: ElectionStrategy, *, if_needed: bool = False
+    ) -> dict[TopicPartition, int | KafkaError]:
+        """The leader of each, or why none was elected; ``if_needed``: nothing of those that need no election."""
+        elected: dict[TopicPartition, int | KafkaError] = {}
+        for begin in range(0, len(partitions), _AT_A_TIME):
+            try:
+                portion = await self._controller.elect_leaders(partitions[begin : begin + _AT_A_TIME], strategy)
+            except NotControllerError as error:
+                return elected | dict.fromkeys(partitions[begin:], error)
+            elected |= {
+                partition: outcome
+                for partition, outcome in portion.items()
+                if not if_needed or not isinstance(outcome, ElectionNotNeededError)
+            }
+        return elected
+
+    async def _led(
+        self, elected: Mapping[TopicPartition, int | KafkaError], timeout_ms: int
     ) -> dict[TopicPartition, KafkaError | None]:
-        """None for the partitions whose new leader this broker's metadata has."""
-        elected = await self._elect_in_portions(list(dict.fromkeys(partitions)), strategy)
+        """None for the partitions whose new leader this broker's metadata has, in time."""
         leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
         await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
         results: dict[TopicPartition, KafkaError | None] = {}
@@ -73,17 +94,6 @@ class ElectLeaders:
             else:
                 results[partition] = None if self._is_led_by(partition, outcome) else RequestTimedOutError()
         return results
-
-    async def _elect_in_portions(
-        self, partitions: list[TopicPartition], strategy: ElectionStrategy
-    ) -> dict[TopicPartition, int | KafkaError]:
-        elected: dict[TopicPartition, int | KafkaError] = {}
-        for begin in range(0, len(partitions), _AT_A_TIME):
-            try:
-                elected |= await self._controller.elect_leaders(partitions[begin : begin + _AT_A_TIME], strategy)
-            except NotControllerError as error:
-                return elected | dict.fromkeys(partitions[begin:], error)
-        return elected
 
     def _is_led_by(self, partition: TopicPartition, leader: int) -> bool:
         known = self._cache.leader_of(partition.topic, partition.partition)

@@ -425,14 +425,13 @@ class Connection(asyncio.BufferedProtocol):
             future, settle = reply.future, reply.settle
         else:
             is_timed = request.api_key not in NEVER_FOR_LONG  # an order to lead must not wait for the one before it
-            future = self._resources.new_task(reply, partial(self._note_step, decoded) if is_timed else None)
+            begun = partial(self._let_go, STARTING)
+            future = self._resources.new_task(reply, begun, partial(self._note_step, decoded) if is_timed else None)
             settle = future.result
             if is_heavy and is_timed:
                 ended = self._resources.heavy.work_goes_on()
                 future.add_done_callback(lambda _done: ended())
-            # The task takes its first step in the loop's next turn, and so, behind it, does the next request.
-            self._hold(STARTING)
-            self._resources.loop.call_soon(self._let_go, STARTING)
+            self._hold(STARTING)  # until the task has begun: requests do so in their order
         if decoded is not None:
             decoded.take(frame_bytes)
             future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))

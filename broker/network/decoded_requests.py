@@ -17,6 +17,7 @@ from .heavy_requests import NEVER_FOR_LONG
 
 __all__ = [
     "DECODED_FOR_A_BYTE",
+    "LEAST_BYTES",
     "NOT_COUNTED",
     "SMALL_BYTES",
     "STANDSTILL_S",
@@ -28,6 +29,8 @@ __all__ = [
 DECODED_FOR_A_BYTE = 64
 """An array's element is a few hundred bytes as an object, and as many in the answer; in the request it is twelve, or
 four."""
+LEAST_BYTES = 256
+"""A request of fewer counts as one of so many: a handler at work is two kilobytes, whatever it was asked."""
 SMALL_BYTES = 1024
 STANDSTILL_S = 2.0
 """When none takes a step for so long, all wait for something else, other brokers say: then one more starts."""
@@ -84,12 +87,12 @@ class DecodedRequests:
 
     def take(self, frame_bytes: int) -> None:
         """A request of that size goes on."""
-        self.used_bytes += frame_bytes * DECODED_FOR_A_BYTE
+        self.used_bytes += max(frame_bytes, LEAST_BYTES) * DECODED_FOR_A_BYTE
         self._judge()
 
     def give_back(self, frame_bytes: int) -> None:
         """It is done."""
-        self.used_bytes -= frame_bytes * DECODED_FOR_A_BYTE
+        self.used_bytes -= max(frame_bytes, LEAST_BYTES) * DECODED_FOR_A_BYTE
         self._judge()
 
     def moved(self) -> None:

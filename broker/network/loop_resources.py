@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from .absent_peers import AbsentPeers, hung_up
 from .decoded_requests import DecodedAccounts
@@ -87,11 +88,19 @@ class LoopResources:
         return self.loop.call_later(max(delay_s, 0.001), callback)
 
     def new_task(
-        self, awaitable: Awaitable[list[ReplyPart] | None], noted: Callable[[float, float], None] | None = None
+        self,
+        awaitable: Awaitable[list[ReplyPart] | None],
+        begun: Callable[[], None],
+        noted: Callable[[float, float], None] | None = None,
     ) -> asyncio.Task[list[ReplyPart] | None]:
-        """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now."""
+        """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now; then
+        it has turns with others of its kind. ``begun`` is called in the turn of the loop behind its first step."""
         work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
-        task = self.loop.create_task(work if noted is None else MeasuredWork(work, self.work_time_s, noted, self.steps))
+        if noted is not None:
+            work = MeasuredWork(work, self.work_time_s, noted, partial(self.loop.call_soon, begun), self.steps)
+        task = self.loop.create_task(work)
+        if noted is None:
+            self.loop.call_soon(begun)  # behind its first step, which is in the loop's next turn
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return task

@@ -12,33 +12,31 @@ T = TypeVar("T")
 
 class MeasuredWork(Coroutine[Any, Any, T]):
     """``work``, for a task; after each step ``noted`` is told how long it took, and all of them by now, in s of
-    ``now_s``.
-
-    The first step is taken at once, so that requests of a connection begin in their order.
+    ``now_s``. After the first one ``begun`` is called, and what the connection has asked for next may begin.
     """
 
-    __slots__ = ("_has_begun", "_noted", "_now_s", "_took_s", "_turns", "_waits", "_work")
+    __slots__ = ("_begun", "_noted", "_now_s", "_took_s", "_turns", "_waits", "_work")
 
     def __init__(
         self,
         work: Coroutine[Any, Any, T],
         now_s: Callable[[], float],
         noted: Callable[[float, float], None],
+        begun: Callable[[], object],
         turns: StepTurns,
     ) -> None:
         self._work = work
         self._now_s = now_s
         self._noted = noted
+        self._begun: Callable[[], object] | None = begun
         self._turns = turns
         self._took_s = 0.0
-        self._has_begun = False
         self._waits = False  # for its turn
 
     def send(self, value: Any) -> Any:
-        if self._has_begun and not self._waits and not self._turns.is_free:
+        if not self._waits and not self._turns.is_free:
             self._waits = True
             return next(self._turns.wait().__await__())  # what the task is to wait for
-        self._has_begun = True
         self._waits = False
         started_s = self._now_s()
         try:
@@ -65,3 +63,6 @@ class MeasuredWork(Coroutine[Any, Any, T]):
         self._took_s += step_s
         self._turns.took(step_s)
         self._noted(step_s, self._took_s)
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            begun()

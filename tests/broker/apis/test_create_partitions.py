@@ -149,3 +149,12 @@ async def _nothing() -> None:
 async def test_others_have_the_loop_while_very_many_wishes_are_refused(apis: TopicApis) -> None:
     wishes = [more(f"unknown{number}", 2) for number in range(10 * BETWEEN_PAUSES)]
     assert await turns_during(create(apis, *wishes, validate_only=True)) > 10
+
+
+async def test_what_is_checked_together_has_to_have_room_together(apis: TopicApis) -> None:
+    """Each of thousands could ask for the assignment of ten thousand partitions."""
+    for number in range(21):
+        await apis.plane.topics.create(NewTopic(f"g{number}", 1, 1))
+    results = await create(apis, *(more(f"g{number}", 10_001) for number in range(21)), validate_only=True)
+    codes = [code for code, _ in results.values()]
+    assert codes == [ErrorCode.NONE] * 19 + [ErrorCode.POLICY_VIOLATION] * 2

@@ -1,5 +1,6 @@
 """ElectLeaders: what is answered for is led as the answer says."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 
 import pytest
@@ -176,3 +177,25 @@ async def test_what_was_elected_before_another_became_controller_is_told(world: 
     results = await world.ask({"t": list(range(501))})
     codes = [code for code, _ in results.values()]
     assert codes == [ErrorCode.NONE] * 500 + [ErrorCode.NOT_CONTROLLER]
+
+
+async def test_elections_for_all_partitions_are_held_one_after_the_other(world: World) -> None:
+    """27 bytes ask for one, and a thousand of those at once would have a list of all partitions each."""
+    going_on = asyncio.Event()
+
+    class Patient(Elector):
+        async def elect_leaders(
+            self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
+        ) -> Mapping[TopicPartition, int | KafkaError]:
+            outcomes = await super().elect_leaders(partitions, strategy)
+            await going_on.wait()
+            return outcomes
+
+    world.elector.__class__ = Patient
+    requests = [asyncio.ensure_future(world.ask(each)) for each in (None, None, {"t": [0]}, None)]
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert [asked for asked, _ in world.elector.asked] == [[T0, T1, U0], [T0]]
+    going_on.set()
+    await asyncio.gather(*requests)
+    assert len(world.elector.asked) == 4

@@ -2,6 +2,7 @@
 
 from pybroker.broker.network.decoded_requests import (
     DECODED_FOR_A_BYTE,
+    LEAST_BYTES,
     SMALL_BYTES,
     STANDSTILL_S,
     DecodedAccounts,
@@ -66,6 +67,14 @@ def test_over_the_limit_a_connection_has_one_small_request_at_a_time() -> None:
     assert not small.asks(SMALL_BYTES, has_others=True)
     newcomers = [Connection(world, f"{number}").asks(SMALL_BYTES) for number in range(20)]
     assert newcomers == [True] * 5 + [False] * 15, "twice the limit is the end"
+
+
+def test_requests_of_a_few_bytes_are_bounded_too() -> None:
+    world = World()
+    started = 0
+    while Connection(world, "a").asks(27):
+        started += 1
+    assert started * LEAST_BYTES in range(6 * LARGE, 6 * LARGE + LEAST_BYTES + 1), "twice the limit"
 
 
 def test_those_who_wait_come_in_order_one_a_turn_as_there_is_room_and_newcomers_after_them() -> None:
