@@ -6,14 +6,12 @@ asked now and then.
 """
 
 import asyncio
-import select
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Protocol
 
-__all__ = ["AbsentPeers", "UnreadConnection", "hung_up"]
+__all__ = ["AbsentPeers", "UnreadConnection"]
 
 CHECK_INTERVAL_S = 1.0
 """After all of them were asked for."""
@@ -35,7 +33,7 @@ class UnreadConnection(Protocol):
 
 class AbsentPeers:
     """Looks after the connections that are not read because of what they have asked for. ``hung_up_of`` tells whose
-    peers are gone of sockets with these descriptors (`hung_up`, but in tests)."""
+    peers are gone of sockets with these descriptors (`socket_states.hung_up`, but in tests)."""
 
     def __init__(
         self,
@@ -76,16 +74,3 @@ class AbsentPeers:
         self._timer = None
         if self._unread:
             self._timer = self._call_later(PAUSE_S if self._left > 0 else CHECK_INTERVAL_S, self._check)
-
-
-def hung_up(descriptors: Iterable[int]) -> set[int]:
-    """Those of sockets of which the system has heard the end of the stream, or a reset, also when bytes stand unread
-    before it. None where the system cannot tell (it can on Linux)."""
-    if sys.platform != "linux":
-        return set()
-    poll = select.poll()
-    for descriptor in descriptors:
-        if descriptor >= 0:
-            poll.register(descriptor, select.POLLRDHUP)
-    ended = select.POLLRDHUP | select.POLLHUP | select.POLLERR
-    return {descriptor for descriptor, events in poll.poll(0) if events & ended}

@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import cast
 
-from .absent_peers import AbsentPeers, hung_up
+from .absent_peers import AbsentPeers
 from .decoded_requests import DecodedAccounts
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
@@ -16,6 +17,8 @@ from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
 from .request_memory import RequestMemory
 from .settings import NetworkSettings
+from .silent_halves import HalfFrameUser, SilentHalves
+from .socket_states import hung_up, readable
 from .spent_frames import SpentFrames
 from .step_turns import StepTurns
 from .strangers import OffenderLog
@@ -65,9 +68,13 @@ class LoopResources:
         self.absent = AbsentPeers(self.call_later, hung_up)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
+        self.silent_halves = SilentHalves(self.memory, self._longest_silent, readable, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
+
+    def _longest_silent(self) -> list[HalfFrameUser]:
+        return cast("list[HalfFrameUser]", self.idle.by_activity())
 
     def may_read_long(self, connection: object) -> bool:
         """One of them may at a time, which the loop's clock tells: where many send much, each has its turn soon."""

@@ -82,6 +82,15 @@ async def test_no_topic_but_an_internal_one_is_created_beyond_the_room_for_parti
     await cluster.admin.create(NewTopic("__consumer_offsets", 50, 1))
 
 
+async def test_there_is_no_more_room_for_partitions_that_a_client_assigns_itself(cluster: Fixture) -> None:
+    cluster.present = MOST - 2
+    with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
+        await cluster.admin.create(NewTopic("t", assignments=dict.fromkeys(range(3), (2, 7))))
+    with pytest.raises(InvalidPartitionsError, match=r"pybroker\.partitions\.max\.per\.creation"):
+        await cluster.admin.create(NewTopic("t", assignments=dict.fromkeys(range(MOST_AT_ONCE + 1), (2, 7))))
+    assert not await cluster.tree.topic_exists("t")
+
+
 async def test_minus_one_takes_the_brokers_defaults(cluster: Fixture) -> None:
     created = await cluster.admin.create(NewTopic("t"))
     assert (created.partition_count, created.replication_factor) == (3, 2)

@@ -4,10 +4,18 @@ import struct
 
 import pytest
 from pybroker.protocol.apis import API_SPECS
+from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.produce import ProduceRequest
+from pybroker.protocol.records.record import Record, build_batch
 from support.arena import Arena, framed, header_of
+from support.good_client import create_topic, produce_request
+from support.wire_client import WireClient
+
+from .conftest import OpenArena
+
+MIB = 1 << 20
 
 AT_REST_MIB = 64
 """A broker that does next to nothing has about 40 MiB; the rest is room for what other Pythons and libraries take."""
@@ -19,6 +27,20 @@ def test_half_a_frame_and_silence_holds_what_came_and_no_more(field: Arena) -> N
     field.until(lambda: field.sockets_of_attackers == 500)
     # Of the 100 MB that each promises 128 KiB are set aside.
     field.recovers(lines=0, mib=AT_REST_MIB + 500 / 8)
+
+
+def test_silent_halves_that_fill_the_memory_give_way_to_large_requests(open_arena: OpenArena) -> None:
+    field = open_arena({"queued.max.request.bytes": str(MIB), "socket.request.max.bytes": str(MIB)})
+    with WireClient(field.servers) as client:
+        create_topic(client, "large")
+        field.begin()
+        for _ in range(40):
+            field.throw(struct.pack(">i", 900_000) + bytes(60_000))
+        batch = build_batch([Record(0, 0, None, bytes(700_000))])
+        for _ in range(3):
+            answer = client.ask(produce_request("large", batch), 9)
+            assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    field.recovers(lines=2, mib=AT_REST_MIB)
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 104_857_601, 0, -1, -(2**31)])

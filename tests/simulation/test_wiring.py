@@ -100,6 +100,7 @@ HARMLESS = {
     "socket.SO_SNDBUF",
     "socket.IPPROTO_TCP",
     "select.POLLERR",
+    "select.POLLIN",
     "select.POLLHUP",
     "select.POLLRDHUP",
 }
@@ -118,7 +119,7 @@ REPLACED_MODULES = {
 """What the environment gives, and is others in a simulation; and processes that it never starts."""
 
 IN_A_SIMULATED_BROKER = {
-    "broker/network/absent_peers.py": {"select.poll"},  # of descriptors, of which a simulation has none
+    "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
     "broker/server.py": {"socket.gethostname"},  # of a listener without a host

@@ -1,13 +1,11 @@
 """Peers that hung up while nobody reads from them are found, by one timer."""
 
 import asyncio
-import socket
-import struct
 from collections.abc import Callable, Iterable
 from typing import cast
 
 import pytest
-from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers, hung_up
+from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers
 from support.virtual_timers import VirtualTimers
 
 
@@ -105,34 +103,3 @@ def test_when_it_is_closed_no_timer_is_left() -> None:
     world.connection()
     world.absent.close()
     assert world.timers.pending == 0
-
-
-@pytest.fixture
-def pair() -> "tuple[socket.socket, socket.socket]":
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        client = socket.create_connection(server.getsockname())
-        return client, server.accept()[0]
-
-
-def test_the_system_knows_who_hung_up_also_behind_bytes_that_nobody_read(
-    pair: "tuple[socket.socket, socket.socket]",
-) -> None:
-    client, accepted = pair
-    with accepted:
-        ours = accepted.fileno()
-        client.sendall(b"unread")
-        assert not hung_up([ours])
-        client.close()
-        while not hung_up([ours]):
-            pass
-        assert hung_up([-1, ours]) == {ours}
-    assert not hung_up([ours])  # a socket of ours that is closed says nothing
-
-
-def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> None:
-    client, accepted = pair
-    with accepted:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.close()
-        while not hung_up([accepted.fileno()]):
-            pass

@@ -1,0 +1,54 @@
+"""What the system knows of sockets, over real ones."""
+
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+from pybroker.broker.network.socket_states import hung_up, readable
+
+
+@pytest.fixture
+def pair() -> "Iterator[tuple[socket.socket, socket.socket]]":
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        with client, server.accept()[0] as accepted:
+            yield client, accepted
+
+
+def test_the_system_knows_who_hung_up_also_behind_bytes_that_nobody_read(
+    pair: "tuple[socket.socket, socket.socket]",
+) -> None:
+    client, accepted = pair
+    with accepted:
+        ours = accepted.fileno()
+        client.sendall(b"unread")
+        assert not hung_up([ours])
+        client.close()
+        while not hung_up([ours]):
+            pass
+        assert hung_up([-1, ours]) == {ours}
+    assert not hung_up([ours])  # a socket of ours that is closed says nothing
+
+
+def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> None:
+    client, accepted = pair
+    with accepted:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        while not hung_up([accepted.fileno()]):
+            pass
+
+
+def test_bytes_and_the_end_are_readable_and_silence_is_not(pair: "tuple[socket.socket, socket.socket]") -> None:
+    client, accepted = pair
+    ours = accepted.fileno()
+    assert not readable([ours, -1])
+    client.sendall(b"x")
+    while not readable([ours]):
+        pass
+    assert accepted.recv(1) == b"x"
+    assert not readable([ours])
+    client.close()
+    while not readable([ours]):
+        pass
