@@ -11,6 +11,7 @@ a connection that has no other waits only at twice the limit: who comes, asks an
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol
 
 from .heavy_requests import NEVER_FOR_LONG
@@ -151,9 +152,7 @@ class DecodedAccounts:
         call_soon: Callable[[Callable[[], None]], object],
         call_later: Callable[[float, Callable[[], None]], object],
     ) -> None:
-        self._max_bytes = max_bytes
-        self._call_soon = call_soon
-        self._call_later = call_later
+        self._new_account = partial(DecodedRequests, max_bytes, call_soon, call_later)
         self._largest_frame = max_bytes // DECODED_FOR_A_BYTE
         self._accounts: dict[int, DecodedRequests] = {}
 
@@ -166,7 +165,7 @@ class DecodedAccounts:
         key = self._key(api_key, frame_bytes)
         account = self._accounts.get(key)
         if account is None:
-            account = self._accounts[key] = DecodedRequests(self._max_bytes, self._call_soon, self._call_later)
+            account = self._accounts[key] = self._new_account()
         return account
 
     def forget(self, user: DecodedUser) -> None:

@@ -68,13 +68,11 @@ class LoopResources:
         self.absent = AbsentPeers(self.call_later, hung_up)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
-        self.silent_halves = SilentHalves(self.memory, self._longest_silent, readable, self.call_later, loop.time)
+        longest_silent = cast("Callable[[], list[HalfFrameUser]]", self.idle.by_activity)
+        self.silent_halves = SilentHalves(self.memory, longest_silent, readable, self.call_later, loop.time)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
-
-    def _longest_silent(self) -> list[HalfFrameUser]:
-        return cast("list[HalfFrameUser]", self.idle.by_activity())
 
     def may_read_long(self, connection: object) -> bool:
         """One of them may at a time, which the loop's clock tells: where many send much, each has its turn soon."""

@@ -1,4 +1,4 @@
-"""Requests that go on in later turns of the loop, some hundred of them perhaps, have a part of each turn together."""
+"""Requests whose handlers are coroutines, some hundred of them perhaps, share a part of each turn of the loop."""
 
 import asyncio
 from collections import deque
