@@ -223,6 +223,10 @@ class Connection(asyncio.BufferedProtocol):
         return self._memory.half_frame_bytes
 
     @property
+    def missing_bytes(self) -> int:
+        return self._reader.missing_bytes
+
+    @property
     def could_finish_frame(self) -> bool:
         return self._reader.held_bytes > 0 and not self._held & ~MEMORY
 
@@ -612,7 +616,7 @@ class Connection(asyncio.BufferedProtocol):
             memory.could_read(self)
         elif memory.is_over and not memory.may_read_on(self):
             self._hold(MEMORY)
-            self._resources.silent_halves.watch()
+            self._resources.stalled_halves.watch()
 
     def _keep_no_one_from_reading(self) -> None:
         """Its half frame will not be completed soon. So it counts as what waits, whose longest is hung up on: others

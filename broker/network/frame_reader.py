@@ -118,6 +118,11 @@ class FrameReader:
         return 0 if self._frame is None else self._filled
 
     @property
+    def missing_bytes(self) -> int:
+        """Of the half frame, still to come."""
+        return 0 if self._frame is None else self._size - self._filled
+
+    @property
     def wants_long_read(self) -> bool:
         return self._read_size == LONG_READ and self._frame is None
 

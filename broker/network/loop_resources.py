@@ -17,9 +17,9 @@ from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
 from .request_memory import RequestMemory
 from .settings import NetworkSettings
-from .silent_halves import HalfFrameUser, SilentHalves
-from .socket_states import hung_up, readable
+from .socket_states import hung_up, unread_bytes
 from .spent_frames import SpentFrames
+from .stalled_halves import HalfFrameUser, StalledHalves
 from .step_turns import StepTurns
 from .strangers import OffenderLog
 from .trickles import Trickles
@@ -69,7 +69,9 @@ class LoopResources:
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         longest_silent = cast("Callable[[], list[HalfFrameUser]]", self.idle.by_activity)
-        self.silent_halves = SilentHalves(self.memory, longest_silent, readable, self.call_later, loop.time)
+        self.stalled_halves = StalledHalves(
+            self.memory, longest_silent, unread_bytes, settings.receive_buffer_bytes, self.call_later, loop.time
+        )
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""

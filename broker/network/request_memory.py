@@ -7,8 +7,8 @@ next request may be the very fetch of a follower that the others wait for, and c
 Half frames alone could fill the memory, and then nobody could finish one. So the connections with half frames take
 turns: one at a time reads on, until its frame is complete and what that took is given back (or for ``TURN_S``, for
 who knows when it is answered). One that has the turn must use it: bring ``LEAST_BYTES`` in ``TURN_S`` or finish its
-frame, or it is closed. One that cannot be read for another reason has no turn. Those that have fallen silent have none
-for long: `SilentHalves` hangs up on them.
+frame, or it is closed. One that cannot be read for another reason has no turn. Those that do not go on have none
+for long: `StalledHalves` hangs up on them.
 
 What is complete never waits here: frames are started whatever the memory says, for that is what makes room. So, as long
 as handlers answer, it goes on: over a limit with somebody inside a frame who could read, somebody has the turn.

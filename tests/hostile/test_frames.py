@@ -29,13 +29,19 @@ def test_half_a_frame_and_silence_holds_what_came_and_no_more(field: Arena) -> N
     field.recovers(lines=0, mib=AT_REST_MIB + 500 / 8)
 
 
-def test_silent_halves_that_fill_the_memory_give_way_to_large_requests(open_arena: OpenArena) -> None:
+@pytest.mark.parametrize("now_and_then", [b"", b"x"])
+def test_stalled_halves_that_fill_the_memory_give_way_to_large_requests(
+    open_arena: OpenArena, now_and_then: bytes
+) -> None:
     field = open_arena({"queued.max.request.bytes": str(MIB), "socket.request.max.bytes": str(MIB)})
     with WireClient(field.servers) as client:
         create_topic(client, "large")
         field.begin()
-        for _ in range(40):
-            field.throw(struct.pack(">i", 900_000) + bytes(60_000))
+        peers = [field.throw(struct.pack(">i", 900_000) + bytes(60_000)) for _ in range(40)]
+        for _ in range(2):  # the first time is read, and then the memory is full
+            field.good.is_served()
+            for peer in peers:
+                peer.sendall(now_and_then)
         batch = build_batch([Record(0, 0, None, bytes(700_000))])
         for _ in range(3):
             answer = client.ask(produce_request("large", batch), 9)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from pybroker.broker.network.socket_states import hung_up, readable
+from pybroker.broker.network.socket_states import hung_up, unread_bytes
 
 
 @pytest.fixture
@@ -40,15 +40,16 @@ def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> 
             pass
 
 
-def test_bytes_and_the_end_are_readable_and_silence_is_not(pair: "tuple[socket.socket, socket.socket]") -> None:
+def test_unread_bytes_are_counted_also_behind_the_end(pair: "tuple[socket.socket, socket.socket]") -> None:
     client, accepted = pair
     ours = accepted.fileno()
-    assert not readable([ours, -1])
-    client.sendall(b"x")
-    while not readable([ours]):
+    assert unread_bytes(ours) == 0
+    client.sendall(bytes(10_000))
+    while unread_bytes(ours) < 10_000:
         pass
-    assert accepted.recv(1) == b"x"
-    assert not readable([ours])
+    assert len(accepted.recv(4_000)) == 4_000
+    assert unread_bytes(ours) == 6_000
     client.close()
-    while not readable([ours]):
+    while not hung_up([ours]):
         pass
+    assert unread_bytes(ours) == 6_000

@@ -1,29 +1,32 @@
-"""Halves of requests whose peers are silent while the memory is full, in virtual time."""
+"""Halves of requests whose peers do not go on with them while the memory is full, in virtual time."""
 
-from collections.abc import Iterable
-
+import pytest
 from pybroker.broker.network.request_memory import RequestMemory
-from pybroker.broker.network.silent_halves import SILENCE_S, SilentHalves
+from pybroker.broker.network.stalled_halves import STALLED_S, StalledHalves
 from support.virtual_timers import VirtualTimers
 
 
 class World:
     """Room for three halves."""
 
-    def __init__(self) -> None:
+    def __init__(self, receive_buffer_bytes: int = -1) -> None:
         self.timers = VirtualTimers()
         timers = self.timers
         self.memory = RequestMemory(300, 1000, timers.call_later, timers.time, timers.call_soon)
-        self.halves = SilentHalves(self.memory, self.longest_silent, self.readable_of, timers.call_later, timers.time)
+        self.halves = StalledHalves(
+            self.memory,
+            self.longest_silent,
+            lambda descriptor: self.unread.get(descriptor, 0),
+            receive_buffer_bytes,
+            timers.call_later,
+            timers.time,
+        )
         self.connections: list[Connection] = []
-        self.with_bytes: set[int] = set()
+        self.unread: dict[int, int] = {}  # by descriptor
         self.closed: list[str] = []
 
     def longest_silent(self) -> "list[Connection]":
         return sorted(self.connections, key=lambda each: each.last_active_s)
-
-    def readable_of(self, descriptors: Iterable[int]) -> set[int]:
-        return self.with_bytes.intersection(descriptors)
 
     def connection(self, name: str, half_frame_bytes: int = 100) -> "Connection":
         connection = Connection(self, name, half_frame_bytes)
@@ -41,6 +44,7 @@ class Connection:
         self.world = world
         self.name = name
         self.half_frame_bytes = half_frame_bytes
+        self.missing_bytes = 1_000_000
         self.descriptor = len(world.connections)
         self.last_active_s = world.timers.time()
 
@@ -55,7 +59,7 @@ def test_the_longest_silent_ones_go_until_there_is_room() -> None:
     for name in "abcde":
         world.connection(name)
         world.timers.advance(1)
-    world.wait(SILENCE_S - 0.1)
+    world.wait(STALLED_S - 0.1)
     assert not world.closed
     world.timers.advance(2000)
     assert world.closed == ["a", "b", "c"]
@@ -64,12 +68,22 @@ def test_the_longest_silent_ones_go_until_there_is_room() -> None:
     assert world.timers.pending == 0
 
 
-def test_who_has_sent_more_is_not_silent_for_not_being_read() -> None:
-    world = World()
+@pytest.mark.parametrize(("receive_buffer_bytes", "piece"), [(-1, 16_384), (102_400, 16_384), (4_000, 1_000)])
+def test_who_brings_a_piece_is_not_silent_for_not_being_read(receive_buffer_bytes: int, piece: int) -> None:
+    world = World(receive_buffer_bytes)
     for name in "abcd":
         world.connection(name)
-    world.with_bytes = {0, 1}
-    world.wait(SILENCE_S + 2)
+    world.unread = {0: piece, 1: piece, 2: piece - 1, 3: 1}
+    world.wait(STALLED_S + 2)
+    assert world.closed == ["c", "d"]
+
+
+def test_nor_is_who_has_brought_all_that_was_missing() -> None:
+    world = World()
+    for name in "abcd":
+        world.connection(name).missing_bytes = 300
+    world.unread = {0: 300, 1: 300, 2: 299, 3: 299}
+    world.wait(STALLED_S + 2)
     assert world.closed == ["c", "d"]
 
 
@@ -85,13 +99,13 @@ def test_who_sends_meanwhile_and_who_has_no_half_stay() -> None:
     assert {sending, idle} <= set(world.connections)
 
 
-def test_while_all_send_it_looks_again() -> None:
+def test_while_all_go_on_it_looks_again() -> None:
     world = World()
-    connections = [world.connection(name) for name in "abcd"]
-    world.with_bytes = {0, 1, 2, 3}
+    for name in "abcd":
+        world.connection(name)
+    world.unread = dict.fromkeys(range(4), 20_000)
     world.wait(60)
     assert not world.closed
-    world.with_bytes = {1, 2, 3}
+    world.unread[0] = 0
     world.timers.advance(2000)
     assert world.closed == ["a"]
-    assert connections[0] not in world.connections
