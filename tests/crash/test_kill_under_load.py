@@ -23,6 +23,7 @@ from support.topics import create_topic
 from support.wire_client import WireClient
 
 PARTITIONS = 3
+RETAINED_BYTES = 100_000
 EVENTS, SHORT = "events", "short-lived"
 SETTINGS = {
     "log.segment.bytes": "60000",
@@ -152,13 +153,19 @@ def log_start(servers: str, topic: str, partition: int) -> int:
     return start
 
 
-def check_records(servers: str, producers: list[Producing], topic: str, partition: int) -> None:
-    """In the log: every acknowledged number at its offset, once, each producer's in order, from the log's start on."""
+def check_records(broker: BrokerProcess, producers: list[Producing], topic: str, partition: int) -> None:
+    """In the log: every acknowledged number at its offset, once, each producer's in order, from the log's start on. And
+    that is where the first record was, but for what retention takes."""
+    servers = broker.bootstrap_servers
     found = read_all(servers, topic, partition)
     while found[0][0] != log_start(servers, topic, partition):  # retention came in between, and nobody appends any more
         found = read_all(servers, topic, partition)
     offsets = [offset for offset, _ in found]
     assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+    if offsets[0] > 0:
+        assert topic == SHORT
+        segments = (broker.log_directory / f"{topic}-{partition}").glob("*.log")
+        assert sum(segment.stat().st_size for segment in segments) >= RETAINED_BYTES
     for producer in producers:
         name = f"{producer.name}:".encode()
         numbers = [(int(value.removeprefix(name)), offset) for offset, value in found if value.startswith(name)]
@@ -175,14 +182,14 @@ def test_acknowledged_records_commits_and_topics_survive_kill_9(tmp_path: Path, 
     random = Random(seed)
     with BrokerProcess(tmp_path, SETTINGS) as broker:
         create_topic(broker.bootstrap_servers, EVENTS, PARTITIONS)
-        create_topic(broker.bootstrap_servers, SHORT, 1, {"retention.bytes": "100000"})
+        create_topic(broker.bootstrap_servers, SHORT, 1, {"retention.bytes": str(RETAINED_BYTES)})
         clients = Clients(broker.bootstrap_servers, Random(seed))
         try:
             kill_in_rounds(broker, clients, random, rounds)
         except BaseException:
             clients.give_up()
             raise
-        check_all(broker.bootstrap_servers, clients)
+        check_all(broker, clients)
         assert broker.stop() == 0
     assert "Traceback" not in broker.output
 
@@ -209,12 +216,12 @@ def kill_in_rounds(broker: BrokerProcess, clients: Clients, random: Random, roun
     assert clients.failures == []
 
 
-def check_all(servers: str, clients: Clients) -> None:
+def check_all(broker: BrokerProcess, clients: Clients) -> None:
     """When everybody has stopped."""
     for partition in range(PARTITIONS):
-        check_records(servers, clients.producers[:2], EVENTS, partition)
-    check_records(servers, clients.producers[2:], SHORT, 0)
-    check_topics(servers, clients.topics)
+        check_records(broker, clients.producers[:2], EVENTS, partition)
+    check_records(broker, clients.producers[2:], SHORT, 0)
+    check_topics(broker.bootstrap_servers, clients.topics)
     check_seen(clients)
 
 
