@@ -9,7 +9,7 @@ from .files import File, Files
 from .log_view import LogView
 from .producer_snapshots import ProducerSnapshots
 
-_MOST_CLOSED = 32
+_MOST_CLOSED = 8
 """Closed segments of one plan, which keeps their files open: records' timestamps can have one made for every batch."""
 
 

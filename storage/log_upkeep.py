@@ -17,6 +17,9 @@ from .worker_pool import Pool
 
 logger = logging.getLogger(__name__)
 
+_MOST_PLANS = 8
+"""Under way over all logs. Each keeps its files open: together no more than what is spared of the system's limit."""
+
 
 class LogUpkeep:
     """On the loop. What changes a log goes through its strand; `clock` gives ms since 1970.
@@ -36,7 +39,8 @@ class LogUpkeep:
         """Set with the cleaner: what it works on keeps its segments until it is done."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
         """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
-        self._flushing: dict[Log, bool | None] = {}  # and what was asked for since: with the active segment, or without
+        self._to_flush: dict[Log, bool] = {}  # with the active segment, or without
+        self._flushing: set[Log] = set()
 
     def apply_retention(self, high_watermark_of: Callable[[Log], int]) -> None:
         """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
@@ -70,12 +74,20 @@ class LogUpkeep:
     def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
         """Sync a log while it takes appends: only the plan and the new recovery point go through the strand.
 
-        One plan at a time: it keeps files open, and segments may be closed faster than a disk can sync them. What is
-        asked for meanwhile is planned when it was run.
+        One plan at a time of each log, and few over all: they keep files open, and segments may be closed faster than a
+        disk can sync them. What is asked for meanwhile is planned when there is room.
         """
-        if log in self._flushing:
-            self._flushing[log] = bool(self._flushing[log]) or with_active
-            return
+        self._to_flush[log] = self._to_flush.get(log, False) or with_active
+        self._begin_flushes()
+
+    def _begin_flushes(self) -> None:
+        while len(self._flushing) < _MOST_PLANS:
+            log = next((log for log in self._to_flush if log not in self._flushing), None)
+            if log is None:
+                return
+            self._begin_flush(log, with_active=self._to_flush.pop(log))
+
+    def _begin_flush(self, log: Log, *, with_active: bool) -> None:
         strand = self._table.strand(log.topic_partition)
         run = self.in_background
         directory = self._table.directory_of(log.topic_partition)  # the log may move to another one meanwhile
@@ -118,14 +130,15 @@ class LogUpkeep:
             else:
                 self._flush_ended(log)
 
-        self._flushing[log] = None
+        self._flushing.add(log)
         strand.submit(lambda log: log.plan_flush(with_active=with_active), planned)
 
     def _flush_ended(self, log: Log, is_more_left: bool = False) -> None:
         """Behind what moves the recovery point."""
-        asked_since = self._flushing.pop(log)
-        if asked_since is not None or is_more_left:
-            self.flush_in_background(log, with_active=bool(asked_since))
+        self._flushing.remove(log)
+        if is_more_left:
+            self._to_flush.setdefault(log, False)
+        self._begin_flushes()
 
 
 def _ignoring_log(step: Callable[[], None], log: Log) -> None:

@@ -104,6 +104,26 @@ def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Pa
     store.close()
 
 
+def test_flushes_of_many_logs_wait_for_their_turn(tmp_path: Path, pool: CountingPool) -> None:
+    store = open_store(tmp_path, pool, lambda: NOW_MS)
+    logs = [store.get_or_create(TopicPartition("many", partition), is_new=True) for partition in range(30)]
+    held: list[Callable[[], None]] = []
+    store.upkeep.in_background = held.append
+    for log in logs:
+        for _ in range(20):
+            log.append_as_leader(batch_of("x"), 0, NOW_MS)
+            log.roll(NOW_MS)
+    assert len(held) == 8, "each of them keeps the files of 8 segments open"
+    done = 0
+    while held:
+        assert len(held) <= 8
+        held.pop(0)()
+        done += 1
+    assert all(log.recovery_point == 20 for log in logs)
+    assert done >= 30 * 3
+    store.close()
+
+
 def test_a_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: CountingPool) -> None:
     store = open_store(tmp_path, pool, lambda: NOW_MS)
     log = log_of(store, BUSY)
@@ -112,11 +132,11 @@ def test_a_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: C
         log.roll(NOW_MS)
     rounds = 0
     while (plan := log.plan_flush(with_active=False)) is not None:
-        assert sum(isinstance(target, File) for target in plan.targets) <= 3 * 32
+        assert sum(isinstance(target, File) for target in plan.targets) <= 3 * 8
         assert log.files.snapshots.path(plan.end_offset) in plan.targets
         plan.run(Files())
         log.mark_flushed(plan, NOW_MS)
         rounds += 1
     assert log.recovery_point == 100
-    assert rounds == 4
+    assert rounds == 15
     store.close()
