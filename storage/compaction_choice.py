@@ -54,9 +54,9 @@ class Candidate:
         return self.cleanable_bytes > 0 and (self.overdue_ms > 0 or self.ratio > self.min_ratio)
 
 
-def filthiest(candidates: Iterable[Candidate]) -> Candidate | None:
-    """The one to compact first; None when none is worth it."""
-    return max((candidate for candidate in candidates if candidate.is_due), key=lambda each: each.ratio, default=None)
+def filthiest_last(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that are worth it; the last one is to be compacted first."""
+    return sorted((candidate for candidate in candidates if candidate.is_due), key=lambda each: each.ratio)
 
 
 def assess(

@@ -14,12 +14,13 @@ import errno as errno_codes
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..config.config import Config
 from ..protocol.errors import KafkaError
 from .checkpoints import Checkpoints
-from .compaction_choice import Candidate, DirtySegment, assess, filthiest
+from .compaction_choice import Candidate, DirtySegment, assess, filthiest_last
 from .compaction_swap import discard, finish, swap_in
 from .files import is_passing
 from .log import Log
@@ -39,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 _CRASHES_TO_GIVE_UP = 3
 _UNBOUNDED_MS = 1 << 62
+_LOOKS_APART = 9
+"""Times as long as a look over all logs took no other one begins: there may be thousands, each due at once."""
 
 
 class CancelHandle(Protocol):
@@ -77,6 +80,10 @@ class LogCleaner:
         self._start_worker = start_worker if start_worker is not None else _start_child
         self._timer: CancelHandle | None = None
         self._is_looking = False
+        self._looked_ms = 0
+        self._look_took_ms = 0
+        self._due: list[TopicPartition] = []
+        """Found by the last look over all logs, the filthiest last."""
         self._is_stopped = False
         self._idle_workers: list[CompactionWorker] = []
         self._runs: dict[TopicPartition, _Run] = {}
@@ -151,6 +158,17 @@ class LogCleaner:
             self._timer = None
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
             return  # the end of a run looks again
+        now_ms = self._clock()
+        fresh_ms = self._look_took_ms * _LOOKS_APART - (now_ms - self._looked_ms)
+        if not 0 < fresh_ms <= self._look_took_ms * _LOOKS_APART:
+            self._look_at_all(now_ms)
+        elif (log := self._next_due()) is not None:
+            self._is_looking = True
+            self._in_background(partial(self._choose, [(log, self._high_watermark_of(log))], self._chosen))
+        else:
+            self._timer = self._call_later(fresh_ms / 1000, self.look)
+
+    def _look_at_all(self, now_ms: int) -> None:
         found = [
             (log, self._high_watermark_of(log))
             for log in self._table.all_logs()
@@ -160,7 +178,24 @@ class LogCleaner:
             self._rest()
             return
         self._is_looking = True
-        self._in_background(lambda: self._choose(found))
+        self._in_background(partial(self._choose, found, partial(self._looked_at_all, now_ms)))
+
+    def _looked_at_all(self, began_ms: int, due: list[Candidate]) -> None:
+        self._looked_ms = self._clock()
+        self._look_took_ms = max(self._looked_ms - began_ms, 0)
+        self._due = [candidate.topic_partition for candidate in due[:-1]]
+        if due:
+            self._chosen(due)
+        else:
+            self._is_looking = False
+            self._rest()
+
+    def _next_due(self) -> Log | None:
+        while self._due:
+            log = self._table.get(self._due.pop())
+            if log is not None and self._may_compact(log):
+                return log
+        return None
 
     def _may_compact(self, log: Log) -> bool:
         tp = log.topic_partition
@@ -169,11 +204,11 @@ class LogCleaner:
         is_waiting = tp in self._runs or tp in self._put_off
         return not is_waiting and not log.is_offline and self._uncleanable.get(tp) is not log
 
-    def _choose(self, found: Sequence[tuple[Log, int]]) -> None:
-        """In the background: timestamps may have to be read from files."""
+    def _choose(self, found: Sequence[tuple[Log, int]], chosen: Callable[[list[Candidate]], None]) -> None:
+        """In the background: timestamps may have to be read from files. ``chosen`` gets those that are due."""
         now_ms = self._clock()
         candidates: list[Candidate] = []
-        chosen: Candidate | None = None
+        due: list[Candidate] = []
         try:
             for log, high_watermark in found:
                 try:
@@ -182,9 +217,9 @@ class LogCleaner:
                     logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
                     if isinstance(error, OSError):
                         self._maybe_lose_directory(log, str(error), error)
-            chosen = filthiest(candidates)
+            due = filthiest_last(candidates)
         finally:
-            self._pool.post(self._chosen, chosen)
+            self._pool.post(chosen, due)
 
     def _assess(self, log: Log, high_watermark: int, now_ms: int) -> Candidate:
         view, config, tp = log.view, log.config, log.topic_partition
@@ -220,15 +255,16 @@ class LogCleaner:
             self._checkpoints.note_compacted(tp, candidate.first_dirty_offset)
         return candidate
 
-    def _chosen(self, chosen: Candidate | None) -> None:
+    def _chosen(self, due: list[Candidate]) -> None:
         self._is_looking = False
         if self._is_stopped:
             return
-        if chosen is None:
-            self._rest()
+        if not due:  # any more: the next one
+            self.look()
             return
         from .compaction_plan import plan_compaction
 
+        chosen = due[-1]
         tp = chosen.topic_partition
         strand = self._table.strand(tp)
         if strand is None or not self._may_compact(strand.log):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.compaction_choice import Candidate, filthiest
+from pybroker.storage.compaction_choice import Candidate, filthiest_last
 from pybroker.storage.compaction_job import CleanedGroup, CompactionDone, CompactionReport, CompactionSettings
 from pybroker.storage.compaction_plan import CompactionPlan, plan_compaction
 from pybroker.storage.compaction_swap import discard, swap_in
@@ -365,10 +365,11 @@ def candidate(clean: int, cleanable: int, overdue: int = 0) -> Candidate:
 
 
 def test_the_filthiest_log_goes_first_and_only_if_it_is_filthy_enough() -> None:
-    assert filthiest([candidate(50, 50)]) is None
-    assert filthiest([candidate(49, 51), candidate(10, 90), candidate(0, 0)]) == candidate(10, 90)
-    assert filthiest([candidate(99, 1, overdue=1)]) == candidate(99, 1, overdue=1)
-    assert filthiest([candidate(99, 0, overdue=1)]) is None
+    assert filthiest_last([candidate(50, 50)]) == []
+    found = [candidate(10, 90), candidate(0, 0), candidate(49, 51)]
+    assert filthiest_last(found) == [candidate(49, 51), candidate(10, 90)]
+    assert filthiest_last([candidate(99, 1, overdue=1)]) == [candidate(99, 1, overdue=1)]
+    assert filthiest_last([candidate(99, 0, overdue=1)]) == []
 
 
 def test_a_record_that_waited_too_long_makes_a_log_due_and_a_young_one_protects_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -99,9 +100,10 @@ class Bench:
     make_worker: Callable[[], InlineWorker] = InlineWorker
     workers: list[InlineWorker] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
+    logs_looked_at: int = 0
 
     def __post_init__(self) -> None:
-        self.store.start_cleaner(self._now, self._later, lambda log: log.log_end_offset, self._start_worker)
+        self.store.start_cleaner(self._now, self._later, self._high_watermark_of, self._start_worker)
 
     @property
     def cleaner(self) -> LogCleaner:
@@ -124,6 +126,10 @@ class Bench:
         self.timers.append(Timer(delay_s, step))
         return self.timers[-1]
 
+    def _high_watermark_of(self, log: Log) -> int:
+        self.logs_looked_at += 1
+        return log.log_end_offset
+
     def _start_worker(self) -> InlineWorker:
         self.workers.append(self.make_worker())
         return self.workers[-1]
@@ -134,13 +140,14 @@ def open_bench(
     make_worker: Callable[[], InlineWorker] = InlineWorker,
     overrides: Mapping[str, str] | None = None,
     files: Files | None = None,
+    clock: Callable[[], int] = lambda: NOW_MS,
     **settings: str,
 ) -> Bench:
     text = f"log.dirs={path}\nlog.segment.bytes=1000\nlog.cleanup.policy=compact\nfile.delete.delay.ms=0\n"
     text += "".join(f"{name.replace('_', '.')}={value}\n" for name, value in settings.items())
     chosen = dict(overrides or {})
     store = LogStore.open(
-        Config.load(text), files or Files(), InlinePool(), lambda: NOW_MS, topic_overrides=lambda topic: chosen
+        Config.load(text), files or Files(), InlinePool(), clock, topic_overrides=lambda topic: chosen
     )
     return Bench(store, make_worker)
 
@@ -194,6 +201,22 @@ def test_every_due_log_gets_its_turn_the_filthiest_first(tmp_path: Path) -> None
     bench.look()
     (worker,) = bench.workers
     assert [Path(job.directory).name for job in worker.jobs] == ["other-0", "topic-0"]
+
+
+def test_looks_at_all_logs_take_a_tenth_of_the_time(tmp_path: Path) -> None:
+    now_ms = count(NOW_MS)
+    bench = open_bench(tmp_path, clock=lambda: next(now_ms))
+    logs = [fill(bench.store, TopicPartition("topic", number)) for number in range(12)]
+    bench.look()
+    (worker,) = bench.workers
+    assert {job.directory for job in worker.jobs} == {log.directory for log in logs}
+    assert bench.logs_looked_at < 100, "not all of them before each compaction"
+    bench.timers[-1].step()
+    assert worker.is_stopped
+    fill(bench.store, OTHER)
+    while len(checkpoint_lines(tmp_path)) < 2 + len(logs) + 1:
+        bench.look()
+    assert len(bench.workers) == 2
 
 
 def test_as_many_logs_at_once_as_there_are_threads(tmp_path: Path) -> None:
