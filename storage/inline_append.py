@@ -2,7 +2,8 @@
 
 Two hops between threads cost more than most appends do: the checksum and the write of 256 KiB into the page cache take
 0.1 ms, and a batch that goes through the pool makes threads wait for the interpreter lock about a dozen times. What may
-take long goes to the pool: records that must be walked or unpacked, a sync, a disk that is slow just now.
+take long goes to the pool: records that must be walked or unpacked, a sync, a new segment (a request may begin one in
+each of a thousand partitions), a disk that is slow just now.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from struct import Struct
 from ..protocol.errors import KafkaError
 from .append_validation import is_stored_as_it_came
 from .files import Buffer
+from .log import Log
 from .log_append import FollowerAppend, LeaderAppend
 from .log_config import LogConfig
 from .producer_state import AppendOrigin
@@ -37,6 +39,9 @@ _LEAST_BATCH_BYTES = 12
 _MAGIC_POSITION = 16
 _CODEC_POSITION = 22  # of magic 2
 _CODEC_MASK = 0x07
+_MAX_TIMESTAMP = Struct(">q")
+_MAX_TIMESTAMP_POSITION = 35  # of magic 2
+_LEAST_BATCH_OF_MAGIC_2 = 61
 
 
 def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
@@ -48,6 +53,16 @@ def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> 
     if isinstance(append, FollowerAppend):
         return size <= SMALL_APPEND_BYTES or (size <= LARGE_APPEND_BYTES and _has_few_batches(records))
     return _is_walked_soon(records) or (size <= LARGE_APPEND_BYTES and _is_stored_as_it_came(append, config))
+
+
+def begins_segment(log: Log, append: LeaderAppend | FollowerAppend) -> bool:
+    """Whether the append is likely to begin a segment, which makes, writes and closes some files."""
+    records = append.records
+    max_timestamp = -1
+    if len(records) >= _LEAST_BATCH_OF_MAGIC_2 and records[_MAGIC_POSITION] == 2:
+        (max_timestamp,) = _MAX_TIMESTAMP.unpack_from(records, _MAX_TIMESTAMP_POSITION)
+    view = log.view
+    return view.segments[-1].should_roll(log.config, len(records), max_timestamp, view.log_end_offset, append.now_ms)
 
 
 def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from ..protocol.errors import KafkaError
 from .bulk_queue import BulkSource
 from .callbacks import call_apart
-from .inline_append import InlineBudget, is_bulk, is_little_work
+from .inline_append import InlineBudget, begins_segment, is_bulk, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from .worker_pool import Pool, PoolClosedError
@@ -63,7 +63,7 @@ class Strand:
         if not self._busy and is_little_work(append, self.log.config):
             budget = self._budget
             started = budget.now()
-            if budget.allows(started):
+            if budget.allows(started) and not begins_segment(self.log, append):
                 self._busy = True  # what the append itself asks for waits behind it
                 with self._step:
                     result = _run_append(self.log, append)

@@ -61,6 +61,25 @@ def test_a_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: HeldPo
     assert not pool.steps
 
 
+def test_one_that_begins_a_segment_goes_to_the_pool(tmp_path: Path, pool: HeldPool) -> None:
+    one = len(append("a").records)
+    log = open_log(tmp_path, LogConfig(segment_bytes=2 * one, segment_ms=1000))
+    results: list[Any] = []
+    strand = Strand(log, pool)
+    for _ in range(2):
+        strand.append(append("a"), results.append)
+    assert not pool.steps
+    strand.append(append("a"), results.append)  # behind two there is no room
+    assert pool.steps
+    pool.run()
+    later = batch_of("a", timestamp_ms=NOW_MS + 2000)
+    strand.append(LeaderAppend(later, 0, NOW_MS), results.append)
+    assert pool.steps
+    pool.run()
+    assert [offset_of(result) for result in results] == [0, 1, 2, 3]
+    assert [segment.base_offset for segment in log.segments] == [0, 2, 3]
+
+
 def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: HeldPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
