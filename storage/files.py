@@ -34,7 +34,6 @@ _SPARE_DESCRIPTORS = 256
 _NO_LIMIT = 1 << 20
 _synchronize_data = getattr(os, "fdatasync", os.fsync)
 _write_vector = getattr(os, "pwritev", None)
-_allocate = getattr(os, "posix_fallocate", None)
 
 
 class Entry(NamedTuple):
@@ -310,13 +309,12 @@ class Files:
         os.close(self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
     def preallocate(self, path: str, size_bytes: int) -> None:
-        """Have room for `size_bytes` in a file: it is as large at once, with zeros where nothing is written."""
+        """Have a file be as large as that at once, with zeros where nothing is written. Blocks of the disk are taken as
+        that comes (as in Kafka): a request of 80 bytes is to take none by the gigabyte."""
         file = self.open(path)
         try:
-            if _allocate is None:
+            if file.size() < size_bytes:
                 file.truncate(size_bytes)
-            else:
-                _allocate(file.fileno(), 0, size_bytes)
         finally:
             file.close()
 

@@ -65,7 +65,7 @@ SETTINGS = (
             "CreateTime", OneOf("CreateTime", "LogAppendTime"), MEDIUM, CLUSTER_WIDE, ACTED_ON,
             "Whose clock stamps records: the producer's (CreateTime) or the broker's (LogAppendTime)."),
     Setting("log.preallocate", BOOLEAN, "false", None, MEDIUM, CLUSTER_WIDE, ACTED_ON,
-            "Reserve a new segment's full size on disk at once."),
+            "Give a new segment's file its full size at once, without the blocks on disk."),
     Setting("log.retention.bytes", LONG, "-1", None, HIGH, CLUSTER_WIDE, ACTED_ON,
             "Size of a partition above which its oldest segments go; -1 for no bound."),
     Setting("log.retention.check.interval.ms", LONG, "300000", at_least(1), MEDIUM, READ_ONLY, ACTED_ON,

@@ -282,6 +282,13 @@ class TestPreallocation:
         assert self.sizes(again) == [2 * size, size]
         assert len(records_from(again)) == 3
 
+    def test_what_is_not_written_takes_no_blocks_of_the_disk(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(segment_bytes=1 << 30, preallocate=True))
+        append(log)
+        status = os.stat(log.segments[-1].log_ref.path)
+        assert status.st_size == 1 << 30
+        assert status.st_blocks * 512 < 1 << 20
+
     def test_after_a_crash_the_room_is_given_back(self, tmp_path: Path) -> None:
         log = open_log(tmp_path / "before", self.CONFIG)
         append(log, 3)
