@@ -47,6 +47,7 @@ from .region_sender import RegionSender
 from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, no_connection
 from .request_header import BadRequestHeaderError
 from .response_writer import AnswerTooLongError, ResponseWriter
+from .socket_states import unread_bytes
 from .strangers import Offence, recognise
 from .trickles import SMALL_PIECE, Trickle
 
@@ -237,9 +238,14 @@ class Connection(asyncio.BufferedProtocol):
         return -1 if connection is None else cast("int", connection.fileno())
 
     def peer_has_hung_up(self) -> None:
-        """Nobody will read an answer. But what was sent to be stored is stored, and so may be what stands behind it."""
-        if not self._memory.in_work_bytes or self._held & CLOSING:
+        """Nobody will read an answer. But what was sent to be stored is stored, and so may be what stands behind it, or
+        what has come whole and waits for memory only."""
+        if self._held & CLOSING or not (self._memory.in_work_bytes or self._has_come_whole):
             self.abort()
+
+    @property
+    def _has_come_whole(self) -> bool:
+        return self._held == MEMORY and 0 < self.missing_bytes <= unread_bytes(self.descriptor)
 
     @property
     def is_lost(self) -> bool:

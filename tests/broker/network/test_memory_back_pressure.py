@@ -8,6 +8,7 @@ from pybroker.broker.network.decoded_requests import DECODED_FOR_A_BYTE
 from pybroker.broker.network.heavy_requests import HEAVY_BYTES
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.broker.network.socket_states import hung_up
 from support.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, frame, serving, until, warnings
 
 MIB = 1024 * 1024
@@ -217,3 +218,32 @@ async def test_over_the_limit_of_what_is_decoded_a_request_waits_until_another_o
         server.listeners._resources.kill_tasks()
         await until(lambda: server.handler.started_of(STUCK) == [0, 1, 2])
         assert server.listeners.request_bytes == 0
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_of_a_client_that_hung_up_what_came_whole_is_served_when_there_is_memory(is_whole: bool) -> None:
+    """It has asked for no answer (acks=0)."""
+    async with serving(NetworkSettings(max_queued_bytes=MIB)) as server:
+        request = frame(PRODUCE, 2, b"x" * 50_000)
+        other, peer = await server.connect(), await server.connect()
+        filler = await server.connect()
+        for each in (other, peer):
+            each.send(request[:20_000])
+        await until(lambda: all(each.half_frame_bytes for each in server.listeners.connections()[:2]))
+        filler.send(frame(PRODUCE, 1, b"x" * MIB))
+        await server.handler.has_started(1)
+        reading, connection = server.listeners.connections()[:2]
+        other.send(request[20_000:20_001])  # one at a time is read on
+        await until(lambda: reading.frame_bytes > 20_000 - 4)
+        peer.send(request[20_000:20_001])
+        await until(lambda: connection.held == Hold.MEMORY)
+        peer.send(request[20_001:] if is_whole else request[20_001:-1])
+        await peer.close()
+        await until(lambda: bool(hung_up([connection.descriptor])))
+        connection.peer_has_hung_up()
+        assert (Hold.CLOSING in connection.held) is not is_whole
+        server.handler.answer(1)
+        if is_whole:
+            await server.handler.has_started(2)
+            server.handler.answer(2)
+        await until(lambda: server.listeners.connection_count == 2)
