@@ -159,14 +159,14 @@ class LogCleaner:
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
             return  # the end of a run looks again
         now_ms = self._clock()
-        fresh_ms = self._look_took_ms * _LOOKS_APART - (now_ms - self._looked_ms)
-        if not 0 < fresh_ms <= self._look_took_ms * _LOOKS_APART:
+        age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _LOOKS_APART
+        if not 0 <= age_ms < apart_ms:
             self._look_at_all(now_ms)
         elif (log := self._next_due()) is not None:
             self._is_looking = True
-            self._in_background(partial(self._choose, [(log, self._high_watermark_of(log))], self._chosen))
+            self._in_background(partial(self._choose, [(log, self._high_watermark_of(log))], self._looked_at_one))
         else:
-            self._timer = self._call_later(fresh_ms / 1000, self.look)
+            self._timer = self._call_later((apart_ms - age_ms) / 1000, self.look)
 
     def _look_at_all(self, now_ms: int) -> None:
         found = [
@@ -184,11 +184,18 @@ class LogCleaner:
         self._looked_ms = self._clock()
         self._look_took_ms = max(self._looked_ms - began_ms, 0)
         self._due = [candidate.topic_partition for candidate in due[:-1]]
+        self._is_looking = False
         if due:
-            self._chosen(due)
+            self._compact(due[-1])
         else:
-            self._is_looking = False
             self._rest()
+
+    def _looked_at_one(self, due: list[Candidate]) -> None:
+        self._is_looking = False
+        if due:
+            self._compact(due[0])
+        else:  # any more: the next one
+            self.look()
 
     def _next_due(self) -> Log | None:
         while self._due:
@@ -204,8 +211,8 @@ class LogCleaner:
         is_waiting = tp in self._runs or tp in self._put_off
         return not is_waiting and not log.is_offline and self._uncleanable.get(tp) is not log
 
-    def _choose(self, found: Sequence[tuple[Log, int]], chosen: Callable[[list[Candidate]], None]) -> None:
-        """In the background: timestamps may have to be read from files. ``chosen`` gets those that are due."""
+    def _choose(self, found: Sequence[tuple[Log, int]], looked: Callable[[list[Candidate]], None]) -> None:
+        """In the background: timestamps may have to be read from files. `looked` gets those that are due."""
         now_ms = self._clock()
         candidates: list[Candidate] = []
         due: list[Candidate] = []
@@ -219,7 +226,7 @@ class LogCleaner:
                         self._maybe_lose_directory(log, str(error), error)
             due = filthiest_last(candidates)
         finally:
-            self._pool.post(chosen, due)
+            self._pool.post(looked, due)
 
     def _assess(self, log: Log, high_watermark: int, now_ms: int) -> Candidate:
         view, config, tp = log.view, log.config, log.topic_partition
@@ -255,16 +262,11 @@ class LogCleaner:
             self._checkpoints.note_compacted(tp, candidate.first_dirty_offset)
         return candidate
 
-    def _chosen(self, due: list[Candidate]) -> None:
-        self._is_looking = False
+    def _compact(self, chosen: Candidate) -> None:
         if self._is_stopped:
-            return
-        if not due:  # any more: the next one
-            self.look()
             return
         from .compaction_plan import plan_compaction
 
-        chosen = due[-1]
         tp = chosen.topic_partition
         strand = self._table.strand(tp)
         if strand is None or not self._may_compact(strand.log):
