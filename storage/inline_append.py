@@ -13,6 +13,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from ..protocol.errors import KafkaError
+from ..protocol.records.batch import HEADER_SIZE_V2, MAGIC_POSITION
 from .append_validation import is_stored_as_it_came
 from .files import Buffer
 from .log import Log
@@ -36,12 +37,10 @@ _NEVER = (1 << 63) - 1
 _LENGTH = Struct(">i")
 _LENGTH_POSITION = 8
 _LEAST_BATCH_BYTES = 12
-_MAGIC_POSITION = 16
 _CODEC_POSITION = 22  # of magic 2
 _CODEC_MASK = 0x07
 _MAX_TIMESTAMP = Struct(">q")
 _MAX_TIMESTAMP_POSITION = 35  # of magic 2
-_LEAST_BATCH_OF_MAGIC_2 = 61
 
 
 def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
@@ -59,7 +58,7 @@ def begins_segment(log: Log, append: LeaderAppend | FollowerAppend) -> bool:
     """Whether the append is likely to begin a segment, which makes, writes and closes some files."""
     records = append.records
     max_timestamp = -1
-    if len(records) >= _LEAST_BATCH_OF_MAGIC_2 and records[_MAGIC_POSITION] == 2:
+    if len(records) >= HEADER_SIZE_V2 and records[MAGIC_POSITION] == 2:
         (max_timestamp,) = _MAX_TIMESTAMP.unpack_from(records, _MAX_TIMESTAMP_POSITION)
     view = log.view
     return view.segments[-1].should_roll(log.config, len(records), max_timestamp, view.log_end_offset, append.now_ms)
@@ -79,7 +78,7 @@ def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
 def _is_walked_soon(records: Buffer) -> bool:
     size = len(records)
     return size <= SMALL_APPEND_BYTES and (
-        size <= _CODEC_POSITION or (records[_MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & _CODEC_MASK)
+        size <= _CODEC_POSITION or (records[MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & _CODEC_MASK)
     )
 
 

@@ -100,7 +100,6 @@ HARMLESS = {
     "socket.SO_SNDBUF",
     "socket.IPPROTO_TCP",
     "select.POLLERR",
-    "select.POLLIN",
     "select.POLLHUP",
     "select.POLLRDHUP",
 }
