@@ -13,10 +13,9 @@ from collections.abc import Callable
 from struct import Struct
 
 from ..protocol.errors import KafkaError
-from ..protocol.records.batch import HEADER_SIZE_V2, MAGIC_POSITION
+from ..protocol.records.batch import MAGIC_POSITION
 from .append_validation import is_stored_as_it_came
 from .files import Buffer
-from .log import Log
 from .log_append import FollowerAppend, LeaderAppend
 from .log_config import LogConfig
 from .producer_state import AppendOrigin
@@ -39,8 +38,6 @@ _LENGTH_POSITION = 8
 _LEAST_BATCH_BYTES = 12
 _CODEC_POSITION = 22  # of magic 2
 _CODEC_MASK = 0x07
-_MAX_TIMESTAMP = Struct(">q")
-_MAX_TIMESTAMP_POSITION = 35  # of magic 2
 
 
 def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
@@ -52,16 +49,6 @@ def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> 
     if isinstance(append, FollowerAppend):
         return size <= SMALL_APPEND_BYTES or (size <= LARGE_APPEND_BYTES and _has_few_batches(records))
     return _is_walked_soon(records) or (size <= LARGE_APPEND_BYTES and _is_stored_as_it_came(append, config))
-
-
-def begins_segment(log: Log, append: LeaderAppend | FollowerAppend) -> bool:
-    """Whether the append is likely to begin a segment, which makes, writes and closes some files."""
-    records = append.records
-    max_timestamp = -1
-    if len(records) >= HEADER_SIZE_V2 and records[MAGIC_POSITION] == 2:
-        (max_timestamp,) = _MAX_TIMESTAMP.unpack_from(records, _MAX_TIMESTAMP_POSITION)
-    view = log.view
-    return view.segments[-1].should_roll(log.config, len(records), max_timestamp, view.log_end_offset, append.now_ms)
 
 
 def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
@@ -114,19 +101,17 @@ class InlineBudget:
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self.now = now
-        self._paused_until = float("-inf")
+        self.paused_until = float("-inf")
+        """Before that, none may."""
         self._pause = _FIRST_PAUSE_SECONDS
         self._last_was_slow = False
-
-    def allows(self, now: float) -> bool:
-        return now >= self._paused_until
 
     def spent(self, started: float, ended: float) -> None:
         """Note how long an append on the loop took."""
         is_slow = ended - started > _SLOW_SECONDS
         was_slow, self._last_was_slow = self._last_was_slow, is_slow
         if is_slow and was_slow:
-            self._paused_until = ended + self._pause
+            self.paused_until = ended + self._pause
             self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
-        elif not is_slow and ended - self._paused_until > self._pause:
+        elif not is_slow and ended - self.paused_until > self._pause:
             self._pause = _FIRST_PAUSE_SECONDS

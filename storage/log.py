@@ -243,14 +243,26 @@ class Log:
 
     def append(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo:
         """`append_as_leader` or `append_as_follower`."""
+        done = self.append_unless_full(append)
+        return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
+
+    def append_unless_full(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
+        """`append`, unless it has to begin a segment: then `append_to_new_segment` is to come before any other step."""
         prepared = self._prepare(append, self.view.log_end_offset)
         if prepared is None:
             return nothing_appended(self.view.log_start_offset)
-        known = self._check_producers(prepared, append)
+        known = self._check_producers(prepared, append) if prepared.producers else None
         if known is not None:
             return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
-        self._make_room(prepared, append.now_ms)
+        if not self._has_room(prepared, append.now_ms):
+            return prepared
         self._write((prepared,), append.now_ms)
+        return appended(prepared, self.view.log_start_offset)
+
+    def append_to_new_segment(self, prepared: PreparedAppend, now_ms: int) -> LogAppendInfo:
+        """What `append_unless_full` left to do."""
+        self._roll_for(prepared, now_ms)
+        self._write((prepared,), now_ms)
         return appended(prepared, self.view.log_start_offset)
 
     def append_many(self, appends: Sequence[LeaderAppend | FollowerAppend]) -> list[LogAppendInfo | KafkaError]:
@@ -277,12 +289,12 @@ class Log:
             if error is not None:  # this one has offsets behind those that are not there now
                 group.settle(error)
                 return
-        known = self._check_producers(prepared, append)
+        known = self._check_producers(prepared, append) if prepared.producers else None
         if known is not None:
             group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
             return
-        if group.is_empty:
-            self._make_room(prepared, append.now_ms)
+        if group.is_empty and not self._has_room(prepared, append.now_ms):
+            self._roll_for(prepared, append.now_ms)
         group.add(prepared)
 
     def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
@@ -326,8 +338,8 @@ class Log:
             append.origin,
         )
 
-    def _make_room(self, prepared: PreparedAppend, now_ms: int) -> None:
-        """Note new leader epochs, and roll when the active segment is not to take this append."""
+    def _has_room(self, prepared: PreparedAppend, now_ms: int) -> bool:
+        """Note new leader epochs; whether the active segment is to take this append."""
         if prepared.size_bytes > self.config.segment_bytes:
             raise RecordBatchTooLargeError(
                 f"{self.topic_partition}: {prepared.size_bytes} bytes are too many for a segment of "
@@ -339,15 +351,18 @@ class Log:
             if batch.leader_epoch != latest_epoch or batch.magic < 2 or not are_written:
                 self._note_epochs(prepared)
                 break
-        active = self.view.segments[-1]
-        if active.should_roll(self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms):
-            # At the log's end, not at the first batch as in Kafka, unless the offsets are too far apart for that: to a
-            # recovery, offsets that are missing between two segments mean that the end of one is lost.
-            expected = 0
-            if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
-                # magic 0 and 1 do not tell the first: the lowest that the last offset can be relative to
-                expected = max(prepared.first_offset, prepared.last_offset - MAX_RELATIVE_OFFSET)
-            self.roll(now_ms, expected)
+        return not self.view.segments[-1].should_roll(
+            self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
+        )
+
+    def _roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
+        """At the log's end, not at the first batch as in Kafka, unless the offsets are too far apart for that: to a
+        recovery, offsets that are missing between two segments mean that the end of one is lost."""
+        expected = 0
+        if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
+            # magic 0 and 1 do not tell the first: the lowest that the last offset can be relative to
+            expected = max(prepared.first_offset, prepared.last_offset - MAX_RELATIVE_OFFSET)
+        self.roll(now_ms, expected)
 
     def _note_epochs(self, prepared: PreparedAppend) -> None:
         changed = False

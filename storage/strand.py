@@ -3,7 +3,8 @@
 A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. Of
 bulk (see `worker_pool`) it does one group, and then the strand waits for its turn again. An
 append that is little work runs right on the loop when the strand is idle, which is cheaper than two hops between
-threads, for as long as the directory's disk answers fast (see `inline_append`).
+threads, for as long as the directory's disk answers fast (see `inline_append`). When it turns out that it has to begin a
+segment, a worker goes on with it.
 
 Everything here but `_drain` runs on the loop.
 """
@@ -14,14 +15,16 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..protocol.errors import KafkaError
 from .bulk_queue import BulkSource
 from .callbacks import call_apart
-from .inline_append import InlineBudget, begins_segment, is_bulk, is_little_work
+from .inline_append import InlineBudget, is_bulk, is_little_work
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
+from .prepared_append import PreparedAppend
 from .worker_pool import Pool, PoolClosedError
 
 logger = logging.getLogger(__name__)
@@ -63,13 +66,18 @@ class Strand:
         if not self._busy and is_little_work(append, self.log.config):
             budget = self._budget
             started = budget.now()
-            if budget.allows(started) and not begins_segment(self.log, append):
+            if started >= budget.paused_until:
+                log = self.log
                 self._busy = True  # what the append itself asks for waits behind it
                 with self._step:
-                    result = _run_append(self.log, append)
+                    result = _run(log, log.append_unless_full, append)
                 budget.spent(started, budget.now())
-                self._hand_back()
-                callback(result)
+                if isinstance(result, PreparedAppend):
+                    self._queue.appendleft((partial(_append_to_new_segment, result, append.now_ms), callback, False))
+                    self._hand_back()
+                else:
+                    self._hand_back()
+                    callback(result)
                 return
         self._put(append, callback, is_bulk(append, self.log.config))
 
@@ -142,7 +150,7 @@ class Strand:
                 results = _run_appends(self.log, [item for item, _, _ in items])
         else:
             with self._step:
-                results = [_run_step(self.log, items[0][0])]
+                results = [_run(self.log, items[0][0], self.log)]
         self._pool.post(_deliver, items, results)
 
     def _take_group(self, items: list[tuple[Any, Callable[[Any], None] | None, bool]]) -> None:
@@ -166,27 +174,22 @@ def _is_append(item: Any) -> bool:
     return isinstance(item, LeaderAppend | FollowerAppend)
 
 
-def _run_append(log: Log, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | Exception:
-    try:
-        return log.append(append)
-    except KafkaError as error:
-        return error
-    except Exception as error:
-        return _unexpected(log, error)
+def _append_to_new_segment(prepared: PreparedAppend, now_ms: int, log: Log) -> LogAppendInfo:
+    return log.append_to_new_segment(prepared, now_ms)
 
 
 def _run_appends(log: Log, appends: list[LeaderAppend | FollowerAppend]) -> list[Any]:
     if len(appends) == 1:
-        return [_run_append(log, appends[0])]
+        return [_run(log, log.append, appends[0])]
     try:
         return list(log.append_many(appends))
     except Exception as error:
         return [_unexpected(log, error)] * len(appends)
 
 
-def _run_step(log: Log, step: Callable[[Log], Any]) -> Any:
+def _run(log: Log, step: Callable[[Any], Any], argument: Any) -> Any:
     try:
-        return step(log)
+        return step(argument)
     except KafkaError as error:
         return error
     except Exception as error:

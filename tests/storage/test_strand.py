@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.protocol.errors import CorruptRecordError, NotLeaderOrFollowerError
+from pybroker.protocol.errors import CorruptRecordError, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.compression import Codec
 from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log import Log
@@ -78,6 +78,34 @@ def test_one_that_begins_a_segment_goes_to_the_pool(tmp_path: Path, pool: HeldPo
     pool.run()
     assert [offset_of(result) for result in results] == [0, 1, 2, 3]
     assert [segment.base_offset for segment in log.segments] == [0, 2, 3]
+
+
+def full_log(tmp_path: Path) -> Log:
+    """The next append begins a segment."""
+    log = open_log(tmp_path, LogConfig(segment_bytes=len(append("a").records)))
+    log.append(append("a"))
+    return log
+
+
+def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: Path, pool: HeldPool) -> None:
+    order: list[Any] = []
+    strand = Strand(full_log(tmp_path), pool)
+    strand.append(append("b"), lambda result: order.append(offset_of(result)))
+    strand.submit(lambda log: log.log_end_offset, lambda end: order.append(("end", end)))
+    strand.append(append("c"), lambda result: order.append(offset_of(result)))
+    pool.run()
+    assert order == [1, ("end", 2), 2]
+    assert [value for _, value in records_from(strand.log)] == [b"a", b"b", b"c"]
+
+
+def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Path, pool: HeldPool) -> None:
+    results: list[Any] = []
+    strand = Strand(full_log(tmp_path), pool)
+    strand.append(append("b"), results.append)
+    strand.run_now(lambda log: log.close())
+    pool.run()
+    assert [type(result) for result in results] == [KafkaStorageError]
+    assert len(strand.log.segments) == 1
 
 
 def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: HeldPool) -> None:
@@ -241,7 +269,7 @@ def be_slow(budget: InlineBudget, clock: Clock) -> None:
 
 def pause_of(budget: InlineBudget, clock: Clock) -> float:
     """How long appends are kept off the loop from now on, to the ms."""
-    return next(ms for ms in range(100_000) if budget.allows(clock.now + ms / 1000)) / 1000
+    return next(ms for ms in range(100_000) if clock.now + ms / 1000 >= budget.paused_until) / 1000
 
 
 def test_slow_ones_in_a_row_make_the_while_longer_up_to_a_bound_and_fast_ones_forget() -> None:
