@@ -18,6 +18,7 @@ from ..protocol.errors import (
     UnsupportedForMessageFormatError,
 )
 from ..protocol.records.batch import (
+    CODEC_MASK,
     CONTROL_FLAG,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_FLAG,
@@ -25,9 +26,7 @@ from ..protocol.records.batch import (
     TimestampType,
     iter_batches,
     read_header,
-    set_base_offset,
     set_max_timestamp,
-    set_partition_leader_epoch,
 )
 from ..protocol.records.builder import build_batch
 from ..protocol.records.compression import Codec, codec_of
@@ -90,16 +89,19 @@ def _prepare(
 ) -> PreparedAppend | None:
     size = len(records)
     batch = read_header(records, 0, size)
-    if batch is None or batch.end > size:
+    if batch is None:
+        return None
+    end = batch.end
+    if end > size:
         return None
     if batch.magic < 2:
         return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_messages(records)
     _check_batch(batch, topic_partition, config, origin)
-    if batch.end != size:
-        following = read_header(records, batch.end, size)
+    if end != size:
+        following = read_header(records, end, size)
         if following is not None and following.end <= size:
             raise InvalidRecordError(f"{topic_partition}: more than one record batch in an append")
-        records = memoryview(records)[: batch.end]  # a torn tail is cut off, as Kafka does
+        records = memoryview(records)[:end]  # a torn tail is cut off, as Kafka does
     _check_client_header(batch, topic_partition, config, origin)
     source = codec_of(batch.attributes)
     target = _target_codec(config, source)
@@ -141,8 +143,7 @@ def _prepare_in_place(
     elif max_timestamp != batch.max_timestamp or batch.attributes & TIMESTAMP_TYPE_FLAG:
         set_max_timestamp(records, 0, TimestampType.CREATE_TIME, max_timestamp)
     batch.max_timestamp = max_timestamp
-    set_base_offset(records, 0, next_offset)
-    set_partition_leader_epoch(records, 0, leader_epoch)
+    batch.place(records, next_offset, leader_epoch)
     last_offset = next_offset + batch.last_offset_delta
     size = batch.batch_length + 12
     update = producer_update(batch, next_offset) if batch.producer_id >= 0 else None
@@ -186,7 +187,7 @@ def _check_client_header(
             f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
         )
     # Offsets are given by the count: it must not be one that the bytes cannot hold.
-    room = config.max_decompressed_bytes if batch.is_compressed else batch.batch_length
+    room = config.max_decompressed_bytes if batch.attributes & CODEC_MASK else batch.batch_length
     if count * _LEAST_RECORD_BYTES > room:
         raise InvalidRecordError(f"{topic_partition}: {count} records in a batch of {batch.size_bytes} bytes")
     if batch.attributes & CONTROL_FLAG:

@@ -30,7 +30,7 @@ def write_appends(
         raise InvariantError(f"{view.topic_partition}: the view lags behind its segment")
     aborted = _index_aborted(files, state, active, appends)
     try:
-        active.write([append.data for append in appends])
+        active.write([appends[0].data] if len(appends) == 1 else [append.data for append in appends])
     except OSError as error:
         _undo_write(files, active, aborted, error)
     files.is_full = False
@@ -79,9 +79,12 @@ def _index_aborted(
     files: LogFiles, state: ProducerState, active: Segment, appends: Sequence[PreparedAppend]
 ) -> int | None:
     """Note aborted transactions in the index, before their markers are written; return the first one's marker."""
-    updates = [update for append in appends for update in append.producers]
-    if not updates:  # as of most appends
+    for append in appends:
+        if append.producers:
+            break
+    else:  # as of most appends
         return None
+    updates = [update for append in appends for update in append.producers]
     if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
         return None
     aborted = state.aborted_by(updates)

@@ -24,6 +24,8 @@ class IndexFile:
 
     layout: struct.Struct
     value_is_relative = False
+    kept_free = 0
+    """Entries that there is to be room for when it is full."""
 
     def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int) -> None:
         """A closed index over the file at `path`, which need not exist yet."""
@@ -31,7 +33,7 @@ class IndexFile:
         self._ref = files.ref(path)
         self.base_offset = base_offset
         self.entry_bytes = self.layout.size
-        self.max_entries = max_bytes // self.entry_bytes
+        self._full_at = max_bytes // self.entry_bytes - self.kept_free
         self._keys: array[int] | None = None
         self._values: array[int] | None = None
         self._count = -1  # of a closed index; -1: not yet looked at
@@ -139,6 +141,11 @@ class IndexFile:
     def __len__(self) -> int:
         keys = self._keys
         return self._file_entries() if keys is None else len(keys)
+
+    @property
+    def is_full(self) -> bool:
+        keys = self._keys
+        return (self._file_entries() if keys is None else len(keys)) >= self._full_at
 
     def is_sorted(self) -> bool:
         """Whether an active index has rising keys and values that do not fall, none below 0: files hold anything."""

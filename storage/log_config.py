@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
@@ -48,6 +49,21 @@ class LogConfig:
     max_record_errors: int = 1000
     producer_id_expiration_ms: int = _DAY_MS
     max_producer_ids: int = 10_000
+    # what follows from these
+    compact: bool = field(init=False)
+    delete: bool = field(init=False)
+    log_append_time: bool = field(init=False)
+    max_segment_ms: int = field(init=False)
+    """A compacted segment must not stay active beyond the time its records have to be compacted in."""
+
+    def __post_init__(self) -> None:
+        derive = object.__setattr__  # the class is frozen
+        compact = "compact" in self.cleanup_policy
+        derive(self, "compact", compact)
+        derive(self, "delete", "delete" in self.cleanup_policy)
+        derive(self, "log_append_time", self.message_timestamp_type == "LogAppendTime")
+        longest_ms = min(self.max_compaction_lag_ms, self.segment_ms) if compact else self.segment_ms
+        derive(self, "max_segment_ms", longest_ms)
 
     @classmethod
     def from_topic_config(cls, topic: TopicConfig, broker: Config | None = None) -> LogConfig:
@@ -97,24 +113,11 @@ class LogConfig:
             max_producer_ids=10_000 if broker is None else broker.int("pybroker.producer.ids.max.per.partition"),
         )
 
+    def settings(self) -> dict[str, Any]:
+        """What it is made of: `LogConfig(**settings)` is equal to it."""
+        return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.init}
+
     @property
     def inline(self) -> InlineBounds:
         """Up to where a batch that is unpacked is read in the broker's own process."""
         return InlineBounds(self.inline_max_bytes, self.inline_max_records)
-
-    @property
-    def compact(self) -> bool:
-        return "compact" in self.cleanup_policy
-
-    @property
-    def delete(self) -> bool:
-        return "delete" in self.cleanup_policy
-
-    @property
-    def max_segment_ms(self) -> int:
-        """A compacted segment must not stay active beyond the time its records have to be compacted in."""
-        return min(self.max_compaction_lag_ms, self.segment_ms) if self.compact else self.segment_ms
-
-    @property
-    def log_append_time(self) -> bool:
-        return self.message_timestamp_type == "LogAppendTime"

@@ -28,10 +28,6 @@ class OffsetIndex(IndexFile):
             raise InvariantError(f"{self.path}: offset {offset} does not follow the last entry")
         self._append(relative, position)
 
-    @property
-    def is_full(self) -> bool:
-        return len(self) >= self.max_entries
-
     def lookup(self, offset: int, *, cached_only: bool = False) -> OffsetPosition:
         """The entry with the greatest offset not above `offset`; the segment's begin when there is none.
 

@@ -23,16 +23,19 @@ class RecoveryJob:
     now_ms: int
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self) | {"topic_partition": list(self.topic_partition)})
+        plain = {"topic_partition": list(self.topic_partition), "config": self.config.settings()}
+        return json.dumps(asdict(self) | plain)
 
     @classmethod
     def from_json(cls, line: str) -> RecoveryJob:
         fields: dict[str, Any] = json.loads(line)
-        config = {name: tuple(value) if isinstance(value, list) else value for name, value in fields["config"].items()}
+        config: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields["config"].items()
+        }
         return cls(
             fields["path"],
             TopicPartition(*fields["topic_partition"]),
-            LogConfig(**config),  # type: ignore[arg-type]
+            LogConfig(**config),
             StartingPoint(**fields["start"]),
             fields["unflushed_bytes"],
             fields["now_ms"],

@@ -181,21 +181,17 @@ class Segment:
     ) -> bool:
         """Whether an append of that size, timestamp and offset belongs into a new segment."""
         size = self.size_bytes
+        if size > config.segment_bytes - size_bytes:
+            return True
+        if size:
+            # How old the segment is: by its records' timestamps where they have one, else by the clock.
+            first = self.first_timestamp
+            age_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
+            if age_ms > config.max_segment_ms - self.roll_jitter_ms:
+                return True
         return (
-            size > config.segment_bytes - size_bytes
-            or (
-                size > 0
-                and self.waited_for_roll_ms(now_ms, max_timestamp) > config.max_segment_ms - self.roll_jitter_ms
-            )
-            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
-            or self.offset_index.is_full
-            or self.time_index.is_full
+            last_offset - self.base_offset > MAX_RELATIVE_OFFSET or self.offset_index.is_full or self.time_index.is_full
         )
-
-    def waited_for_roll_ms(self, now_ms: int, max_timestamp: int) -> int:
-        """How old the segment is: by its records' timestamps where they have one, else by the clock."""
-        first = self.first_timestamp
-        return max_timestamp - first if first >= 0 else now_ms - self.created_ms
 
     def deactivate(self) -> None:
         """Become a closed segment: the last time index entry is written, the files are cut to what is in them."""

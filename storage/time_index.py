@@ -19,11 +19,7 @@ class TimeIndex(IndexFile):
     """Entries of 12 bytes: timestamp in ms (int64), offset relative to the segment's base (int32)."""
 
     layout = struct.Struct(">qi")
-
-    @property
-    def is_full(self) -> bool:
-        """One slot is kept free for the entry that closes the segment."""
-        return len(self) >= self.max_entries - 1
+    kept_free = 1  # for the entry that closes the segment
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
         """Append when `timestamp` is above the last one; return whether it was."""

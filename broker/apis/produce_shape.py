@@ -7,7 +7,7 @@ is not exactly what our own codec would write is decoded.
 
 from collections.abc import Callable
 from struct import Struct
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ...protocol.codec import encode
 from ...protocol.messages.produce import (
@@ -70,12 +70,8 @@ class ProduceShape:
         )
 
 
-class FoundBatch(NamedTuple):
-    """What a request says whose shape is known. ``records`` is a view of its frame."""
-
-    shape: ProduceShape
-    partition: int
-    records: memoryview
+FoundBatch: TypeAlias = tuple[ProduceShape, int, memoryview]
+"""What a request says whose shape is known: shape, partition, records (a view of its frame)."""
 
 
 class ProduceShapes:
@@ -101,7 +97,7 @@ class ProduceShapes:
         if shape is None:
             return None
         (partition,) = _INT32.unpack_from(frame, index_position)
-        return FoundBatch(shape, partition, memoryview(frame)[records_position:end])
+        return shape, partition, memoryview(frame)[records_position:end]
 
     def learn(self, frame: bytearray, start: int, request: ProduceRequest) -> None:
         """The body that begins at ``start`` is ``request``, and was answered without an error. What could not be found

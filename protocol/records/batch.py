@@ -54,6 +54,7 @@ _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
 _INT16 = struct.Struct(">h")
+_PLACE_V2 = struct.Struct(">qii")  # base offset, length, leader epoch
 
 _unpack_v2 = _HEADER_V2.unpack_from
 _unpack_length = _INT32.unpack_from
@@ -226,11 +227,16 @@ class RecordBatch:
     def compute_crc(self) -> int:
         """The checksum that the bytes have, whatever the header says."""
         if self.magic >= 2:
-            return crc32c(memoryview(self.buffer)[self.position + 21 : self.end])
+            position = self.position
+            return crc32c(memoryview(self.buffer)[position + 21 : position + self.batch_length + LOG_OVERHEAD])
         return crc32(memoryview(self.buffer)[self.position + 16 : self.end])
 
     def is_valid_crc(self) -> bool:
         return self.compute_crc() == self.crc
+
+    def place(self, buffer: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
+        """Magic 2: patches offset and leader epoch, which no checksum covers, into `buffer`, which begins with it."""
+        _PLACE_V2.pack_into(buffer, 0, base_offset, self.batch_length, leader_epoch)
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
