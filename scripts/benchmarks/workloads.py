@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, at_least, ratio_at_least, ratio_at_most
 
 __all__ = ["WORKLOADS", "Site", "Workload", "warm_up"]
 
+_CONSUMERS = 3
 _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
 
 
@@ -48,6 +50,11 @@ class Load:
         return {"records/s": float(match[1]), "avg ms": float(match[2]), "p99 ms": float(match[3])}
 
     def consume(self, site: Site) -> dict[str, float]:
+        """Medians of some consumers, one after another: each reads for a second at most, and they differ."""
+        runs = [self._consume_once(site) for _ in range(_CONSUMERS)]
+        return {name: median(run[name] for run in runs) for name in runs[0]}
+
+    def _consume_once(self, site: Site) -> dict[str, float]:
         records = int(self.records * site.scale)
         output = run_tool(
             "org.apache.kafka.tools.ConsumerPerformance",
