@@ -1,10 +1,10 @@
 """The queue of one log: what changes it runs one step at a time, in the order it was asked for.
 
 A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. Of
-bulk (see `worker_pool`) it does one group, and then the strand waits for its turn again. An
-append that is little work runs right on the loop when the strand is idle, which is cheaper than two hops between
-threads, for as long as the directory's disk answers fast (see `inline_append`). When it turns out that it has to begin a
-segment, a worker goes on with it.
+bulk (see `worker_pool`) it does one group, and then the strand waits for its turn again. An append that is little work
+runs right on the loop when the strand is idle, which is cheaper than two hops between threads, for as long as the
+directory's disk answers fast (see `inline_append`). When it turns out that it has to begin a segment, a worker goes on
+with it.
 
 Everything here but `_drain` runs on the loop.
 """

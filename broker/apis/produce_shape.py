@@ -7,7 +7,7 @@ is not exactly what our own codec would write is decoded.
 
 from collections.abc import Callable
 from struct import Struct
-from typing import TypeAlias
+from typing import NamedTuple
 
 from ...protocol.codec import encode
 from ...protocol.messages.produce import (
@@ -70,8 +70,12 @@ class ProduceShape:
         )
 
 
-FoundBatch: TypeAlias = tuple[ProduceShape, int, memoryview]
-"""What a request says whose shape is known: shape, partition, records (a view of its frame)."""
+class FoundBatch(NamedTuple):
+    """What a request says whose shape is known. ``records`` is a view of its frame."""
+
+    shape: ProduceShape
+    partition: int
+    records: memoryview
 
 
 class ProduceShapes:
@@ -97,7 +101,7 @@ class ProduceShapes:
         if shape is None:
             return None
         (partition,) = _INT32.unpack_from(frame, index_position)
-        return shape, partition, memoryview(frame)[records_position:end]
+        return FoundBatch(shape, partition, memoryview(frame)[records_position:end])
 
     def learn(self, frame: bytearray, start: int, request: ProduceRequest) -> None:
         """The body that begins at ``start`` is ``request``, and was answered without an error. What could not be found
