@@ -38,6 +38,13 @@ _THREAD_COUNTS = (
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
+# While the broker runs anybody may ask for more, a step at a time: more than these only its file can give. A thread
+# takes 16 KiB, of the cleaner's each is a process of 25 MiB.
+_MOST_THREADS = 256
+_MOST_CLEANERS = 16
+# Of the hosts of max.connections.per.ip.overrides, each name of which is looked up.
+_MOST_HOSTS = 64
+_OVERRIDES = "max.connections.per.ip.overrides"
 # Kafka's table allows 0 in the file; while it runs it does not take it.
 _AT_LEAST_ONE = ("log.cleaner.threads", "max.connection.creation.rate", "max.connections")
 
@@ -140,8 +147,13 @@ def _check_value(name: str, text: str) -> None:
         shown = "[hidden]" if setting.is_secret else trim(text)
         raise ConfigError(f"{name}={shown}: {error}") from None
     # Here and not in check_change, so that what stands in the tree is ignored: twice 0 is 0, it could not be undone.
-    if name in _THREAD_COUNTS and isinstance(value, int) and value < 1:
-        raise ConfigError(f"{name}={trim(text)}: must be at least 1 while the broker runs")
+    if name in _THREAD_COUNTS and isinstance(value, int):
+        most = _MOST_CLEANERS if name == "log.cleaner.threads" else _MOST_THREADS
+        if not 1 <= value <= most:
+            bound = "at least 1" if value < 1 else f"at most {most}"
+            raise ConfigError(f"{name}={trim(text)}: must be {bound} while the broker runs")
+    if name == _OVERRIDES and text.count(",") >= _MOST_HOSTS:
+        raise ConfigError(f"{name}: must have {_MOST_HOSTS} hosts at most while the broker runs")
 
 
 def _refuse(names: list[str], why: str) -> None:

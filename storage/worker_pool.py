@@ -141,12 +141,19 @@ class WorkerPool:
                 self._loop.call_exception_handler({"message": f"{self._name}: a callback failed", "exception": error})
 
     def resize(self, thread_count: int) -> None:
-        """Have that many threads (dynamic `num.io.threads`); surplus ones end after their step."""
+        """Have that many threads (dynamic `num.io.threads`), or as many as the system gives; surplus ones end after
+        their step. RuntimeError: it gives none at all."""
         while len(self._threads) < thread_count:
             number = len(self._threads)
             thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                if not self._threads:
+                    raise
+                logger.error("%s: %d threads in place of %d: %s", self._name, number, thread_count, error)
+                break
             self._threads.append(thread)
-            thread.start()
         self._surplus = [thread for thread in self._surplus if thread.is_alive()]
         while len(self._threads) > thread_count:
             self._surplus.append(self._threads.pop())

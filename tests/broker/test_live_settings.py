@@ -2,12 +2,14 @@
 
 import socket
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.live_settings import known_addresses
+from pybroker.broker.live_settings import KnownHosts
 from pybroker.broker.start_error import StartError
+from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from support.config_requests import BROKER, SET, Change, Resource, alter, replace
 from support.wire_client import WireClient
@@ -71,7 +73,7 @@ def test_a_host_that_became_unknown_does_not_keep_a_broker_from_its_start(
         broker.stop()
         caplog.clear()
         broker.start()
-        assert "the host nowhere.invalid is unknown" in caplog.text
+        assert "no address is known of nowhere.invalid" in caplog.text
 
 
 def test_a_file_that_does_not_fit_what_was_set_while_running_is_refused(tmp_path: Path) -> None:
@@ -86,11 +88,43 @@ def test_a_file_that_does_not_fit_what_was_set_while_running_is_refused(tmp_path
         assert is_served(broker.bootstrap_servers)
 
 
-def test_addresses_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert known_addresses("127.0.0.1") == ["127.0.0.1"]
-
-    def fail(*_arguments: object, **_options: object) -> object:
+def test_unknown_hosts_have_no_addresses_and_one_line_together(caplog: pytest.LogCaptureFixture) -> None:
+    def resolve(host: str) -> Sequence[str]:
+        if host == "known":
+            return ["10.0.0.1"]
         raise socket.gaierror(-2, "unknown")
 
-    monkeypatch.setattr(socket, "getaddrinfo", fail)
-    assert known_addresses("anywhere") == ()
+    hosts = KnownHosts(resolve)
+    assert hosts.addresses_of("known") == ["10.0.0.1"]
+    for number in range(40):
+        assert hosts.addresses_of(f"h{number}") == ()
+    hosts.tell_of_others()
+    (line,) = caplog.messages
+    assert "h0, h1, h2, h3, h4 and 35 more" in line
+
+
+def test_a_silent_server_of_names_is_not_asked_for_long() -> None:
+    asked: list[str] = []
+    now_s = 0.0
+
+    def resolve(host: str) -> Sequence[str]:
+        nonlocal now_s
+        asked.append(host)
+        now_s += 2
+        raise socket.gaierror(-3, "try again")
+
+    hosts = KnownHosts(resolve, lambda: now_s)
+    for number in range(60):
+        assert hosts.addresses_of(f"h{number}") == ()
+    assert len(asked) == 3
+
+
+def test_a_stranger_cannot_have_threads_without_end_and_the_broker_starts_again(tmp_path: Path) -> None:
+    settings = {"log.dirs": str(tmp_path), "num.io.threads": "200"}
+    with Broker(settings) as broker, WireClient(broker.bootstrap_servers) as client:
+        wanted = alter((ALL_BROKERS, [Change("num.io.threads", SET, "300")]))
+        (response,) = client.ask(wanted, 1).responses
+        assert response.error_code == ErrorCode.INVALID_REQUEST
+        set_for_all(client, num_io_threads="250")
+    with Broker(settings) as broker:
+        assert is_served(broker.bootstrap_servers)

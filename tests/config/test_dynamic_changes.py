@@ -157,6 +157,9 @@ def test_some_settings_are_a_single_brokers_only(name: str) -> None:
         ("num.recovery.threads.per.data.dir", "0", "at least 1"),
         ("num.replica.fetchers", "0", "at least 1"),
         ("num.replica.fetchers", "-3", "at least 1"),
+        ("num.io.threads", "257", "at most 256"),
+        ("log.cleaner.threads", "17", "at most 16"),
+        ("max.connections.per.ip.overrides", ",".join(f"h{number}:1" for number in range(65)), "64 hosts at most"),
     ],
 )
 def test_bad_settings_are_refused_and_stored_ones_left_out(name: str, value: str, why: str) -> None:

@@ -147,3 +147,26 @@ async def test_killing_drops_the_bulk_that_waits() -> None:
     gate.opened.set()
     await_thread(killing, "killing the pool")
     assert not ran.is_set()
+
+
+async def test_there_are_as_many_threads_as_the_system_gives(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start, room = threading.Thread.start, 3
+
+    def start_if_there_is_room(thread: threading.Thread) -> None:
+        nonlocal room
+        if not room:
+            raise RuntimeError("can't start new thread")
+        room -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_if_there_is_room)
+    pool = WorkerPool(asyncio.get_running_loop(), 2)
+    pool.resize(100)
+    assert pool.thread_count == 3
+    assert "3 threads in place of 100" in caplog.text
+    done = threading.Event()
+    pool.submit(done.set)
+    pool.close()
+    assert done.is_set()
