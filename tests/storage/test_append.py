@@ -314,3 +314,9 @@ class TestFollower:
         assert log.leader_epochs.entries == ()
         for offset in range(1, 4):
             assert log.read(offset, 1, 4, min_one_batch=True).region is not None, str(TP)
+
+
+def test_a_packed_batch_may_have_more_records_than_its_bytes_would_hold_plain(tmp_path: Path) -> None:
+    records = batch_of(*["x"] * 3000, codec=Codec.GZIP)
+    assert len(records) < 3000 * 7  # the least that a plain record takes
+    assert open_log(tmp_path).append_as_leader(records, 0, NOW_MS).last_offset == 2999

@@ -3,6 +3,7 @@
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pybroker.storage import retention
@@ -307,3 +308,10 @@ class TestPreallocation:
         start = close_cleanly(log)
         again = open_log(tmp_path, self.CONFIG, start)
         assert (self.sizes(again), len(records_from(again))) == ([size // 3 * 2], 2)
+
+
+def test_a_compacted_segment_takes_no_more_when_its_first_record_is_due() -> None:
+    bounds: dict[str, Any] = {"segment_ms": 10_000, "max_compaction_lag_ms": 1000}
+    assert LogConfig(**bounds).max_segment_ms == 10_000
+    assert LogConfig(**bounds, cleanup_policy=("compact",)).max_segment_ms == 1000
+    assert LogConfig(segment_ms=500, max_compaction_lag_ms=1000, cleanup_policy=("compact",)).max_segment_ms == 500
