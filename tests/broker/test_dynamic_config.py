@@ -80,7 +80,7 @@ async def test_a_part_that_cannot_act_keeps_nobody_else_from_it(caplog: pytest.L
 
 @pytest.mark.parametrize(
     "stored",
-    [{"num.io.threads": "900"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.keystore.location": "/x"}],
+    [{"num.io.threads": "200"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.keystore.location": "/x"}],
     ids=str,
 )
 async def test_what_cannot_be_served_leaves_the_former_settings_in_force(
