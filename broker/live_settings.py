@@ -1,9 +1,6 @@
 """Settings that change while the broker runs, put together: where changes come from, and which parts act on them."""
 
-import contextlib
-import logging
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,17 +17,14 @@ from .dynamic_config import DynamicConfig
 from .environment import ClosablePool
 from .loggers import LoggerLevels
 from .network.connection_limits import LimitSettings
-from .network.settings import NetworkSettings, addresses_of, limit_settings
+from .network.known_hosts import KnownHosts
+from .network.settings import NetworkSettings, limit_settings
 from .topic_overrides import TopicOverrides
 from .topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
 
-__all__ = ["KnownHosts", "LiveSettings"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["LiveSettings"]
 
 _BROKERS = "brokers"
-_MOST_TOLD = 5
-_PATIENCE_S = 5.0
 _OVERRIDES = "max.connections.per.ip.overrides"
 _CLEANER = frozenset(
     {
@@ -102,17 +96,19 @@ class LiveSettings:
         config = self.dynamic.config
         if _OVERRIDES not in config.dynamic:
             return NetworkSettings.from_config(config)
-        hosts = KnownHosts()
-        settings = NetworkSettings.from_config(config, hosts.addresses_of)
-        hosts.tell_of_others()
-        return settings
+        with KnownHosts() as hosts:
+            return NetworkSettings.from_config(config, hosts.addresses_of)
 
     def limit_connections(self, change_limits: Callable[[LimitSettings], None]) -> None:
         """Have ``change_limits`` called when other numbers of connections are allowed."""
 
+        def limits_of(config: Config) -> LimitSettings:
+            with KnownHosts() as hosts:
+                return limit_settings(config, hosts.addresses_of)
+
         async def limit(config: Config) -> None:
             # It may look up host names, which blocks.
-            change_limits(await self._offload(partial(_limits_of_known_hosts, config)))
+            change_limits(await self._offload(partial(limits_of, config)))
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
@@ -137,42 +133,3 @@ class LiveSettings:
     async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:
         if name in (ALL_BROKERS, str(self._broker_id)):
             await self.dynamic.take(settings, per_broker=name != ALL_BROKERS)
-
-
-class KnownHosts:
-    """Looks up hosts that somebody has named while the broker runs: those that are unknown have no addresses, and no
-    more is looked up after ``_PATIENCE_S``, for a server of names may be silent. The other limits hold all the same.
-
-    ``resolve`` blocks, and raises OSError. ``now_s``: a stopwatch.
-    """
-
-    def __init__(
-        self,
-        resolve: Callable[[str], Sequence[str]] = addresses_of,
-        now_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._resolve = resolve
-        self._now_s = now_s
-        self._ends_s = now_s() + _PATIENCE_S
-        self._unknown: list[str] = []
-
-    def addresses_of(self, host: str) -> Sequence[str]:
-        if self._now_s() < self._ends_s:
-            with contextlib.suppress(OSError):
-                return self._resolve(host)
-        self._unknown.append(host)
-        return ()
-
-    def tell_of_others(self) -> None:
-        """One line in the log for all that are unknown."""
-        unknown = self._unknown
-        if unknown:
-            more = f" and {len(unknown) - _MOST_TOLD} more" if len(unknown) > _MOST_TOLD else ""
-            logger.error("%s: no address is known of %s%s", _OVERRIDES, ", ".join(unknown[:_MOST_TOLD]), more)
-
-
-def _limits_of_known_hosts(config: Config) -> LimitSettings:
-    hosts = KnownHosts()
-    limits = limit_settings(config, hosts.addresses_of)
-    hosts.tell_of_others()
-    return limits

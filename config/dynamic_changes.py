@@ -6,7 +6,7 @@ from .config import Config, base_setting
 from .config_error import ConfigError
 from .setting import Scope, Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
-from .values import BadValueError, trim
+from .values import BadValueError, split_list, trim
 
 __all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
 
@@ -152,7 +152,7 @@ def _check_value(name: str, text: str) -> None:
         if not 1 <= value <= most:
             bound = "at least 1" if value < 1 else f"at most {most}"
             raise ConfigError(f"{name}={trim(text)}: must be {bound} while the broker runs")
-    if name == _OVERRIDES and text.count(",") >= _MOST_HOSTS:
+    if name == _OVERRIDES and len(split_list(text)) > _MOST_HOSTS:
         raise ConfigError(f"{name}: must have {_MOST_HOSTS} hosts at most while the broker runs")
 
 

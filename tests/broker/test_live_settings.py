@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.live_settings import KnownHosts
+from pybroker.broker.network.known_hosts import KnownHosts
 from pybroker.broker.start_error import StartError
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
@@ -94,11 +94,10 @@ def test_unknown_hosts_have_no_addresses_and_one_line_together(caplog: pytest.Lo
             return ["10.0.0.1"]
         raise socket.gaierror(-2, "unknown")
 
-    hosts = KnownHosts(resolve)
-    assert hosts.addresses_of("known") == ["10.0.0.1"]
-    for number in range(40):
-        assert hosts.addresses_of(f"h{number}") == ()
-    hosts.tell_of_others()
+    with KnownHosts(resolve) as hosts:
+        assert hosts.addresses_of("known") == ["10.0.0.1"]
+        for number in range(40):
+            assert hosts.addresses_of(f"h{number}") == ()
     (line,) = caplog.messages
     assert "h0, h1, h2, h3, h4 and 35 more" in line
 

@@ -120,7 +120,7 @@ REPLACED_MODULES = {
 IN_A_SIMULATED_BROKER = {
     "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
-    "broker/live_settings.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
+    "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
     "broker/server.py": {"socket.gethostname"},  # of a listener without a host
     "storage/inline_append.py": {"time.perf_counter"},  # a default
