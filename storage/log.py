@@ -348,7 +348,7 @@ class Log:
         latest_epoch = self.leader_epochs.latest_epoch
         are_written = self.files.are_epochs_written
         for batch in prepared.batches:
-            if batch.leader_epoch != latest_epoch or batch.magic < 2 or not are_written:
+            if batch.leader_epoch != latest_epoch or not are_written:  # magic 0 and 1 have no epoch
                 self._note_epochs(prepared)
                 break
         return not self.view.segments[-1].should_roll(
