@@ -375,11 +375,6 @@ def set_last_offset(buffer: bytearray | memoryview, position: int, last_offset: 
     _INT64.pack_into(buffer, position, last_offset - delta)
 
 
-def set_partition_leader_epoch(buffer: bytearray | memoryview, position: int, leader_epoch: int) -> None:
-    """Patches the leader epoch of a magic 2 batch. No checksum covers it."""
-    _INT32.pack_into(buffer, position + 12, leader_epoch)
-
-
 def set_max_timestamp(
     buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, max_timestamp: int
 ) -> None:

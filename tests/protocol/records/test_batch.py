@@ -15,7 +15,6 @@ from pybroker.protocol.records.batch import (
     set_base_offset,
     set_last_offset,
     set_max_timestamp,
-    set_partition_leader_epoch,
     valid_bytes,
 )
 from pybroker.protocol.records.compression import Codec
@@ -177,8 +176,10 @@ def test_unknown_codec_is_unsupported(codec: int) -> None:
 
 def test_offset_and_leader_epoch_are_patched_without_touching_the_checksum() -> None:
     data = bytearray(5) + batch_bytes()
+    check_header(data, 5, len(data)).place(memoryview(data)[5:], 7, 77)
+    batch = check_header(data, 5, len(data))
+    assert (batch.base_offset, batch.partition_leader_epoch) == (7, 77)
     set_base_offset(data, 5, 1 << 40)
-    set_partition_leader_epoch(memoryview(data), 5, 77)
     batch = check_header(data, 5, len(data))
     assert (batch.base_offset, batch.partition_leader_epoch) == (1 << 40, 77)
     assert [record.offset for record in read_records(batch)] == [1 << 40, (1 << 40) + 1, (1 << 40) + 2]
