@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaConnectionError
 from kafka.errors import KafkaError as KafkaPythonError
 from support.patience import BETWEEN_LOOKS_S, LOOKS
 
@@ -143,7 +144,11 @@ class KafkaPythonTraffic(Traffic):
             auto_commit_interval_ms=200,
         )
         while self.must_go_on():
-            for batch in consumer.poll(timeout_ms=500).values():
+            try:
+                batches = consumer.poll(timeout_ms=500)
+            except KafkaConnectionError:  # of kafka-python 3.0, when its coordinator and whom it asks next are down
+                continue
+            for batch in batches.values():
                 self.read += [(record.value.decode(), Place(record.partition, record.offset)) for record in batch]
         consumer.close()
 
