@@ -37,11 +37,16 @@ class AppendGroup:
     def ends_before(
         self, prepared: PreparedAppend, latest_epoch: int, active: Segment, config: LogConfig, now_ms: int
     ) -> bool:
-        """Whether `prepared` has to see the effect of what is in the group, or does not fit behind it."""
+        """Whether `prepared` has to see the effect of what is in the group, or does not fit behind it.
+
+        The first append of a segment goes alone: its timestamp tells how long the segment may take more.
+        """
         if not self._members:
             return False
         return (
-            any(update.producer_id in self._producer_ids for update in prepared.producers)
+            active.size_bytes == 0
+            or len(self._members) >= active.appends_left
+            or any(update.producer_id in self._producer_ids for update in prepared.producers)
             or any(isinstance(update, EndMarker) for update in prepared.producers)
             or any(batch.leader_epoch != latest_epoch for batch in prepared.batches)
             or active.should_roll(

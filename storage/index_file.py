@@ -147,6 +147,11 @@ class IndexFile:
         keys = self._keys
         return (self._file_entries() if keys is None else len(keys)) >= self._full_at
 
+    @property
+    def entries_left(self) -> int:
+        """How many more there may be until it is full."""
+        return max(0, self._full_at - len(self))
+
     def is_sorted(self) -> bool:
         """Whether an active index has rising keys and values that do not fall, none below 0: files hold anything."""
         keys, values = self._keys, self._values

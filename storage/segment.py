@@ -193,6 +193,11 @@ class Segment:
             last_offset - self.base_offset > MAX_RELATIVE_OFFSET or self.offset_index.is_full or self.time_index.is_full
         )
 
+    @property
+    def appends_left(self) -> int:
+        """How many more there may be, each with an entry in the indexes, until one of these is full."""
+        return min(self.offset_index.entries_left, self.time_index.entries_left)
+
     def deactivate(self) -> None:
         """Become a closed segment: the last time index entry is written, the files are cut to what is in them."""
         if self._is_preallocated:

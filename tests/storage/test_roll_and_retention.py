@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from pybroker.storage import retention
 from pybroker.storage.files import Files
 from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from pybroker.storage.retention import SegmentFacts
@@ -70,6 +72,26 @@ def test_a_full_index_ends_a_segment(tmp_path: Path) -> None:
     assert len(log.segments) > 1
     assert all(len(segment.offset_index) <= 4 for segment in log.segments)
     assert [offset for offset, _ in records_from(log)] == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("config", "offsets_ms"),
+    [
+        pytest.param(LogConfig(segment_index_bytes=36, index_interval_bytes=0), range(12), id="full index"),
+        pytest.param(LogConfig(segment_ms=1000), [0, 500, 1001, 2001, 2002, 9000, 9000], id="old segment"),
+    ],
+)
+def test_appends_together_end_segments_where_they_would_one_by_one(
+    config: LogConfig, offsets_ms: Sequence[int], tmp_path: Path
+) -> None:
+    timestamps_ms = [NOW_MS + offset_ms for offset_ms in offsets_ms]
+    alone, together = open_log(tmp_path / "alone", config), open_log(tmp_path / "together", config)
+    for each in timestamps_ms:
+        append(alone, timestamp_ms=each)
+    together.append_many([LeaderAppend(batch_of("x" * 31, timestamp_ms=each), 0, NOW_MS) for each in timestamps_ms])
+    assert len(bases(alone)) > 2
+    assert bases(together) == bases(alone)
+    assert records_from(together) == records_from(alone)
 
 
 def test_an_offset_too_far_from_the_base_ends_a_segment(tmp_path: Path) -> None:
