@@ -401,6 +401,7 @@ class Log:
             segment = self.files.create_segment(base_offset, self.config, now_ms)
         except NoSpaceError:  # what comes next may still fit into the old one
             self.producer_state.end_offset = end_before
+            self.files.delete_snapshots_behind(view.log_end_offset)
             self.files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
             raise
         if active.recent is not None:

@@ -125,6 +125,10 @@ class LogFiles:
         """Write the producers' state at its end offset, unless that snapshot is there."""
         self.guard("cannot write a producer snapshot", lambda: self.snapshots.take(state, sync=sync))
 
+    def delete_snapshots_behind(self, end_offset: int) -> None:
+        """Delete the one of a segment that was to begin behind the log's end, and could not."""
+        self.guard("cannot delete a producer snapshot", lambda: self.snapshots.delete_behind(end_offset))
+
     def delete_segments(self, segments: Iterable[Segment], delay_ms: int) -> None:
         """Rename the files to `.deleted`; they go for good after `delay_ms`, when readers had time to finish."""
         paths = self.guard("cannot rename deleted segments", lambda: mark_segments_deleted(segments, self.snapshots))

@@ -109,9 +109,7 @@ class ProducerSnapshots:
 
     def retake(self, state: ProducerState) -> None:
         """Write one at the state's end offset, durably, also in place of one that is there."""
-        offset = state.end_offset
-        self.delete(offset)
-        self.last_offset = self.offsets[-1] if self.offsets else 0
+        self.delete_behind(state.end_offset - 1)
         self.take(state, sync=True)
 
     def take_if_there_is_room(self, state: ProducerState, *, sync: bool = True) -> None:
@@ -147,6 +145,12 @@ class ProducerSnapshots:
         for offset in list(self.offsets):
             self.delete(offset)
         self.last_offset = 0
+
+    def delete_behind(self, end_offset: int) -> None:
+        """Delete those of greater offsets; the next one may be taken there."""
+        for offset in [offset for offset in self.offsets if offset > end_offset]:
+            self.delete(offset)
+        self.last_offset = self.offsets[-1] if self.offsets else 0
 
     def delete_outside(self, log_start_offset: int, log_end_offset: int) -> None:
         """Delete those that are not in (log start, log end]."""

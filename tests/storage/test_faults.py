@@ -12,7 +12,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.log_host import LoneHost
 from pybroker.storage.no_space import NoSpaceError
 from support.storage_faults import FaultyFiles, no_more_descriptors
-from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
+from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
 
 class RecordingHost(LoneHost):
@@ -72,6 +72,18 @@ def test_a_full_disk_does_not_stop_an_index_from_being_complete_later(log: Log, 
     assert len(log.segments) == 2
     assert log.segments[0].offset_index.last().position > 1000
     assert [offset for offset, _ in records_from(log)] == list(range(log.log_end_offset))
+
+
+def test_a_segment_for_which_there_is_no_space_leaves_no_trace(tmp_path: Path, log: Log, files: FaultyFiles) -> None:
+    """Here one that is to begin far behind the log's end: what is known of the producers ends where the log does."""
+    far = batch_of("far")
+    far[:8] = (1 << 33).to_bytes(8, "big")
+    files.fault, files.operations = errno.ENOSPC, ("create",)
+    with pytest.raises(NoSpaceError):
+        log.append_as_follower(far, NOW_MS)
+    files.fault = None
+    close_cleanly(log)
+    assert [snapshot.name for snapshot in tmp_path.rglob("*.snapshot")] == [f"{5:020}.snapshot"]
 
 
 def test_a_group_that_finds_no_space_fails_as_a_whole_and_the_next_is_right(log: Log, files: FaultyFiles) -> None:
