@@ -88,6 +88,8 @@ class EmbeddedStore(MetadataStore):
         self._end: MetadataStoreError | None = None
         self._is_starting = starts_broker
         self._held_back: dict[str, RowChange] = {}
+        self._complaint: str | None = None
+        """Why the last commit failed. It is told once, not for each request that fails of it."""
 
     @classmethod
     async def open(cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False) -> "EmbeddedStore":
@@ -265,6 +267,7 @@ class EmbeddedStore(MetadataStore):
 
     def _committed(self, error: MetadataStoreError | None) -> None:
         if error is None:
+            self._complaint = None
             self._held_back_is_written()
         elif isinstance(error, StoreFullError) and self._is_starting:
             self._hold_back(error)
@@ -313,7 +316,10 @@ class EmbeddedStore(MetadataStore):
 
     def _take_back(self, error: MetadataStoreError) -> None:
         """The commit failed: undo what memory is ahead of the disk, newest first, and tell its owners."""
-        logger.error("metadata store: commit failed: %s", error)
+        complaint = str(error)
+        if complaint != self._complaint:
+            logger.error("metadata store: commit failed: %s", complaint)
+            self._complaint = complaint
         unwritten = [*self._committing, *self._queued]
         self._committing = []
         self._queued.clear()

@@ -222,8 +222,7 @@ def as_kafka_error(error: Exception, request: Request) -> KafkaError:
         # Whether it was done nobody knows; clients look for the controller and try again.
         logger.warning("%s of client %s failed: %s", describe(request), request.client_id, error)
         return NotControllerError("The metadata store is out of reach.")
-    if isinstance(error, StoreWriteError):
-        logger.error("%s of client %s failed: %s", describe(request), request.client_id, error)
+    if isinstance(error, StoreWriteError):  # the store has said why
         return KafkaStorageError("The metadata store cannot be written.")
     logger.error(
         "%s of client %s at %s failed", describe(request), request.client_id, request.connection, exc_info=error

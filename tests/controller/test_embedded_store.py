@@ -239,6 +239,23 @@ async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
     await again.close()
 
 
+async def test_a_disk_that_stays_full_is_told_of_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database = FillingDatabase(path)
+    opened = await EmbeddedStore.open_on(database, clock_ms)
+    for _ in range(2):
+        database.failure = StoreWriteError(str(path), "database or disk is full")
+        for _ in range(3):
+            with pytest.raises(StoreWriteError):
+                await opened.create("/a")
+        database.failure = None
+        await opened.create("/b")
+        await opened.delete("/b")
+    assert [record.message for record in caplog.records] == [
+        f"metadata store: commit failed: {path}: database or disk is full"
+    ] * 2
+    await opened.close()
+
+
 def sqlite_error(name: str) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorname = name

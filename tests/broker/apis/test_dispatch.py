@@ -163,7 +163,7 @@ async def test_what_a_handler_raises_becomes_a_code(
     assert len(logged) == (code is ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_in_one_line(
+async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_of_which_the_store_has_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def full(context: RequestContext, request: Any) -> Any:
@@ -172,9 +172,7 @@ async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_in_one
     reply = await answer(heartbeats_by(full), heartbeat())
     assert reply is not None
     assert decode(HeartbeatResponse, reply[5:], 4).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    (record,) = caplog.records
-    assert record.exc_info is None
-    assert record.message.endswith("/data/store: database or disk is full")
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("error", [ConnectionLossError(None, "gone"), SessionExpiredError(None, "over")])
