@@ -102,6 +102,9 @@ class ZooKeeperStore(MetadataStore):
         # Between kazoo's thread and the loop
         self._inbox: list[Callable[[], None]] = []
         self._inbox_lock = threading.Lock()
+        self._asking_lock = threading.Lock()
+        """Held until a request has told kazoo where its result is to go. A result that is there before comes from the
+        loop's thread: meanwhile no watch may tell of a later change, for which nobody would be found."""
 
     @classmethod
     async def open(cls, settings: ZooKeeperSettings) -> "ZooKeeperStore":
@@ -342,7 +345,8 @@ class ZooKeeperStore(MetadataStore):
             request = self._waiting.popleft()
             self._asked.append(request)
             if request.outcome is _PENDING:
-                request.ask().rawlink(partial(self._on_kazoo_result, request))
+                with self._asking_lock:
+                    request.ask().rawlink(partial(self._on_kazoo_result, request))
             else:
                 self._complete_answered()
         is_idle = not self._asked and not (self._is_connected and self._waiting)
@@ -411,7 +415,8 @@ class ZooKeeperStore(MetadataStore):
 
     def _on_kazoo_watch(self, event: WatchedEvent) -> None:
         if event.type in EVENT_TYPES:
-            self._post(partial(self._on_watch_event, event.type, event.path))
+            with self._asking_lock:
+                self._post(partial(self._on_watch_event, event.type, event.path))
 
     def _on_kazoo_state(self, state: str) -> None:
         if state == KazooState.CONNECTED:

@@ -5,12 +5,14 @@ import errno
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.protocol.states import WatchedEvent
 from pybroker.config.config import Config
 from pybroker.controller.metadata_store import (
     ConnectionLossError,
@@ -31,6 +33,8 @@ from support.tcp_gate import TcpGate
 
 ROOTS = count()
 SESSION_TIMEOUT_MS = 5_000
+LATE_S = 0.3
+"""Long enough for a change to be told that nothing holds back."""
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +215,39 @@ async def test_no_change_is_missed_over_many_reconnections(
     await following
     await reader.close()
     await writer.close()
+
+
+async def test_a_change_right_behind_the_read_that_watches_for_it_is_told(
+    zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the loop's thread is late: ZooKeeper tells of the change before kazoo is told where the answer goes."""
+    writer = KazooClient(zookeeper.connect)
+    writer.start()
+    store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
+    await store.create("/parent")
+    ask = KazooClient.get_children_async
+
+    def ask_and_be_late(client: KazooClient, path: str, watch: Callable[[WatchedEvent], None], **options: bool) -> Any:
+        told = threading.Event()
+
+        def tell(event: WatchedEvent) -> None:
+            watch(event)
+            told.set()
+
+        answer = ask(client, path, tell, **options)
+        answer.wait()
+        writer.create(f"{path}/child")
+        told.wait(LATE_S)
+        return answer
+
+    monkeypatch.setattr(KazooClient, "get_children_async", ask_and_be_late)
+    watcher = Watcher()
+    assert await store.children("/parent", watcher) == []
+    await store.get("/parent")  # whoever has an answer has heard
+    assert watcher.told == [(EventType.CHILDREN_CHANGED, "/parent")]
+    await store.close()
+    writer.stop()
+    writer.close()
 
 
 # -- the end of a session
