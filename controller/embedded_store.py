@@ -267,8 +267,7 @@ class EmbeddedStore(MetadataStore):
 
     def _committed(self, error: MetadataStoreError | None) -> None:
         if error is None:
-            self._complaint = None
-            self._held_back_is_written()
+            self._note_written()
         elif isinstance(error, StoreFullError) and self._is_starting:
             self._hold_back(error)
         else:
@@ -288,7 +287,9 @@ class EmbeddedStore(MetadataStore):
             logger.error("%s: what a start changes is kept in memory until there is room", error)
         self._held_back |= self._rows_of_commit()
 
-    def _held_back_is_written(self) -> None:
+    def _note_written(self) -> None:
+        """A commit is on disk, and with it what was held back."""
+        self._complaint = None
         if self._held_back:
             logger.info("metadata store: there is room again, what the start has changed is written")
             self._held_back = {}
@@ -307,7 +308,7 @@ class EmbeddedStore(MetadataStore):
 
     def _tried_again(self, error: MetadataStoreError | None) -> None:
         if error is None:
-            self._held_back_is_written()
+            self._note_written()
         self._write_held_back_later()
 
     def _deliver(self, triggered: list[TriggeredWatch]) -> None:

@@ -312,19 +312,28 @@ async def test_a_start_on_a_full_disk_goes_on_and_is_written_with_what_follows(p
     await again.close()
 
 
-async def test_what_a_start_had_no_room_for_is_written_by_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_start_had_no_room_for_is_written_by_itself(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(embedded_store, "_RETRY_SECONDS", 0.001)
     await (await EmbeddedStore.open(path, clock_ms)).close()
     database = FullDatabase(path, has_name=True)
     opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)
+    full = database.failure
     await opened.create("/a")
     opened.start_is_over()
+    with pytest.raises(StoreFullError):
+        await opened.create("/of-a-client")
     tries = database.commits
     while database.commits < tries + 3:  # noqa: ASYNC110  (tries, which nothing announces)
         await asyncio.sleep(0)
     database.failure = None
     while opened.holds_back:  # noqa: ASYNC110  (nor this)
         await asyncio.sleep(0)
+    database.failure = full
+    with pytest.raises(StoreFullError):
+        await opened.create("/later")
+    assert len([record for record in caplog.records if "commit failed" in record.message]) == 2, "told again"
     await opened.abandon()
     again = await EmbeddedStore.open(path, clock_ms)
     assert await again.exists("/a") is not None
