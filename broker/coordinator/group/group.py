@@ -186,7 +186,9 @@ class Group:
         session_timeout_ms: int,
         reply: JoinReply | None,
     ) -> None:
-        """A member joins again. A JoinGroup of it still parked is an older attempt whose client gave up waiting."""
+        """A member joins again. A JoinGroup of it still parked is an older attempt: it is answered, so that what was
+        asked behind it on its connection is, too."""
+        older = member.join_reply
         self._drop_support(member)
         self._grow(protocols_bytes(protocols) - protocols_bytes(member.protocols))
         member.protocols = protocols
@@ -194,6 +196,8 @@ class Group:
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
         self._set_join_reply(member, reply)
+        if older is not None:
+            older(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
 
     def replace_static_member(self, instance_id: str, old_member_id: str, new_member_id: str) -> Member:
         """The same static member came back under a new id: requests parked under the old id are fenced."""

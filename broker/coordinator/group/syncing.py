@@ -52,7 +52,7 @@ class Syncs:
             reply(SyncResult(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment))
             self._rebalances.keep_alive(group, member)
             return
-        # An earlier attempt of the same member that is still parked was given up by its client.
+        member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))  # an older attempt: others may wait behind it
         member.sync_reply = reply
         if group.is_leader(request.member_id) and group.storing_generation != group.generation_id:
             self._store_assignment(group, request)

@@ -77,6 +77,14 @@ def test_a_leader_that_repeats_its_sync_does_not_store_twice(pair: Pair) -> None
     assert again.result.assignment == b"L"
 
 
+def test_an_older_sync_of_the_same_member_is_answered(pair: Pair) -> None:
+    older = pair.world.sync(pair.follower, pair.generation_id)
+    newer = pair.world.sync(pair.follower, pair.generation_id)
+    assert older.result.error is ErrorCode.REBALANCE_IN_PROGRESS
+    pair.world.sync(pair.leader, pair.generation_id, pair.assignments)
+    assert newer.result.assignment == b"F"
+
+
 def test_whom_the_leader_forgot_gets_an_empty_assignment(pair: Pair) -> None:
     follower = pair.world.sync(pair.follower, pair.generation_id)
     pair.world.sync(pair.leader, pair.generation_id, {pair.leader: b"L", "stranger": b"S"})
