@@ -22,7 +22,7 @@ _TOO_MANY_REPLICAS = {
 
 
 # Settings of which the network room asks each listener's own value.
-_ACTED_ON_BY_LISTENER = frozenset({"max.connections"})
+_ACTED_ON_BY_LISTENER = frozenset({"max.connection.creation.rate", "max.connections"})
 
 
 def notices(config: "Config") -> list[str]:

@@ -1,12 +1,13 @@
-"""Who may connect: ``max.connections``, ``max.connections.per.ip`` and its overrides, per listener too.
+"""Who may connect: ``max.connections``, ``max.connections.per.ip`` and its overrides, ``max.connection.creation.rate``.
 
 Decisions only, as Kafka's ConnectionQuotas takes them: over a limit by address the connection is closed at once; over a
-limit by number it waits, unread, until another one goes; over ``max.connection.creation.rate`` it waits for its time.
+limit by number it waits, unread, until another one goes; over the rate it waits for its time. The numbers and the rate
+hold for all listeners together, and a listener may have its own besides.
 The listener between brokers is not held back by the broker's limits when there are other listeners: there, the longest
 idle connection of another listener has to go.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -36,6 +37,7 @@ class LimitSettings:
     """By address as ``ipaddress`` writes it; host names are resolved by who builds this."""
     max_connections_by_listener: Mapping[str, int] = field(default_factory=dict)
     max_creations_per_s: int = UNLIMITED
+    max_creations_per_s_by_listener: Mapping[str, int] = field(default_factory=dict)
     inter_broker_listener: str | None = None
 
 
@@ -48,7 +50,8 @@ class ConnectionLimits:
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()
         self._listeners: set[str] = set()
-        self._next_creation_s = 0.0  # when one more would be within the rate, if they came evenly
+        self._rate = _CreationRate()
+        self._rate_by_listener: defaultdict[str, _CreationRate] = defaultdict(_CreationRate)
 
     def add_listener(self, name: str) -> None:
         self._listeners.add(name)
@@ -62,9 +65,15 @@ class ConnectionLimits:
             return settings.max_connections_per_ip
         return settings.max_connections_per_ip_overrides.get(_canonical(host), settings.max_connections_per_ip)
 
-    def rate_wait_s(self, now_s: float) -> float:
-        """How long ``max.connection.creation.rate`` holds the next one back. A second's worth may come at once."""
-        return max(0.0, self._next_creation_s - now_s - 1.0)
+    @property
+    def excess(self) -> int:
+        """How many there are above ``max.connections``, since it was lowered or gave way to other brokers."""
+        return max(0, self.total - self.settings.max_connections)
+
+    def rate_wait_s(self, listener_name: str, now_s: float) -> float:
+        """How long ``max.connection.creation.rate`` holds the next one back."""
+        wait_s = self._rate_by_listener[listener_name].wait_s(now_s)
+        return wait_s if self.is_protected(listener_name) else max(wait_s, self._rate.wait_s(now_s))
 
     def decide(self, listener_name: str, host: str, now_s: float) -> Admission:
         """About one more connection; ``add`` it only after ADMIT or ADMIT_AND_CLOSE_IDLE."""
@@ -73,20 +82,22 @@ class ConnectionLimits:
             return Admission.REFUSE
         if self._by_listener[listener_name] >= settings.max_connections_by_listener.get(listener_name, UNLIMITED):
             return Admission.WAIT
+        if self.rate_wait_s(listener_name, now_s) > 0:
+            return Admission.WAIT
         if self.is_protected(listener_name):
             return Admission.ADMIT if self.total < settings.max_connections else Admission.ADMIT_AND_CLOSE_IDLE
-        if self.total >= settings.max_connections or self.rate_wait_s(now_s) > 0:
-            return Admission.WAIT
-        return Admission.ADMIT
+        return Admission.ADMIT if self.total < settings.max_connections else Admission.WAIT
 
     def is_protected(self, listener_name: str) -> bool:
         return listener_name == self.settings.inter_broker_listener and len(self._listeners) > 1
 
     def add(self, listener_name: str, host: str, now_s: float) -> None:
         self.total += 1
-        rate = self.settings.max_creations_per_s
-        if rate < UNLIMITED and not self.is_protected(listener_name):
-            self._next_creation_s = max(self._next_creation_s, now_s) + 1 / max(rate, 1e-3)
+        settings = self.settings
+        if not self.is_protected(listener_name):
+            self._rate.count(settings.max_creations_per_s, now_s)
+        listeners_own = settings.max_creations_per_s_by_listener.get(listener_name, UNLIMITED)
+        self._rate_by_listener[listener_name].count(listeners_own, now_s)
         self._by_address[host] += 1
         self._by_listener[listener_name] += 1
 
@@ -96,6 +107,20 @@ class ConnectionLimits:
         self._by_address[host] -= 1
         if not self._by_address[host]:
             del self._by_address[host]
+
+
+class _CreationRate:
+    """When the next connection may come. A second's worth may come at once."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0  # when one more would be within the rate, if they came evenly
+
+    def wait_s(self, now_s: float) -> float:
+        return max(0.0, self._next_s - now_s - 1.0)
+
+    def count(self, most_per_s: int, now_s: float) -> None:
+        if most_per_s < UNLIMITED:
+            self._next_s = max(self._next_s, now_s) + 1 / max(most_per_s, 1e-3)
 
 
 def _canonical(host: str) -> str:

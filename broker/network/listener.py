@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from .bound_sockets import open_servers
 from .connection import Connection
@@ -130,8 +130,10 @@ class Listeners:
         return list(self._connections)
 
     def change_limits(self, limits: LimitSettings) -> None:
-        """New limits for connections to come; those that are there stay."""
+        """New limits. Above ``max.connections`` the longest idle ones are closed, as by Kafka; all other limits are for
+        connections to come."""
         self._limits.settings = limits
+        self._close_excess()
         self._admit_waiting()
 
     def stop_accepting(self) -> None:
@@ -226,10 +228,10 @@ class Listeners:
             most = self._limits.max_of_address(info.peer_host)
             self._refuse(connection, f"max.connections.per.ip allows {most} from this address")
             return True
-        if decision is Admission.ADMIT_AND_CLOSE_IDLE:
-            self._close_longest_idle()
         self._limits.add(info.listener_name, info.peer_host, now_s)
         connection.admit()
+        if decision is Admission.ADMIT_AND_CLOSE_IDLE:
+            self._close_excess()
         return True
 
     def _admit_waiting(self) -> None:
@@ -243,22 +245,36 @@ class Listeners:
         self._watch_rate()
 
     def _watch_rate(self) -> None:
-        wait_s = self._limits.rate_wait_s(self._loop.time())
-        if self._waiting and wait_s > 0 and self._rate_timer is None:
-            self._rate_timer = self._resources.call_later(wait_s, self._admit_waiting)
+        if self._rate_timer is not None:
+            return
+        now_s = self._loop.time()
+        waits_s = [
+            self._limits.rate_wait_s(name, now_s) for name in {each.info.listener_name for each in self._waiting}
+        ]
+        if any(waits_s):
+            self._rate_timer = self._resources.call_later(min(filter(None, waits_s)), self._admit_waiting)
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         info = connection.info
         self._resources.offenders.warn(info.peer_host, Offence.TOO_MANY, f"Refusing the connection of {info}: {reason}")
         connection.abort()
 
-    def _close_longest_idle(self) -> None:
-        for connection in self._resources.idle.by_activity():
-            assert isinstance(connection, Connection)
-            if connection.is_admitted and not self._limits.is_protected(connection.info.listener_name):
+    def _close_excess(self) -> None:
+        """The longest idle ones; those count that are on their way out."""
+        excess = self._limits.excess
+        if not excess:
+            return
+        by_activity = cast("list[Connection]", self._resources.idle.by_activity())
+        clients = [
+            connection
+            for connection in by_activity
+            if connection.is_admitted and not self._limits.is_protected(connection.info.listener_name)
+        ]
+        clients.sort(key=lambda connection: not connection.is_ending)
+        for connection in clients[:excess]:
+            if not connection.is_ending:
                 logger.info("Closing %s, the longest idle one: max.connections is reached", connection.info)
                 connection.abort()
-                return
 
 
 class _Origin:

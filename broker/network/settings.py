@@ -99,9 +99,13 @@ def limit_settings(config: Config, resolve: Resolve = addresses_of) -> LimitSett
         max_connections=config.int("max.connections"),
         max_connections_per_ip=config.int("max.connections.per.ip"),
         max_connections_per_ip_overrides=overrides,
-        max_connections_by_listener={
-            listener.name: config.for_listener(listener.name).int("max.connections") for listener in config.listeners()
-        },
+        max_connections_by_listener=_by_listener(config, "max.connections"),
         max_creations_per_s=config.int("max.connection.creation.rate"),
+        max_creations_per_s_by_listener=_by_listener(config, "max.connection.creation.rate"),
         inter_broker_listener=config.inter_broker_listener_name,
     )
+
+
+def _by_listener(config: Config, name: str) -> dict[str, int]:
+    """As in Kafka, where a listener has no value of its own, the common one holds for it alone, too."""
+    return {listener.name: config.for_listener(listener.name).int(name) for listener in config.listeners()}

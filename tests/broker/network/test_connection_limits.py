@@ -69,7 +69,7 @@ def test_connections_come_at_the_rate_that_is_set() -> None:
     made = limits(max_creations_per_s=10)
     fill(made, "A", HOST, 11)
     assert made.decide("A", HOST, 0) is Admission.WAIT
-    wait_s = made.rate_wait_s(0)
+    wait_s = made.rate_wait_s("A", 0)
     assert 0.05 < wait_s <= 0.1 + 1e-9
     assert made.decide("A", HOST, wait_s + 1e-6) is Admission.ADMIT
     admitted = 0
@@ -78,6 +78,32 @@ def test_connections_come_at_the_rate_that_is_set() -> None:
             made.add("A", HOST, step / 100)
             admitted += 1
     assert 95 <= admitted <= 101
+
+
+def test_a_listeners_own_rate_holds_its_newcomers_back() -> None:
+    made = limits("A", "B", max_creations_per_s_by_listener={"A": 10})
+    fill(made, "A", HOST, 11)
+    assert made.decide("A", HOST, 0) is Admission.WAIT
+    assert made.rate_wait_s("A", 0) > 0 == made.rate_wait_s("B", 0)
+    fill(made, "B", HOST, 30)
+    assert made.decide("A", HOST, 0.11) is Admission.ADMIT
+
+
+def test_brokers_are_held_back_by_their_own_listeners_rate_only() -> None:
+    rates = {"max_creations_per_s": 8, "max_creations_per_s_by_listener": {"BROKERS": 16}}
+    made = limits("CLIENTS", "BROKERS", inter_broker_listener="BROKERS", **rates)
+    fill(made, "CLIENTS", HOST, 9)
+    assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
+    fill(made, "BROKERS", HOST, 17)
+    assert made.decide("BROKERS", HOST, 0) is Admission.WAIT
+
+
+def test_those_above_a_lowered_limit_are_known() -> None:
+    made = limits(max_connections=5)
+    fill(made, "A", HOST, 4)
+    assert made.excess == 0
+    made.settings = LimitSettings(max_connections=3)
+    assert made.excess == 1
 
 
 def test_the_count_of_an_address_ends_with_its_last_connection() -> None:

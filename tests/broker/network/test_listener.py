@@ -242,6 +242,46 @@ async def test_a_higher_limit_lets_those_in_who_wait() -> None:
         assert await peer.answers(1) == [1]
 
 
+async def test_a_lower_limit_closes_those_that_are_idle_for_longest() -> None:
+    async with serving() as server:
+        peers = [await server.connect() for _ in range(4)]
+        for number in (2, 0, 3, 1):
+            peers[number].send(frame(ECHO, number))
+            assert await peers[number].answers(1) == [number]
+        server.listeners.change_limits(LimitSettings(max_connections=2))
+        server.listeners.change_limits(LimitSettings(max_connections=2))  # those on their way out count once
+        assert await peers[2].is_closed()
+        assert await peers[0].is_closed()
+        for number in (3, 1):
+            peers[number].send(frame(ECHO, number))
+            assert await peers[number].answers(1) == [number]
+
+
+async def test_a_lower_limit_leaves_brokers_alone(new_listeners: Maker) -> None:
+    limits = LimitSettings(inter_broker_listener="BROKERS")
+    listeners = new_listeners(NetworkSettings(limits=limits))
+    clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
+    broker, client = await Peer.connect(brokers), await Peer.connect(clients)
+    client.send(frame(ECHO, 1))
+    await client.answer()
+    listeners.change_limits(LimitSettings(max_connections=0, inter_broker_listener="BROKERS"))
+    assert await client.is_closed()
+    broker.send(frame(ECHO, 2))
+    assert await broker.answers(1) == [2]
+    for peer in (broker, client):
+        await peer.close()
+
+
+async def test_over_the_creation_rate_of_its_listener_a_newcomer_waits_a_moment() -> None:
+    limits = LimitSettings(max_creations_per_s_by_listener={"TEST": 20})
+    async with serving(NetworkSettings(limits=limits)) as server:
+        peers = [await server.connect() for _ in range(25)]
+        for peer in peers:
+            peer.send(frame(ECHO, 1))
+        for peer in peers:
+            assert await peer.answers(1) == [1]
+
+
 async def test_over_the_creation_rate_a_newcomer_waits_a_moment() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_creations_per_s=20))) as server:
         peers = [await server.connect() for _ in range(25)]
@@ -285,6 +325,18 @@ async def test_a_connection_with_a_request_in_flight_is_not_idle() -> None:
         server.handler.answer(1)
         assert await waiting.answers(1) == [1]
         assert await waiting.is_closed()
+
+
+async def test_a_connection_whose_peer_reads_on_is_not_idle() -> None:
+    async with serving() as server:
+        peer = await server.connect(receive_buffer_bytes=16_384)
+        peer.send(frame(ECHO, 1, bytes(4_000_000)))
+        await server.handler.has_started(1)
+        (connection,) = server.listeners.connections()
+        await until(lambda: Hold.WRITING in connection.held)
+        await until(lambda: not connection.is_busy)  # it stands still
+        await peer.reader.readexactly(1_000_000)
+        await until(lambda: connection.is_busy)
 
 
 async def test_half_a_frame_and_silence_is_idle() -> None:
