@@ -23,6 +23,7 @@ from typing import Any, Protocol, cast
 
 from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED, DecodedRequests
+from .descriptors import leaves_many_descriptors
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
 from .holds import (
@@ -59,6 +60,10 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory. What
 other requests keep while they are parked, `DecodedRequests` counts, or their handlers."""
+_OF_MEMBERS = frozenset((11, 14))
+"""JoinGroup and SyncGroup."""
+_LAST_ANSWERS_S = 2.0
+"""So long a request may take whose peer has ended its half of the stream."""
 _MOST_IN_A_TURN = 32
 """Requests that are started before others have their turn."""
 _LONGEST_TURN_S = 0.00025
@@ -110,7 +115,8 @@ class Connection(asyncio.BufferedProtocol):
         self._memory = ConnectionMemory(resources.memory)
         self._trickle: Trickle | None = None
         self._throttle: asyncio.TimerHandle | None = None
-        self._sent_bytes_seen = 0
+        self._last_answers: asyncio.TimerHandle | None = None
+        self._progress_seen = 0
         self._is_counted = False  # in the account of answers that are not sent
         self._lost = False
 
@@ -172,7 +178,19 @@ class Connection(asyncio.BufferedProtocol):
                 self._count_unsent()
 
     def eof_received(self) -> bool:
-        return False
+        """The peer sends nothing more. It may still read, so it is answered what it has asked for; it may as well be
+        gone, which looks the same, so that it is not waited for."""
+        is_owed = self._parked or self._writer.blocked
+        if not is_owed or self._parked.are_of_member or not leaves_many_descriptors(self._transport):
+            return False
+        self.finish()
+        self._resources.absent.forget(self)
+        self._last_answers = self._resources.loop.call_later(_LAST_ANSWERS_S, self._end_last_answers)
+        return True
+
+    def _end_last_answers(self) -> None:
+        if self._parked.are_under_way:
+            self.abort()
 
     def pause_writing(self) -> None:
         self._writer.pause()
@@ -190,8 +208,9 @@ class Connection(asyncio.BufferedProtocol):
         self._parked.abandon_all()
         self._writer.close()
         self.info.throttle = no_connection
-        if self._throttle is not None:
-            self._throttle.cancel()
+        for timer in (self._throttle, self._last_answers):
+            if timer is not None:
+                timer.cancel()
         resources = self._resources
         resources.idle.forget(self)
         resources.unsent.forget(self)
@@ -212,8 +231,9 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_busy(self) -> bool:
         """Requests are under way, or an answer has moved on since this was asked last."""
-        sent_before, self._sent_bytes_seen = self._sent_bytes_seen, self._writer.region_bytes
-        return self._sent_bytes_seen != sent_before or self._parked.are_under_way
+        seen_before = self._progress_seen
+        self._progress_seen = self._writer.region_bytes - self._transport.get_write_buffer_size()
+        return self._progress_seen != seen_before or self._parked.are_under_way
 
     @property
     def frame_bytes(self) -> int:
@@ -250,6 +270,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_lost(self) -> bool:
         return self._lost
+
+    @property
+    def is_ending(self) -> bool:
+        """It will be closed, if it is not."""
+        return bool(self._held & CLOSING)
 
     @property
     def held(self) -> Hold:
@@ -449,7 +474,7 @@ class Connection(asyncio.BufferedProtocol):
         if decoded is not None:
             decoded.take(frame_bytes)
             future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))
-        parked = ParkedRequest(request.abandon)
+        parked = ParkedRequest(request.abandon, is_of_member=request.api_key in _OF_MEMBERS)
         self._parked.append(parked)
         self._watch_parked()
         future.add_done_callback(

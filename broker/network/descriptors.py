@@ -2,8 +2,9 @@
 
 import asyncio
 import resource
+from typing import cast
 
-__all__ = ["leaves_descriptors", "reserved"]
+__all__ = ["leaves_descriptors", "leaves_many_descriptors", "reserved"]
 
 
 def reserved(limit: int) -> int:
@@ -12,13 +13,18 @@ def reserved(limit: int) -> int:
 
 
 def leaves_descriptors(transport: asyncio.Transport) -> bool:
-    """Whether enough are left, now that this connection has one.
-
-    The system gives the lowest number that is free, so the number tells how many are in use.
-    """
-    connection = transport.get_extra_info("socket")
+    """Whether enough are left, now that this connection has one."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if connection is None or limit == resource.RLIM_INFINITY:
-        return True
-    number: int = connection.fileno()
-    return number < limit - reserved(limit)
+    return _number(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
+
+
+def leaves_many_descriptors(transport: asyncio.Transport) -> bool:
+    """Whether less than half of them were in use when this connection came."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _number(transport) < limit // 2 or limit == resource.RLIM_INFINITY
+
+
+def _number(transport: asyncio.Transport) -> int:
+    """The system gives the lowest number that is free, so it tells how many are in use."""
+    connection = transport.get_extra_info("socket")
+    return -1 if connection is None else cast("int", connection.fileno())

@@ -12,10 +12,12 @@ __all__ = ["ParkedRequest", "ParkedRequests"]
 class ParkedRequest:
     """The place in the order of a request whose answer is not known, or not written, yet."""
 
-    __slots__ = ("abandon", "is_ready", "parts")
+    __slots__ = ("abandon", "is_of_member", "is_ready", "parts")
 
-    def __init__(self, abandon: Callable[[], None] | None = None) -> None:
+    def __init__(self, abandon: Callable[[], None] | None = None, *, is_of_member: bool = False) -> None:
         self.abandon = abandon
+        self.is_of_member = is_of_member
+        """A group's member asks: without heartbeats to follow, the answer is of no use."""
         self.is_ready = False
         self.parts: list[ReplyPart] | None = None
 
@@ -29,6 +31,11 @@ class ParkedRequests(deque[ParkedRequest]):
     def are_under_way(self) -> bool:
         """The answer of one is not known."""
         return any(not parked.is_ready for parked in self)
+
+    @property
+    def are_of_member(self) -> bool:
+        """One is."""
+        return any(parked.is_of_member for parked in self)
 
     @property
     def unsent_bytes(self) -> int:

@@ -38,6 +38,8 @@ STUCK = 9
 """Answered by a coroutine that never ends by itself."""
 WORK = 10
 """Answered by a coroutine that does ``ScriptedHandler.work`` in each of ``ScriptedHandler.steps`` behind its first."""
+JOIN = 11
+"""JoinGroup, answered when the test says so."""
 UNKNOWN = 999
 
 
@@ -73,7 +75,7 @@ class ScriptedHandler:
                 future.set_result(None)
         correlation = struct.pack(">i", request.correlation_id)
         match request.api_key:
-            case 0 | 4:
+            case 0 | 4 | 11:
                 future = self.later[request.correlation_id] = asyncio.get_running_loop().create_future()
                 return LaterReply(future, future.result)
             case 1:
@@ -113,7 +115,7 @@ class ScriptedHandler:
             self.stuck_ended = True
 
     def answer(self, correlation_id: int, *parts: ReplyPart) -> None:
-        """To a request of LATER or PRODUCE."""
+        """To a request of LATER, PRODUCE or JOIN."""
         self.later.pop(correlation_id).set_result([struct.pack(">i", correlation_id), *parts])
 
     async def has_started(self, count: int) -> None:

@@ -1,0 +1,81 @@
+"""A peer that ends its half of the stream may still read, or be gone: nobody can tell."""
+
+import resource
+import socket
+from types import SimpleNamespace
+
+import pytest
+from pybroker.broker.network import connection as connection_module
+from pybroker.broker.network.descriptors import leaves_many_descriptors
+from support.network_peer import ECHO, JOIN, LATER, Peer, Server, frame, serving, until
+
+
+async def ends_its_half_after(server: Server, *frames: bytes) -> Peer:
+    """A peer that has sent these, of which one is not answered yet; the server has seen the end."""
+    peer = await server.connect()
+    peer.send(*frames)
+    await server.handler.has_started(len(frames))
+    (connection,) = server.listeners.connections()
+    peer.writer.write_eof()
+    await until(lambda: connection.is_ending)
+    return peer
+
+
+async def test_it_is_answered_what_it_has_asked_for_and_what_waits_behind() -> None:
+    async with serving() as server:
+        peer = await ends_its_half_after(server, frame(LATER, 1), frame(ECHO, 2))
+        await server.settle()
+        server.handler.answer(1)
+        assert await peer.answers(2) == [1, 2]
+        assert await peer.is_closed()
+        await until(lambda: server.listeners.connection_count == 0)
+
+
+async def test_an_answer_that_it_has_not_read_is_sent_to_its_end() -> None:
+    async with serving() as server:
+        peer = await server.connect(receive_buffer_bytes=16_384)
+        peer.send(frame(ECHO, 1, bytes(4_000_000)))
+        await server.handler.has_started(1)
+        peer.writer.write_eof()
+        await server.settle()
+        assert (await peer.answer())[0] == 1
+        assert await peer.is_closed()
+
+
+async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "_LAST_ANSWERS_S", 0.001)
+    async with serving() as server:
+        peer = await ends_its_half_after(server, frame(LATER, 1))
+        assert await peer.is_closed()
+        await until(lambda: server.listeners.connection_count == 0)
+
+
+async def test_a_groups_member_cannot_live_on_so_its_join_is_not_answered() -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(JOIN, 1), frame(ECHO, 2))
+        await server.handler.has_started(2)
+        peer.writer.write_eof()
+        assert await peer.is_closed()
+
+
+async def test_it_is_closed_at_once_when_many_descriptors_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "leaves_many_descriptors", lambda transport: False)
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(frame(LATER, 1))
+        await server.handler.has_started(1)
+        peer.writer.write_eof()
+        assert await peer.is_closed()
+
+
+def test_many_descriptors_are_more_than_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as one:
+        transport = SimpleNamespace(get_extra_info=lambda name: one)
+        for limit, leaves_many in (
+            (2 * one.fileno(), False),
+            (2 * one.fileno() + 2, True),
+            (resource.RLIM_INFINITY, True),
+        ):
+            monkeypatch.setattr(resource, "getrlimit", lambda which, soft=limit: (soft, soft))
+            assert leaves_many_descriptors(transport) is leaves_many  # type: ignore[arg-type]
