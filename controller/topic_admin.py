@@ -30,7 +30,7 @@ from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
 from .settings_room import SettingsRoom
 from .topic_ids import new_topic_id
-from .topic_names import check_topic_name, is_internal_topic
+from .topic_names import check_directory_names, check_topic_name, is_internal_topic
 from .znodes import TopicInfo
 
 __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
@@ -99,6 +99,7 @@ class TopicAdmin:
         assignment = self._assignment_of(topic, beside)
         await self._check_name(topic.name)
         _check_assignment(assignment)
+        check_directory_names(topic.name, len(assignment))
         if not is_internal_topic(topic.name):  # without those nobody could go on
             self._room.check(beside + len(assignment))
             self._settings_room.check({}, settings)

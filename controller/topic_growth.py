@@ -20,7 +20,7 @@ from .cluster_tree import ClusterTree
 from .metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
 from .partition_room import PartitionRoom
 from .replica_assignment import ReplicaAssignment
-from .topic_names import is_internal_topic, is_legal_topic_name
+from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name
 from .znodes import CONTROLLER_PATH, TopicInfo, topic_path
 
 __all__ = ["MorePartitions", "TopicGrowth"]
@@ -68,6 +68,7 @@ class TopicGrowth:
         _check_count(info, wish.count)
         added = wish.count - len(info.partitions)
         self._room.check_at_once(added)
+        check_directory_names(wish.topic, wish.count)
         if not is_internal_topic(wish.topic):
             self._room.check(beside + added)
         new = self._new_assignment(info, wish)

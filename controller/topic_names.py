@@ -2,12 +2,13 @@
 
 import re
 
-from ..protocol.errors import InvalidTopicError
+from ..protocol.errors import InvalidPartitionsError, InvalidTopicError
 
 __all__ = [
     "CLUSTER_METADATA_TOPIC",
     "CONSUMER_OFFSETS_TOPIC",
     "TRANSACTION_STATE_TOPIC",
+    "check_directory_names",
     "check_topic_name",
     "has_collision_chars",
     "is_internal_topic",
@@ -22,7 +23,8 @@ CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 _INTERNAL = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
 
 MAX_LENGTH = 249
-"""A directory's name is the topic's and up to five digits, and 255 bytes at most."""
+"""A directory's name is the topic's, a hyphen and the partition's number: with five digits 255 bytes."""
+_MAX_DIRECTORY_LENGTH = 255
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -31,6 +33,15 @@ def check_topic_name(name: str) -> None:
     reason = _why_illegal(name)
     if reason is not None:
         raise InvalidTopicError(f"Topic name is invalid: {reason}")
+
+
+def check_directory_names(name: str, partition_count: int) -> None:
+    """Raise InvalidPartitionsError where a partition's directory could not be made: it would take the whole log
+    directory with it, at every start."""
+    if len(f"{name}-{partition_count - 1}") > _MAX_DIRECTORY_LENGTH:
+        raise InvalidPartitionsError(
+            f"With {partition_count} partitions the names of directories would be longer than {_MAX_DIRECTORY_LENGTH}."
+        )
 
 
 def is_legal_topic_name(name: str) -> bool:

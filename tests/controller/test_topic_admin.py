@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from pybroker.config.config import Config
+from pybroker.controller import topic_names
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.auto_creation import AutoTopicCreation
 from pybroker.controller.cluster_tree import ClusterTree
@@ -89,6 +90,15 @@ async def test_there_is_no_more_room_for_partitions_that_a_client_assigns_itself
     with pytest.raises(InvalidPartitionsError, match=r"pybroker\.partitions\.max\.per\.creation"):
         await cluster.admin.create(NewTopic("t", assignments=dict.fromkeys(range(MOST_AT_ONCE + 1), (2, 7))))
     assert not await cluster.tree.topic_exists("t")
+
+
+async def test_no_topic_is_created_whose_directories_would_have_too_long_names(
+    cluster: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_names, "_MAX_DIRECTORY_LENGTH", 252)  # in place of 255, which takes 100,001 partitions
+    with pytest.raises(InvalidPartitionsError, match="names of directories"):
+        await cluster.admin.create(NewTopic("n" * 249, 101, 1))
+    await cluster.admin.create(NewTopic("n" * 249, 100, 1))
 
 
 async def test_minus_one_takes_the_brokers_defaults(cluster: Fixture) -> None:

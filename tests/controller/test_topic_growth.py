@@ -120,6 +120,14 @@ async def test_no_topic_grows_beyond_the_room_for_partitions(cluster: Cluster) -
     assert len(await cluster.replicas()) == 5
 
 
+async def test_no_topic_grows_until_a_directory_would_have_too_long_a_name(cluster: Cluster) -> None:
+    name = "n" * 249
+    await cluster.create(name, dict.fromkeys(range(99_999), (2, 3)))
+    with pytest.raises(InvalidPartitionsError, match="names of directories"):
+        await cluster.grow(100_001, topic=name, validate=True)
+    await cluster.grow(100_000, topic=name, validate=True)
+
+
 async def test_too_few_brokers_are_up(cluster: Cluster) -> None:
     cluster.brokers = [BrokerRack(1)]
     with pytest.raises(InvalidReplicationFactorError):

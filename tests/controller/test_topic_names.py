@@ -2,13 +2,14 @@
 
 import pytest
 from pybroker.controller.topic_names import (
+    check_directory_names,
     check_topic_name,
     has_collision_chars,
     is_internal_topic,
     is_legal_topic_name,
     unified_name,
 )
-from pybroker.protocol.errors import InvalidTopicError
+from pybroker.protocol.errors import InvalidPartitionsError, InvalidTopicError
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "...", ".a", "x" * 249, "__consumer_offsets"])
@@ -35,6 +36,13 @@ def test_illegal_names(name: str, reason: str) -> None:
     assert not is_legal_topic_name(name)
     with pytest.raises(InvalidTopicError, match=reason):
         check_topic_name(name)
+
+
+def test_a_directorys_name_has_room_for_so_many_partitions() -> None:
+    check_directory_names("n" * 249, 100_000)
+    check_directory_names("n" * 248, 1_000_000)
+    with pytest.raises(InvalidPartitionsError, match="longer than 255"):
+        check_directory_names("n" * 249, 100_001)
 
 
 def test_dots_and_underscores_collide() -> None:
