@@ -25,7 +25,7 @@ from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED, DecodedRequests
 from .descriptors import leaves_many_descriptors
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG
+from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG, NOT_HEAVY_AT_FIRST
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -60,8 +60,8 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory. What
 other requests keep while they are parked, `DecodedRequests` counts, or their handlers."""
-_OF_MEMBERS = frozenset((11, 14))
-"""JoinGroup and SyncGroup."""
+_WAIT_FOR_OTHERS = frozenset((1, 11, 14))
+"""Fetch, JoinGroup, SyncGroup."""
 _LAST_ANSWERS_S = 2.0
 """So long a request may take whose peer has ended its half of the stream."""
 _MOST_IN_A_TURN = 32
@@ -105,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stranger: FrameSizeError | None = None
         self._requests_started = 0
         self._turn_s = 0.0  # work in this turn of the loop
+        self._not_heavy = NOT_HEAVY_AT_FIRST  # APIs: the next request of one may be heavy for other reasons only
         self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
         self._has_had_turn = False  # as a heavy one: the first frame that waits
         self._named_many = False  # the last produce request, partitions
@@ -181,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
         """The peer sends nothing more. It may still read, so it is answered what it has asked for; it may as well be
         gone, which looks the same, so that it is not waited for."""
         is_owed = self._parked or self._writer.blocked
-        if not is_owed or self._parked.are_of_member or not leaves_many_descriptors(self._transport):
+        if not is_owed or self._parked.wait_for_others or not leaves_many_descriptors(self._transport):
             return False
         self.finish()
         self._resources.absent.forget(self)
@@ -393,12 +394,15 @@ class Connection(asyncio.BufferedProtocol):
             is_heavy = self._named_many and len(frame) > HEAVY_BYTES
         else:
             is_heavy = len(frame) > HEAVY_BYTES or (self._heavy_until_s > 0.0 and self._is_still_heavy())
-        if is_heavy and not self._has_had_turn and not resources.heavy.may_start(self, api_key not in NEVER_FOR_LONG):
-            self._hold_frame(frame, HEAVY)
-            return
+        may_be_heavy = is_heavy or not self._not_heavy >> api_key & 1
+        if may_be_heavy and not self._has_had_turn:
+            waits_for_work = is_heavy and api_key not in NEVER_FOR_LONG
+            if not resources.heavy.may_start(self, waits_for_work):
+                self._hold_frame(frame, HEAVY)
+                return
         decoded = None if is_produce else resources.decoded.used(api_key, len(frame))
         if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
-            self._has_had_turn = is_heavy
+            self._has_had_turn = may_be_heavy
             self._hold_frame(frame, DECODED)
             return
         self._has_had_turn = False
@@ -419,6 +423,8 @@ class Connection(asyncio.BufferedProtocol):
         if not is_produce:
             took_s = resources.work_time_s() - started_s
             self._turn_s += took_s
+            if may_be_heavy and took_s <= LONG_S:
+                self._not_heavy |= 1 << api_key
             self._note_work(took_s, took_s, LONG_FETCH_S if api_key in NEVER_FOR_LONG else LONG_S)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
@@ -474,7 +480,7 @@ class Connection(asyncio.BufferedProtocol):
         if decoded is not None:
             decoded.take(frame_bytes)
             future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))
-        parked = ParkedRequest(request.abandon, is_of_member=request.api_key in _OF_MEMBERS)
+        parked = ParkedRequest(request.abandon, waits_for_others=request.api_key in _WAIT_FOR_OTHERS)
         self._parked.append(parked)
         self._watch_parked()
         future.add_done_callback(

@@ -1,11 +1,12 @@
 """Requests of many parts keep the event loop for up to half a second each: they must not have it to themselves.
 
 A request that is large may be one, and so may any that comes soon after one on its connection: 25 bytes can ask for
-the metadata of all topics. Produce requests seldom are: their bytes are records, which nobody looks at here; but one
-may name partitions by the thousand and have no records for them. After one that took its time the next, whoever sends
-it, waits for twice as long as that: so all together they have a third of the loop, and everybody else the rest. One
-that goes on in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than if
-they took turns, and less is in memory meanwhile.
+the metadata of all topics. So may the first of its API on a connection, until one was not: else a thousand newcomers
+had the loop one after the other. Produce requests seldom are: their bytes are records, which nobody looks at here; but
+one may name partitions by the thousand and have no records for them. After one that took its time the next, whoever
+sends it, waits for twice as long as that: so all together they have a third of the loop, and everybody else the rest.
+One that goes on in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than
+if they took turns, and less is in memory meanwhile.
 """
 
 from collections import OrderedDict
@@ -19,6 +20,7 @@ __all__ = [
     "LONG_FETCH_S",
     "LONG_S",
     "NEVER_FOR_LONG",
+    "NOT_HEAVY_AT_FIRST",
     "HeavyRequests",
     "HeavyUser",
 ]
@@ -39,6 +41,10 @@ _OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
 NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
 """APIs for which large requests that go on make nobody wait, and which do not wait for those: a fetch waits for as long
 as its client likes, and what brokers ask of each other is not to be held up."""
+_PRODUCE = 0
+_API_VERSIONS = 18
+NOT_HEAVY_AT_FIRST: int = sum(1 << api_key for api_key in (*NEVER_FOR_LONG, _PRODUCE, _API_VERSIONS))
+"""A bit for each API of which the first request of a connection does not count as heavy for that alone."""
 _S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
 """What a produce request costs that names partitions by the thousand, and has no records for them."""
 

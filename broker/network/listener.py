@@ -271,10 +271,13 @@ class Listeners:
             if connection.is_admitted and not self._limits.is_protected(connection.info.listener_name)
         ]
         clients.sort(key=lambda connection: not connection.is_ending)
-        for connection in clients[:excess]:
-            if not connection.is_ending:
+        to_close = [connection for connection in clients[:excess] if not connection.is_ending]
+        if len(to_close) > 1:
+            logger.info("Closing %d connections, the longest idle ones: max.connections is reached", len(to_close))
+        for connection in to_close:
+            if len(to_close) == 1:
                 logger.info("Closing %s, the longest idle one: max.connections is reached", connection.info)
-                connection.abort()
+            connection.abort()
 
 
 class _Origin:

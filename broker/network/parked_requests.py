@@ -12,12 +12,12 @@ __all__ = ["ParkedRequest", "ParkedRequests"]
 class ParkedRequest:
     """The place in the order of a request whose answer is not known, or not written, yet."""
 
-    __slots__ = ("abandon", "is_of_member", "is_ready", "parts")
+    __slots__ = ("abandon", "is_ready", "parts", "waits_for_others")
 
-    def __init__(self, abandon: Callable[[], None] | None = None, *, is_of_member: bool = False) -> None:
+    def __init__(self, abandon: Callable[[], None] | None = None, *, waits_for_others: bool = False) -> None:
         self.abandon = abandon
-        self.is_of_member = is_of_member
-        """A group's member asks: without heartbeats to follow, the answer is of no use."""
+        self.waits_for_others = waits_for_others
+        """For records, or a group's other members: it may be long, and who does not go on asking has little of it."""
         self.is_ready = False
         self.parts: list[ReplyPart] | None = None
 
@@ -33,9 +33,9 @@ class ParkedRequests(deque[ParkedRequest]):
         return any(not parked.is_ready for parked in self)
 
     @property
-    def are_of_member(self) -> bool:
-        """One is."""
-        return any(parked.is_of_member for parked in self)
+    def wait_for_others(self) -> bool:
+        """One does, still."""
+        return any(parked.waits_for_others and not parked.is_ready for parked in self)
 
     @property
     def unsent_bytes(self) -> int:

@@ -241,6 +241,17 @@ def short_questions_with_long_answers(port: int, done: Operations) -> None:
     sent_and_answered(port, done, [frame_of(request, version) for request, version in asked])
 
 
+def newcomers_that_ask_for_much(port: int, done: Operations) -> None:
+    """The metadata of 2,000 partitions, once for each connection, which is dropped at once."""
+    with WireClient(f"127.0.0.1:{port}") as client:
+        create_partitions(client, "wide", 2_000)
+    question = frame_of(MetadataRequest(topics=None), 12)
+    while True:
+        with contextlib.suppress(ConnectionError), connect(port) as peer:
+            peer.sendall(question)
+        done.value += 1
+
+
 def searches_by_time(port: int, done: Operations) -> None:
     """In all partitions of a topic, of each request; eight at a time on each connection."""
     batch = bytes(build_batch([Record(0, time.time_ns() // 1_000_000, None, b"")]))
@@ -335,6 +346,7 @@ ATTACKS: tuple[Attack, ...] = (
     messages_of_an_old_format,
     records_to_be_packed_at_the_hardest_level,
     short_questions_with_long_answers,
+    newcomers_that_ask_for_much,
     searches_by_time,
     fetches_never_read,
     long_polls_for_much,

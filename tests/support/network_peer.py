@@ -40,6 +40,8 @@ WORK = 10
 """Answered by a coroutine that does ``ScriptedHandler.work`` in each of ``ScriptedHandler.steps`` behind its first."""
 JOIN = 11
 """JoinGroup, answered when the test says so."""
+VERSIONS = 18
+"""ApiVersions, answered as ECHO is: with this connections begin, so no first one has to wait."""
 UNKNOWN = 999
 
 
@@ -206,7 +208,7 @@ class Server:
         """Give the server every chance to do what it should not: whole requests of another client go by meanwhile."""
         peer = await self.connect()
         for number in range(5):
-            peer.send(frame(ECHO, 1_000_000 + number))
+            peer.send(frame(VERSIONS, 1_000_000 + number))
             await peer.answer()
         bystander = self.handler.requests[-1].connection
         await peer.close()

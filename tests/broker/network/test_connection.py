@@ -182,6 +182,8 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
     async with serving(stopwatch_s=lambda: now_s, work_time_s=lambda: now_s) as server:
         server.handler.work = work
         peer, other = await server.connect(), await server.connect()
+        other.send(frame(ECHO, 99))
+        await other.answers(1)
         peer.send(frame(WORK, 1))
         assert await peer.answers(1) == [1]
         peer.send(frame(ECHO, 2))

@@ -50,7 +50,7 @@ async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.Mon
         await until(lambda: server.listeners.connection_count == 0)
 
 
-async def test_a_groups_member_cannot_live_on_so_its_join_is_not_answered() -> None:
+async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(JOIN, 1), frame(ECHO, 2))

@@ -17,7 +17,7 @@ from pybroker.broker.network.heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TI
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, PRODUCE, frame
+from support.network_peer import ECHO, PRODUCE, VERSIONS, frame
 from support.virtual_network import VirtualNetwork, VirtualPeer
 
 FETCH = 1
@@ -162,8 +162,8 @@ def test_small_requests_that_take_long_wait_for_turns_like_large_ones() -> None:
     for _ in range(8):
         world.peer([(SLOW, 10)] * 10)
     world.run()
-    # The first of a connection is not known to be one; after each of the others nobody's is started for twice its time.
-    assert world.loop.time() >= 8 * world.handler_s + 71 * 3 * world.handler_s
+    # After each of them nobody's is started for twice its time.
+    assert world.loop.time() >= 79 * 3 * world.handler_s
 
 
 def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produce_requests_never() -> None:
@@ -176,14 +176,15 @@ def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produ
         while to.is_readable:
             to.deliver(65_536)
 
+    send(other, ECHO, 0)
     send(peer, SLOW, 1)
     send(peer, PRODUCE, 2)
     send(other, ECHO, 3)
     send(peer, ECHO, 4)
-    assert world.handled == [1, 2, 3]
+    assert world.handled == [0, 1, 2, 3]
     world.loop.advance(round(2 * world.handler_s * 1000) + 1)
     send(peer, ECHO, 5)
-    assert world.handled == [1, 2, 3, 4, 5]
+    assert world.handled == [0, 1, 2, 3, 4, 5]
     send(other, SLOW, 6)
     send(peer, ECHO, 7)
     assert world.handled[-1] == 6, "trifles between do not make it light"
@@ -193,6 +194,28 @@ def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produ
     send(third, SLOW, 8)
     send(peer, ECHO, 9)
     assert world.handled[-1] == 9
+
+
+def test_first_requests_that_take_long_have_a_third_of_the_loop_however_many_newcomers_there_are() -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+    resident = world.network.connect()
+
+    def send(to: VirtualPeer, api_key: int, number: int) -> None:
+        to.send(frame(api_key, number, bytes(10)))
+        while to.is_readable:
+            to.deliver(65_536)
+
+    send(resident, ECHO, 0)
+    for number in range(1, 51):
+        send(world.network.connect(), SLOW, number)
+    send(resident, ECHO, 51)
+    assert world.handled == [0, 1, 51]
+    send(world.network.connect(), VERSIONS, 52)
+    assert world.handled[-1] == 52
+    world.loop.advance(round(2 * world.handler_s * 1000) + 1)
+    assert world.handled == [0, 1, 51, 52, 2]
+    send(resident, ECHO, 53)
+    assert world.handled[-1] == 53
 
 
 def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> None:
