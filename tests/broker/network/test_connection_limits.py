@@ -52,6 +52,14 @@ def test_over_a_listeners_limit_only_its_newcomers_wait() -> None:
     assert made.decide("B", HOST, 0) is Admission.ADMIT
 
 
+def test_a_place_on_a_listener_is_free_again_when_its_connection_goes() -> None:
+    made = limits("A", "B", max_connections_by_listener={"A": 2})
+    fill(made, "A", HOST, 2)
+    made.remove("A", HOST)
+    fill(made, "A", HOST, 1)
+    assert made.decide("A", HOST, 0) is Admission.WAIT
+
+
 def test_brokers_are_let_in_at_the_cost_of_an_idle_client() -> None:
     made = limits("CLIENTS", "BROKERS", max_connections=1, inter_broker_listener="BROKERS")
     fill(made, "CLIENTS", HOST, 1)
@@ -80,6 +88,16 @@ def test_connections_come_at_the_rate_that_is_set() -> None:
     assert 95 <= admitted <= 101
 
 
+def test_after_a_time_in_which_none_came_a_seconds_worth_comes_at_once_and_no_more() -> None:
+    made = limits("A", "B", max_creations_per_s=8, max_creations_per_s_by_listener={"B": 4})
+    for now_s in (1e6, 1e6 + 3600):  # the clock did not begin with the broker
+        fill(made, "A", HOST, 9, now_s)
+        assert made.decide("A", HOST, now_s) is Admission.WAIT
+    for now_s in (1e6 + 7200, 1e6 + 10_800):
+        fill(made, "B", HOST, 5, now_s)
+        assert made.decide("B", HOST, now_s) is Admission.WAIT
+
+
 def test_a_listeners_own_rate_holds_its_newcomers_back() -> None:
     made = limits("A", "B", max_creations_per_s_by_listener={"A": 10})
     fill(made, "A", HOST, 11)
@@ -96,6 +114,13 @@ def test_brokers_are_held_back_by_their_own_listeners_rate_only() -> None:
     assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
     fill(made, "BROKERS", HOST, 17)
     assert made.decide("BROKERS", HOST, 0) is Admission.WAIT
+
+
+def test_brokers_take_nothing_of_the_rate_of_clients() -> None:
+    made = limits("CLIENTS", "BROKERS", max_creations_per_s=8, inter_broker_listener="BROKERS")
+    fill(made, "BROKERS", HOST, 30)
+    fill(made, "CLIENTS", HOST, 9)
+    assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
 
 
 def test_those_above_a_lowered_limit_are_known() -> None:

@@ -1,11 +1,14 @@
 """Binding, admitting, idle connections, shutting down: over real sockets."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from pybroker.broker.network import bound_sockets
+from pybroker.broker.network import bound_sockets, listener
+from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.connection_limits import LimitSettings
 from pybroker.broker.network.errors import AddressInUseError, BindError
 from pybroker.broker.network.holds import Hold
@@ -196,6 +199,34 @@ async def test_over_max_connections_a_newcomer_waits_for_a_place() -> None:
         assert await third.answers(1) == [3]
 
 
+async def test_those_that_wait_are_admitted_in_the_order_they_came() -> None:
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
+        peers = []
+        for number in range(4):
+            peers.append(await server.connect())
+            await until(lambda: server.listeners.connection_count == len(peers))
+            peers[-1].send(frame(ECHO, number))
+        for number, peer in enumerate(peers):
+            assert await peer.answers(1) == [number]
+            assert server.handler.started == list(range(number + 1))
+            await peer.close()
+
+
+async def test_who_waits_for_a_place_on_one_listener_keeps_nobody_from_another(new_listeners: Maker) -> None:
+    listeners = new_listeners(NetworkSettings(limits=LimitSettings(max_connections_by_listener={"A": 1, "B": 1})))
+    endpoints = await listeners.open([Endpoint("A", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", 0)])
+    peers = []
+    for endpoint in endpoints * 2:
+        peers.append(await Peer.connect(endpoint))
+        await until(lambda: listeners.connection_count == len(peers))
+    await peers[1].close()
+    await until(lambda: listeners.connection_count == 3)
+    waiting = {each.info.listener_name: Hold.ADMISSION in each.held for each in listeners.connections()[1:]}
+    assert waiting == {"A": True, "B": False}
+    for peer in peers:
+        await peer.close()
+
+
 async def test_one_that_waits_is_not_read() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         first, second = await server.connect(), await server.connect()
@@ -309,6 +340,27 @@ async def test_brokers_push_out_the_longest_idle_client(new_listeners: Maker) ->
         await peer.close()
 
 
+async def test_brokers_push_out_a_client_that_has_a_place_not_one_that_waits(new_listeners: Maker) -> None:
+    limits = LimitSettings(max_connections=1, inter_broker_listener="BROKERS")
+    listeners = new_listeners(NetworkSettings(limits=limits))
+    clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
+    active = await Peer.connect(clients)
+    await until(lambda: listeners.connection_count == 1)
+    waiting = await Peer.connect(clients)  # the longest idle one
+    await until(lambda: listeners.connection_count == 2)
+    active.send(frame(ECHO, 1))
+    await active.answer()
+    broker = await Peer.connect(brokers)
+    broker.send(frame(ECHO, 2))
+    assert await broker.answers(1) == [2]
+    await until(lambda: listeners.connection_count == 2)
+    assert [connection.info.listener_name for connection in listeners.connections()] == ["CLIENTS", "BROKERS"]
+    assert Hold.ADMISSION in listeners.connections()[0].held
+    assert await active.is_closed()
+    for peer in (active, waiting, broker):
+        await peer.close()
+
+
 async def test_an_idle_connection_is_closed() -> None:
     async with serving(NetworkSettings(max_idle_ms=10)) as server:
         peer = await server.connect()
@@ -364,6 +416,24 @@ async def test_closing_answers_what_is_under_way_and_starts_nothing_new() -> Non
         assert await busy.is_closed()
         await closing
         assert 2 not in server.handler.started
+
+
+async def test_a_connection_that_was_accepted_as_closing_began_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    closing: list[asyncio.Task[None]] = []
+    async with serving() as server:
+
+        def accept(*arguments: Any) -> Connection:
+            closing.append(asyncio.ensure_future(server.listeners.close(3600)))
+            return Connection(*arguments)
+
+        monkeypatch.setattr(listener, "Connection", accept)
+        peer = await server.connect()
+        peer.send(frame(ECHO, 1))
+        with contextlib.suppress(ConnectionError):
+            assert await peer.reader.read(1) == b""
+        await closing[0]
+        await until(lambda: server.listeners.connection_count == 0)
+        assert server.handler.started == []
 
 
 async def test_closing_does_not_wait_longer_than_its_grace() -> None:
