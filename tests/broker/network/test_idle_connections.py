@@ -1,8 +1,15 @@
 """connections.max.idle.ms, in virtual time."""
 
+import asyncio
+import struct
 from collections.abc import Callable
+from typing import Any
 
 from pybroker.broker.network.idle_connections import IdleConnections
+from pybroker.broker.network.request import LaterReply, Reply, Request
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import ECHO, LATER, frame
+from support.virtual_network import VirtualNetwork, VirtualPeer
 from support.virtual_timers import VirtualHandle, VirtualTimers
 
 
@@ -109,3 +116,61 @@ def test_there_is_one_timer_however_many_are_busy() -> None:
     for _ in range(10):
         world.timers.advance(10_000)
         assert world.timers.pending == 1
+
+
+class Served:
+    """A connection of the network layer that is closed when it was idle for ten seconds, and its peer."""
+
+    def __init__(self) -> None:
+        network = VirtualNetwork(NetworkSettings(max_idle_ms=10_000), self._handle)
+        self.loop = network.loop
+        self.answer: asyncio.Future[Any] = self.loop.future()
+        """To the requests of LATER."""
+        self.peer: VirtualPeer = network.connect()
+
+    def _handle(self, request: Request) -> Reply:
+        if request.api_key == LATER:
+            return LaterReply(self.answer, self.answer.result)
+        return [struct.pack(">i", request.correlation_id)]
+
+    def ask(self, api_key: int) -> None:
+        self.peer.send(frame(api_key, 1))
+        self.peer.deliver(65_536)
+
+    def is_closed_in_s(self) -> float:
+        """After how many more seconds in which nothing happens."""
+        for seconds in range(60):
+            if self.peer.is_closed:
+                return seconds
+            self.loop.advance(1000)
+        raise AssertionError("it stays open")
+
+
+def test_requests_keep_their_connection() -> None:
+    served = Served()
+    for _ in range(5):
+        served.loop.advance(6_000)
+        served.ask(ECHO)
+    assert served.peer.answered == [1] * 5
+    assert served.is_closed_in_s() == 10
+
+
+def test_after_an_answer_that_took_long_there_is_time_for_the_next_request() -> None:
+    served = Served()
+    served.ask(LATER)
+    served.loop.advance(39_000)
+    served.answer.set_result([struct.pack(">i", 1)])
+    served.loop.advance(0)
+    assert served.peer.answered == [1]
+    assert served.is_closed_in_s() == 10
+
+
+def test_so_there_is_after_one_that_was_long_in_being_read() -> None:
+    served = Served()
+    served.peer.reads_answers = False
+    served.ask(ECHO)
+    served.loop.advance(9_000)
+    served.peer.read_answers()
+    served.loop.advance(0)
+    assert served.peer.answered == [1]
+    assert served.is_closed_in_s() == 10

@@ -154,6 +154,25 @@ async def read_hash(peer: Peer, size: int) -> str:
 
 
 @pytest.mark.parametrize("sender", SENDERS)
+async def test_who_reads_a_region_on_is_not_idle(disk: Disk, sender: Any) -> None:
+    size = 8 * MIB
+    disk.make_sparse(size)
+    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
+        server.handler.regions = [disk.region(0, size)]
+        peer = await server.connect(receive_buffer_bytes=4096)
+        peer.send(frame(REGIONS, 1))
+        await server.handler.has_started(1)
+        (connection,) = server.listeners.connections()
+        await until(lambda: Hold.WRITING in connection.held)
+        await until(lambda: not connection.is_busy)  # it stands still
+        await peer.reader.readexactly(8 + 4 * MIB)
+        assert connection.is_busy
+        await peer.reader.readexactly(4 * MIB)
+        await until(lambda: connection.held == Hold(0))
+        assert connection._writer.region_bytes == size
+
+
+@pytest.mark.parametrize("sender", SENDERS)
 async def test_others_are_served_while_a_region_is_sent(disk: Disk, sender: Any) -> None:
     content = disk.write(16 * MIB)
     async with serving(new_sender=sender) as server:
