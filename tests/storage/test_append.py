@@ -23,6 +23,7 @@ from pybroker.storage.errors import (
     record_errors_of,
 )
 from pybroker.storage.log import Log
+from pybroker.storage.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producer_state import AppendOrigin
 from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
@@ -119,6 +120,21 @@ def test_a_torn_tail_behind_a_batch_is_dropped(tmp_path: Path) -> None:
     assert log.size_bytes == len(whole)
 
 
+def test_nothing_of_a_torn_tail_is_in_the_file(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    log.append_as_leader(batch_of("abc") + batch_of("torn")[:30], 0, NOW_MS)
+    assert log.segments[-1].log_ref.file().size() == log.size_bytes
+
+
+def test_what_is_written_together_with_a_torn_tail_can_be_read(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    torn = batch_of("a") + batch_of("torn")[:30]
+    log.append_many([LeaderAppend(torn, 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
+    assert records_from(log) == [(0, b"first"), (1, b"a"), (2, b"b")]
+
+
 def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(message_timestamp_type="LogAppendTime"))
     info = log.append_as_leader(batch_of("a", "b"), 0, NOW_MS + 77)
@@ -127,6 +143,22 @@ def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
     assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert batch.is_valid_crc()
     assert {record.timestamp_ms for record in read_records(batch)} == {NOW_MS + 77}
+
+
+@pytest.mark.parametrize(
+    ("compression_type", "records"),
+    [
+        pytest.param("zstd", batch_of("a", "b"), id="another codec"),
+        pytest.param("producer", build_message_set([Record(0, NOW_MS, b"k", b"old")], 1), id="old messages"),
+    ],
+)
+def test_log_append_time_is_told_of_what_is_built_anew(
+    compression_type: str, records: bytes | bytearray, tmp_path: Path
+) -> None:
+    config = LogConfig(compression_type=compression_type, message_timestamp_type="LogAppendTime")
+    log = open_log(tmp_path, config)
+    info = log.append_as_leader(bytearray(records), 0, NOW_MS + 77)
+    assert info.log_append_time_ms == info.max_timestamp == stored(log).max_timestamp == NOW_MS + 77
 
 
 def test_a_producer_may_not_claim_log_append_time(tmp_path: Path) -> None:

@@ -96,6 +96,34 @@ def test_a_group_that_finds_no_space_fails_as_a_whole_and_the_next_is_right(log:
     assert records_from(log)[-2:] == [(5, b"c"), (6, b"d")]
 
 
+class FullOnce(FaultyFiles):
+    """There is space again as soon as it was found that there is none."""
+
+    def check(self, operation: str, path: str) -> None:
+        try:
+            super().check(operation, path)
+        except OSError:
+            self.fault = None
+            raise
+
+
+@pytest.mark.parametrize(
+    ("value", "leader_epoch"), [("c", 1), ("c" * 1900, 0)], ids=["a leader epoch begins", "the segment is full"]
+)
+def test_behind_a_group_that_found_no_space_nothing_is_written_that_was_to_follow_it(
+    value: str, leader_epoch: int, tmp_path: Path
+) -> None:
+    files = FullOnce()
+    log = open_log(tmp_path, LogConfig(segment_bytes=2000), files=files)
+    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    files.fault, files.operations = errno.ENOSPC, ("write",)
+    appends = [("a", 0), ("b", 0), (value, leader_epoch)]
+    results = log.append_many([LeaderAppend(batch_of(each), epoch, NOW_MS) for each, epoch in appends])
+    assert all(isinstance(result, KafkaStorageError) for result in results)
+    assert log.append_as_leader(batch_of("second"), leader_epoch, NOW_MS).first_offset == 1
+    assert records_from(log) == [(0, b"first"), (1, b"second")]
+
+
 @pytest.mark.parametrize(
     ("operation", "step"),
     [

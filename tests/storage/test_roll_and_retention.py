@@ -78,6 +78,7 @@ def test_a_full_index_ends_a_segment(tmp_path: Path) -> None:
     ("config", "offsets_ms"),
     [
         pytest.param(LogConfig(segment_index_bytes=36, index_interval_bytes=0), range(12), id="full index"),
+        pytest.param(LogConfig(segment_bytes=350), range(12), id="full segment"),
         pytest.param(LogConfig(segment_ms=1000), [0, 500, 1001, 2001, 2002, 9000, 9000], id="old segment"),
     ],
 )
