@@ -223,6 +223,9 @@ class SendfileSender(_Sender):
                 raise _truncated(region, self._position)
             self._position += sent
             self.sent_bytes += sent
+            if sent < size and self._position < self._end:  # the socket is full: to ask again would only tell so
+                self._watch()
+                return False
             chunks += 1
         self._stop_watching()
         return True
