@@ -254,7 +254,8 @@ class Log:
         known = self._check_producers(prepared, append) if prepared.producers else None
         if known is not None:
             return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
-        if not self._has_room(prepared, append.now_ms):
+        self._begin(prepared)
+        if self._is_full_for(prepared, append.now_ms):
             return prepared
         self._write((prepared,), append.now_ms)
         return appended(prepared, self.view.log_start_offset)
@@ -293,8 +294,10 @@ class Log:
         if known is not None:
             group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
             return
-        if group.is_empty and not self._has_room(prepared, append.now_ms):
-            self._roll_for(prepared, append.now_ms)
+        if group.is_empty:  # else it was seen above that it can go with the others
+            self._begin(prepared)
+            if self._is_full_for(prepared, append.now_ms):
+                self._roll_for(prepared, append.now_ms)
         group.add(prepared)
 
     def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
@@ -338,8 +341,8 @@ class Log:
             append.origin,
         )
 
-    def _has_room(self, prepared: PreparedAppend, now_ms: int) -> bool:
-        """Note new leader epochs; whether the active segment is to take this append."""
+    def _begin(self, prepared: PreparedAppend) -> None:
+        """The last check, and new leader epochs, which stand in their file before their first batch is written."""
         if prepared.size_bytes > self.config.segment_bytes:
             raise RecordBatchTooLargeError(
                 f"{self.topic_partition}: {prepared.size_bytes} bytes are too many for a segment of "
@@ -351,7 +354,10 @@ class Log:
             if batch.leader_epoch != latest_epoch or not are_written:  # magic 0 and 1 have no epoch
                 self._note_epochs(prepared)
                 break
-        return not self.view.segments[-1].should_roll(
+
+    def _is_full_for(self, prepared: PreparedAppend, now_ms: int) -> bool:
+        """Whether a new segment is to take this append."""
+        return self.view.segments[-1].should_roll(
             self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
         )
 

@@ -234,7 +234,8 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """The max timestamp of the first batch; -1 for none."""
+        """The max timestamp of what was appended first, as in Kafka; for a segment that was there at the start that is
+        its first batch. -1 for none."""
         first = self._first_timestamp
         if first is None:
             first = NO_TIMESTAMP

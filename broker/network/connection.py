@@ -25,7 +25,7 @@ from .connection_memory import ConnectionMemory
 from .decoded_requests import NOT_COUNTED, DecodedRequests
 from .descriptors import leaves_many_descriptors
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NEVER_FOR_LONG, NOT_HEAVY_AT_FIRST
+from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NOT_HEAVY_AT_FIRST, OUTSIDE_TURNS
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -396,7 +396,7 @@ class Connection(asyncio.BufferedProtocol):
             is_heavy = len(frame) > HEAVY_BYTES or (self._heavy_until_s > 0.0 and self._is_still_heavy())
         may_be_heavy = is_heavy or not self._not_heavy >> api_key & 1
         if may_be_heavy and not self._has_had_turn:
-            waits_for_work = is_heavy and api_key not in NEVER_FOR_LONG
+            waits_for_work = is_heavy and api_key not in OUTSIDE_TURNS
             if not resources.heavy.may_start(self, waits_for_work):
                 self._hold_frame(frame, HEAVY)
                 return
@@ -425,7 +425,7 @@ class Connection(asyncio.BufferedProtocol):
             self._turn_s += took_s
             if may_be_heavy and took_s <= LONG_S:
                 self._not_heavy |= 1 << api_key
-            self._note_work(took_s, took_s, LONG_FETCH_S if api_key in NEVER_FOR_LONG else LONG_S)
+            self._note_work(took_s, took_s, LONG_FETCH_S if api_key in OUTSIDE_TURNS else LONG_S)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
                 self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
@@ -469,7 +469,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(reply, LaterReply):
             future, settle = reply.future, reply.settle
         else:
-            is_timed = request.api_key not in NEVER_FOR_LONG  # an order to lead must not wait for the one before it
+            is_timed = request.api_key not in OUTSIDE_TURNS  # an order to lead must not wait for the one before it
             begun = partial(self._let_go, STARTING)
             future = self._resources.new_task(reply, begun, partial(self._note_step, decoded) if is_timed else None)
             settle = future.result

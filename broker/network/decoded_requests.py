@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
-from .heavy_requests import NEVER_FOR_LONG
+from .heavy_requests import OUTSIDE_TURNS
 
 __all__ = [
     "DECODED_FOR_A_BYTE",
@@ -36,7 +36,7 @@ SMALL_BYTES = 1024
 STANDSTILL_S = 2.0
 """When none takes a step for so long, all wait for something else, other brokers say: then one more starts."""
 _PRODUCE, _JOIN_GROUP, _SYNC_GROUP = 0, 11, 14
-NOT_COUNTED = NEVER_FOR_LONG | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
+NOT_COUNTED = OUTSIDE_TURNS | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
 """APIs whose requests wait for as long as other clients like; what they keep meanwhile, their handlers count. Produce
 requests have an account of another kind (`RequestMemory`)."""
 _AT_WORK = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))

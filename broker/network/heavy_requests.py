@@ -19,8 +19,8 @@ __all__ = [
     "LONGEST_WORK_S",
     "LONG_FETCH_S",
     "LONG_S",
-    "NEVER_FOR_LONG",
     "NOT_HEAVY_AT_FIRST",
+    "OUTSIDE_TURNS",
     "HeavyRequests",
     "HeavyUser",
 ]
@@ -32,18 +32,18 @@ meanwhile by chance makes nobody heavy, who would wait behind all who are."""
 HEAVY_FOR_ITS_TIME = 100
 """So many times as long as such a request took, all of its connection are heavy: else trifles could come between."""
 LONG_FETCH_S = 0.005
-"""The same for `NEVER_FOR_LONG`: a fetch of hundreds of partitions is well-behaved clients' daily work."""
+"""The same for `OUTSIDE_TURNS`: a fetch of hundreds of partitions is well-behaved clients' daily work."""
 _PAUSE_FACTOR = 2.0
 LONGEST_WORK_S = 0.25
 """One that goes on for longer may wait for something else, other brokers say: then the next starts all the same."""
 _FETCH = 1
 _OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
-NEVER_FOR_LONG = frozenset((_FETCH, *_OF_BROKERS))
+OUTSIDE_TURNS = frozenset((_FETCH, *_OF_BROKERS))
 """APIs for which large requests that go on make nobody wait, and which do not wait for those: a fetch waits for as long
 as its client likes, and what brokers ask of each other is not to be held up."""
 _PRODUCE = 0
 _API_VERSIONS = 18
-NOT_HEAVY_AT_FIRST: int = sum(1 << api_key for api_key in (*NEVER_FOR_LONG, _PRODUCE, _API_VERSIONS))
+NOT_HEAVY_AT_FIRST: int = sum(1 << api_key for api_key in (*OUTSIDE_TURNS, _PRODUCE, _API_VERSIONS))
 """A bit for each API of which the first request of a connection does not count as heavy for that alone."""
 _S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
 """What a produce request costs that names partitions by the thousand, and has no records for them."""
@@ -95,8 +95,9 @@ class HeavyRequests:
             self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
 
     def took_produce(self, frame_bytes: int, answer_bytes: int) -> bool:
-        """A produce request was answered. Whether it named many partitions without a batch, and a hundred thousand of
-        them, if longer ones say so: an answer has thirty bytes for each, and a batch more than twice as many."""
+        """A produce request was answered; its answer's last part, the body, has so many bytes. Whether it named many
+        partitions without a batch, and a hundred thousand of them, if longer ones say so: an answer has thirty bytes
+        for each, and a batch more than twice as many."""
         is_heavy = answer_bytes > frame_bytes
         if is_heavy:
             self.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)

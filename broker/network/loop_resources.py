@@ -54,7 +54,7 @@ class LoopResources:
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
         self._long_reader: object = None
-        self._long_read_s = -1.0
+        self._long_read_ms = -1
         self.spent_frames = SpentFrames()
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
@@ -77,13 +77,13 @@ class LoopResources:
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
 
     def may_read_long(self, connection: object) -> bool:
-        """One of them may at a time, which the loop's clock tells: where many send much, each has its turn soon."""
-        now_s = self.loop.time()
+        """One of them may in a millisecond: where many send much, each has its turn soon."""
+        now_ms = int(self.loop.time() * 1000)
         if self._long_reader is not connection:
-            if self._long_read_s == now_s:
+            if self._long_read_ms == now_ms:
                 return False
             self._long_reader = connection
-        self._long_read_s = now_s
+        self._long_read_ms = now_ms
         return True
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:

@@ -1,7 +1,7 @@
 """What the network layer hands to the handler, and what it takes back."""
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol, TypeAlias
 
 from .strangers import Offence
@@ -164,16 +164,3 @@ def memory_of(parts: Collection[ReplyPart]) -> int:
     """What ``parts`` take: their bytes, as far as they are in memory, and the objects. An answer may have thousands."""
     in_memory = sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
     return in_memory + len(parts) * _OF_A_PART
-
-
-def size_of(parts: Sequence[ReplyPart]) -> int:
-    """Bytes that ``parts`` will take on the wire."""
-    size = 0
-    for part in parts:
-        if isinstance(part, bytes | bytearray):
-            size += len(part)
-        elif isinstance(part, memoryview):
-            size += part.nbytes
-        else:
-            size += part.size_bytes
-    return size
