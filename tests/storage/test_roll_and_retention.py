@@ -338,3 +338,12 @@ def test_a_compacted_segment_takes_no_more_when_its_first_record_is_due() -> Non
     assert LogConfig(**bounds).max_segment_ms == 10_000
     assert LogConfig(**bounds, cleanup_policy=("compact",)).max_segment_ms == 1000
     assert LogConfig(segment_ms=500, max_compaction_lag_ms=1000, cleanup_policy=("compact",)).max_segment_ms == 500
+
+
+def test_leader_epochs_begin_no_earlier_than_the_log(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch_of("a", "b"), 3, NOW_MS)
+    log.append_as_leader(batch_of("c", "d"), 4, NOW_MS)
+    for start_offset, entries in ((1, [(3, 1), (4, 2)]), (3, [(4, 3)])):
+        log.increment_log_start_offset(start_offset)
+        assert list(log.leader_epochs.entries) == entries
