@@ -60,8 +60,6 @@ _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
 """The one API whose handler works with the frame (the records in it) after its first step: it counts as memory. What
 other requests keep while they are parked, `DecodedRequests` counts, or their handlers."""
-_WAIT_FOR_OTHERS = frozenset((1, 11, 14))
-"""Fetch, JoinGroup, SyncGroup."""
 _LAST_ANSWERS_S = 2.0
 """So long a request may take whose peer has ended its half of the stream."""
 _MOST_IN_A_TURN = 32
@@ -182,10 +180,10 @@ class Connection(asyncio.BufferedProtocol):
         """The peer sends nothing more. It may still read, so it is answered what it has asked for; it may as well be
         gone, which looks the same, so that it is not waited for."""
         is_owed = self._parked or self._writer.blocked
-        if not is_owed or self._parked.wait_for_others or not leaves_many_descriptors(self._transport):
+        if not is_owed or self._parked.may_take_long or not leaves_many_descriptors(self._transport):
             return False
         self.finish()
-        self._resources.absent.forget(self)
+        self._resources.absent.forget(self)  # what it would find is known
         self._last_answers = self._resources.loop.call_later(_LAST_ANSWERS_S, self._end_last_answers)
         return True
 
@@ -480,7 +478,7 @@ class Connection(asyncio.BufferedProtocol):
         if decoded is not None:
             decoded.take(frame_bytes)
             future.add_done_callback(lambda _done: decoded.give_back(frame_bytes))
-        parked = ParkedRequest(request.abandon, waits_for_others=request.api_key in _WAIT_FOR_OTHERS)
+        parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()
         future.add_done_callback(

@@ -270,8 +270,8 @@ class Listeners:
             for connection in by_activity
             if connection.is_admitted and not self._limits.is_protected(connection.info.listener_name)
         ]
-        clients.sort(key=lambda connection: not connection.is_ending)
-        to_close = [connection for connection in clients[:excess] if not connection.is_ending]
+        staying = [connection for connection in clients if not connection.is_ending]
+        to_close = staying[: max(0, excess - (len(clients) - len(staying)))]
         if len(to_close) > 1:
             logger.info("Closing %d connections, the longest idle ones: max.connections is reached", len(to_close))
         for connection in to_close:

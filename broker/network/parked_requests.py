@@ -12,12 +12,10 @@ __all__ = ["ParkedRequest", "ParkedRequests"]
 class ParkedRequest:
     """The place in the order of a request whose answer is not known, or not written, yet."""
 
-    __slots__ = ("abandon", "is_ready", "parts", "waits_for_others")
+    __slots__ = ("abandon", "is_ready", "parts")
 
-    def __init__(self, abandon: Callable[[], None] | None = None, *, waits_for_others: bool = False) -> None:
+    def __init__(self, abandon: Callable[[], None] | None = None) -> None:
         self.abandon = abandon
-        self.waits_for_others = waits_for_others
-        """For records, or a group's other members: it may be long, and who does not go on asking has little of it."""
         self.is_ready = False
         self.parts: list[ReplyPart] | None = None
 
@@ -33,9 +31,9 @@ class ParkedRequests(deque[ParkedRequest]):
         return any(not parked.is_ready for parked in self)
 
     @property
-    def wait_for_others(self) -> bool:
-        """One does, still."""
-        return any(parked.waits_for_others and not parked.is_ready for parked in self)
+    def may_take_long(self) -> bool:
+        """One waits for others: for records, or the members of a group. It can be abandoned."""
+        return any(parked.abandon is not None and not parked.is_ready for parked in self)
 
     @property
     def unsent_bytes(self) -> int:

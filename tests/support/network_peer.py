@@ -78,6 +78,8 @@ class ScriptedHandler:
         correlation = struct.pack(">i", request.correlation_id)
         match request.api_key:
             case 0 | 4 | 11:
+                if request.api_key == JOIN:
+                    request.abandon = lambda: None
                 future = self.later[request.correlation_id] = asyncio.get_running_loop().create_future()
                 return LaterReply(future, future.result)
             case 1:

@@ -11,19 +11,19 @@ from support.network_peer import ECHO, JOIN, LATER, Peer, Server, frame, serving
 
 
 async def ends_its_half_after(server: Server, *frames: bytes) -> Peer:
-    """A peer that has sent these, of which one is not answered yet; the server has seen the end."""
+    """A peer that has sent these, of which one is not answered yet."""
     peer = await server.connect()
     peer.send(*frames)
     await server.handler.has_started(len(frames))
-    (connection,) = server.listeners.connections()
     peer.writer.write_eof()
-    await until(lambda: connection.is_ending)
     return peer
 
 
 async def test_it_is_answered_what_it_has_asked_for_and_what_waits_behind() -> None:
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(LATER, 1), frame(ECHO, 2))
+        (connection,) = server.listeners.connections()
+        await until(lambda: connection.is_ending)
         await server.settle()
         server.handler.answer(1)
         assert await peer.answers(2) == [1, 2]
@@ -52,20 +52,14 @@ async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.Mon
 
 async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go() -> None:
     async with serving() as server:
-        peer = await server.connect()
-        peer.send(frame(JOIN, 1), frame(ECHO, 2))
-        await server.handler.has_started(2)
-        peer.writer.write_eof()
+        peer = await ends_its_half_after(server, frame(JOIN, 1), frame(ECHO, 2))
         assert await peer.is_closed()
 
 
 async def test_it_is_closed_at_once_when_many_descriptors_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "leaves_many_descriptors", lambda transport: False)
     async with serving() as server:
-        peer = await server.connect()
-        peer.send(frame(LATER, 1))
-        await server.handler.has_started(1)
-        peer.writer.write_eof()
+        peer = await ends_its_half_after(server, frame(LATER, 1))
         assert await peer.is_closed()
 
 
