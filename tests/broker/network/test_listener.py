@@ -303,18 +303,13 @@ async def test_a_lower_limit_leaves_brokers_alone(new_listeners: Maker) -> None:
         await peer.close()
 
 
-async def test_over_the_creation_rate_of_its_listener_a_newcomer_waits_a_moment() -> None:
-    limits = LimitSettings(max_creations_per_s_by_listener={"TEST": 20})
+@pytest.mark.parametrize(
+    "limits",
+    [LimitSettings(max_creations_per_s=20), LimitSettings(max_creations_per_s_by_listener={"TEST": 20})],
+    ids=["the broker's", "the listener's"],
+)
+async def test_over_the_creation_rate_a_newcomer_waits_a_moment(limits: LimitSettings) -> None:
     async with serving(NetworkSettings(limits=limits)) as server:
-        peers = [await server.connect() for _ in range(25)]
-        for peer in peers:
-            peer.send(frame(ECHO, 1))
-        for peer in peers:
-            assert await peer.answers(1) == [1]
-
-
-async def test_over_the_creation_rate_a_newcomer_waits_a_moment() -> None:
-    async with serving(NetworkSettings(limits=LimitSettings(max_creations_per_s=20))) as server:
         peers = [await server.connect() for _ in range(25)]
         for peer in peers:
             peer.send(frame(ECHO, 1))

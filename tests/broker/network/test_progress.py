@@ -82,6 +82,11 @@ class World:
             if peer.connection.held is Hold.TURN:
                 self.loop.turn()
 
+    def ask(self, peer: VirtualPeer, api_key: int, number: int) -> None:
+        """A small request, which is read if the peer is."""
+        peer.send(frame(api_key, number, bytes(10)))
+        self.read_all(peer)
+
     def run(self) -> None:
         """Until all is answered; it fails when nothing can move on."""
         for _ in range(MOST_STEPS):
@@ -171,28 +176,23 @@ def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produ
     peer = world.network.connect()
     other = world.network.connect()
 
-    def send(to: VirtualPeer, api_key: int, number: int) -> None:
-        to.send(frame(api_key, number, bytes(10)))
-        while to.is_readable:
-            to.deliver(65_536)
-
-    send(other, ECHO, 0)
-    send(peer, SLOW, 1)
-    send(peer, PRODUCE, 2)
-    send(other, ECHO, 3)
-    send(peer, ECHO, 4)
+    world.ask(other, ECHO, 0)
+    world.ask(peer, SLOW, 1)
+    world.ask(peer, PRODUCE, 2)
+    world.ask(other, ECHO, 3)
+    world.ask(peer, ECHO, 4)
     assert world.handled == [0, 1, 2, 3]
     world.loop.advance(round(2 * world.handler_s * 1000) + 1)
-    send(peer, ECHO, 5)
+    world.ask(peer, ECHO, 5)
     assert world.handled == [0, 1, 2, 3, 4, 5]
-    send(other, SLOW, 6)
-    send(peer, ECHO, 7)
+    world.ask(other, SLOW, 6)
+    world.ask(peer, ECHO, 7)
     assert world.handled[-1] == 6, "trifles between do not make it light"
     world.loop.advance(round(HEAVY_FOR_ITS_TIME * world.handler_s * 1000))
     assert world.handled[-1] == 7
     third = world.network.connect()
-    send(third, SLOW, 8)
-    send(peer, ECHO, 9)
+    world.ask(third, SLOW, 8)
+    world.ask(peer, ECHO, 9)
     assert world.handled[-1] == 9
 
 
@@ -200,21 +200,16 @@ def test_first_requests_that_take_long_have_a_third_of_the_loop_however_many_new
     world = World(NetworkSettings(), answer_s=0.0)
     resident = world.network.connect()
 
-    def send(to: VirtualPeer, api_key: int, number: int) -> None:
-        to.send(frame(api_key, number, bytes(10)))
-        while to.is_readable:
-            to.deliver(65_536)
-
-    send(resident, ECHO, 0)
+    world.ask(resident, ECHO, 0)
     for number in range(1, 51):
-        send(world.network.connect(), SLOW, number)
-    send(resident, ECHO, 51)
+        world.ask(world.network.connect(), SLOW, number)
+    world.ask(resident, ECHO, 51)
     assert world.handled == [0, 1, 51]
-    send(world.network.connect(), VERSIONS, 52)
+    world.ask(world.network.connect(), VERSIONS, 52)
     assert world.handled[-1] == 52
     world.loop.advance(round(2 * world.handler_s * 1000) + 1)
     assert world.handled == [0, 1, 51, 52, 2]
-    send(resident, ECHO, 53)
+    world.ask(resident, ECHO, 53)
     assert world.handled[-1] == 53
 
 

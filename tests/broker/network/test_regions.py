@@ -1,22 +1,24 @@
 """Regions of files on their way to a socket, over real sockets and real files."""
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pybroker.broker.network import region_sender
+from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.storage.page_cache import is_cached, read_ahead, read_if_cached
-from support.network_peer import ECHO, REGIONS, Peer, Stretch, frame, serving, until, warnings, write_file
+from support.network_peer import ECHO, REGIONS, Peer, Server, Stretch, frame, serving, until, warnings, write_file
 
 MIB = 1024 * 1024
 SENDERS = [
@@ -122,17 +124,24 @@ async def test_bytes_and_regions_of_one_answer_keep_their_order(disk: Disk, send
             assert await peer.answer() == (100 + number, expected)
 
 
-@pytest.mark.parametrize("sender", SENDERS)
-async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any) -> None:
-    size = 24 * MIB
+@contextlib.asynccontextmanager
+async def unread(disk: Disk, sender: Any, size: int, *frames: bytes) -> AsyncIterator[tuple[Server, Peer, Connection]]:
+    """A peer that has asked for a region of so many bytes by each of the frames, and reads nothing yet."""
     disk.make_sparse(size)
     async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
         server.handler.regions = [disk.region(0, size)]
         peer = await server.connect(receive_buffer_bytes=4096)
-        peer.send(frame(REGIONS, 1), frame(REGIONS, 2))
-        await until(lambda: bool(server.listeners.connections()))
+        peer.send(*frames)
+        await server.handler.has_started(1)
         (connection,) = server.listeners.connections()
         await until(lambda: Hold.WRITING in connection.held)
+        yield server, peer, connection
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any) -> None:
+    size = 24 * MIB
+    async with unread(disk, sender, size, frame(REGIONS, 1), frame(REGIONS, 2)) as (server, peer, connection):
         await server.settle()
         assert connection._writer.region_bytes < 4 * MIB
         assert connection._transport.get_write_buffer_size() <= 256 * 1024
@@ -156,14 +165,7 @@ async def read_hash(peer: Peer, size: int) -> str:
 @pytest.mark.parametrize("sender", SENDERS)
 async def test_who_reads_a_region_on_is_not_idle(disk: Disk, sender: Any) -> None:
     size = 8 * MIB
-    disk.make_sparse(size)
-    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024), new_sender=sender) as server:
-        server.handler.regions = [disk.region(0, size)]
-        peer = await server.connect(receive_buffer_bytes=4096)
-        peer.send(frame(REGIONS, 1))
-        await server.handler.has_started(1)
-        (connection,) = server.listeners.connections()
-        await until(lambda: Hold.WRITING in connection.held)
+    async with unread(disk, sender, size, frame(REGIONS, 1)) as (_, peer, connection):
         await until(lambda: not connection.is_busy)  # it stands still
         await peer.reader.readexactly(8 + 4 * MIB)
         assert connection.is_busy
