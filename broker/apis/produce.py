@@ -63,6 +63,16 @@ _MAGIC_POSITION = 16
 _MIN_BATCH_BYTES = 61
 _CODEC_MASK = 0x07
 _ZSTD = 4
+_REFUSED_FOR_ITS_RECORDS = frozenset(
+    (
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    )
+)
+"""What no client meets again and again that is as it should be, as it may meet a leader that has moved."""
 _TRANSACTIONAL = 0x10
 
 
@@ -226,7 +236,7 @@ class _Answer:
     def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
         slot.error_code = error.code
         slot.error_message = error.message
-        self.failures.append(error.code.name)
+        self._failed(error.code, error.code.name)
 
     def settle(self, name: str, slot: PartitionProduceResponse, result: AppendResult) -> None:
         """One partition is done: called once for each, some before `result` is."""
@@ -241,12 +251,17 @@ class _Answer:
                     BatchIndexAndErrorMessage(batch_index=error.batch_index, batch_index_error_message=error.message)
                     for error in result.record_errors
                 ]
-            self.failures.append(f"{name}-{slot.index}: {result.error.name}")
+            self._failed(result.error, f"{name}-{slot.index}: {result.error.name}")
             if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and self.context.api_version >= 10:
                 self.handler.hint_leader(name, slot, self)
         self.pending -= 1
         if not self.pending and self.future is not None and not self.future.done():
             self._fulfil(self.future)
+
+    def _failed(self, code: ErrorCode, description: str) -> None:
+        self.failures.append(description)
+        if code in _REFUSED_FOR_ITS_RECORDS:
+            self.context.address.records_were_refused = True
 
     def result(self) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
         """The answer when all partitions are settled, else a future of it."""

@@ -106,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         self._not_heavy = NOT_HEAVY_AT_FIRST  # APIs: the next request of one may be heavy for other reasons only
         self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
         self._has_had_turn = False  # as a heavy one: the first frame that waits
-        self._named_many = False  # the last produce request, partitions
+        self._produces_in_vain = False  # as far as the last large request tells
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
@@ -389,7 +389,7 @@ class Connection(asyncio.BufferedProtocol):
             client_name = self._named(client_id)
         is_produce = api_key == _PRODUCE
         if is_produce:
-            is_heavy = self._named_many and len(frame) > HEAVY_BYTES
+            is_heavy = self._produces_in_vain and len(frame) > HEAVY_BYTES
         else:
             is_heavy = len(frame) > HEAVY_BYTES or (self._heavy_until_s > 0.0 and self._is_still_heavy())
         may_be_heavy = is_heavy or not self._not_heavy >> api_key & 1
@@ -426,7 +426,7 @@ class Connection(asyncio.BufferedProtocol):
             self._note_work(took_s, took_s, LONG_FETCH_S if api_key in OUTSIDE_TURNS else LONG_S)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
-                self._named_many = resources.heavy.took_produce(len(frame), len(reply[-1]))  # type: ignore[arg-type]
+                self._note_produced(len(frame), reply)
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_parked()
@@ -502,6 +502,15 @@ class Connection(asyncio.BufferedProtocol):
             heavy_s = took_s * HEAVY_FOR_ITS_TIME
             self._heavy_until_s = max(self._heavy_until_s, self._resources.stopwatch_s() + heavy_s)
 
+    def _note_produced(self, frame_bytes: int, answer: list[ReplyPart]) -> None:
+        """A large produce request was answered."""
+        self._produces_in_vain = self._resources.heavy.took_produce(
+            frame_bytes,
+            len(answer[-1]),  # type: ignore[arg-type]  # its body, which is no region
+            is_refused=self.info.records_were_refused,
+        )
+        self.info.records_were_refused = False
+
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:
             self._hold(PARKED)
@@ -523,7 +532,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             parts = parked.parts = settle()
             if kept_bytes > HEAVY_BYTES and parts:
-                self._named_many = self._resources.heavy.took_produce(kept_bytes, len(parts[-1]))  # type: ignore[arg-type]
+                self._note_produced(kept_bytes, parts)
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         if self._lost:

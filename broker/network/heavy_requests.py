@@ -3,8 +3,9 @@
 A request that is large may be one, and so may any that comes soon after one on its connection: 25 bytes can ask for
 the metadata of all topics. So may the first of its API on a connection, until one was not: else a thousand newcomers
 had the loop one after the other. Produce requests seldom are: their bytes are records, which nobody looks at here; but
-one may name partitions by the thousand and have no records for them. After one that took its time the next, whoever
-sends it, waits for twice as long as that: so all together they have a third of the loop, and everybody else the rest.
+one may name partitions by the thousand and have no records for them, or its records are refused: nobody is served by
+what is spent on more of their kind. After one that took its time the next, whoever sends it, waits for twice as long as
+that: so all together they have a third of the loop, and everybody else the rest.
 One that goes on in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than
 if they took turns, and less is in memory meanwhile.
 """
@@ -47,6 +48,8 @@ NOT_HEAVY_AT_FIRST: int = sum(1 << api_key for api_key in (*OUTSIDE_TURNS, _PROD
 """A bit for each API of which the first request of a connection does not count as heavy for that alone."""
 _S_FOR_A_BYTE_OF_ITS_ANSWER = 1.5e-7
 """What a produce request costs that names partitions by the thousand, and has no records for them."""
+_S_FOR_A_REFUSED_BYTE = 1e-9
+"""What it costs to read records and to look at them."""
 
 
 class HeavyUser(Protocol):
@@ -92,16 +95,21 @@ class HeavyRequests:
     def took(self, duration_s: float) -> None:
         """A request, or a step of one that goes on, has just kept the loop for so long."""
         if duration_s > LONG_S:
-            self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
+            self._pause_after(duration_s)
 
-    def took_produce(self, frame_bytes: int, answer_bytes: int) -> bool:
-        """A produce request was answered; its answer's last part, the body, has so many bytes. Whether it named many
-        partitions without a batch, and a hundred thousand of them, if longer ones say so: an answer has thirty bytes
-        for each, and a batch more than twice as many."""
-        is_heavy = answer_bytes > frame_bytes
-        if is_heavy:
+    def took_produce(self, frame_bytes: int, answer_bytes: int, *, is_refused: bool) -> bool:
+        """A produce request was answered; its answer's last part, the body, has so many bytes. Whether the next one of
+        its connection is heavy.
+
+        It is when records were refused, or when many partitions were named without a batch, and a hundred thousand of
+        them, if longer ones say so: an answer has thirty bytes for each, and a batch more than twice as many.
+        """
+        if answer_bytes > frame_bytes:
             self.took(answer_bytes * _S_FOR_A_BYTE_OF_ITS_ANSWER)
-        return is_heavy
+            return True
+        if is_refused:
+            self._pause_after(frame_bytes * _S_FOR_A_REFUSED_BYTE)
+        return is_refused
 
     def work_goes_on(self) -> Callable[[], None]:
         """The request that was just handled is not done: nobody else's starts until what is returned here is called."""
@@ -122,6 +130,9 @@ class HeavyRequests:
         if self._turn is user:
             self._turn = None
         self._waiting.pop(user, None)
+
+    def _pause_after(self, duration_s: float) -> None:
+        self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
 
     def _free_s(self) -> float:
         """When the next one may start."""

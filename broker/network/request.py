@@ -55,6 +55,7 @@ class ConnectionInfo:
         "peer_host",
         "peer_port",
         "principal",
+        "records_were_refused",
         "security_protocol",
         "throttle",
     )
@@ -74,6 +75,8 @@ class ConnectionInfo:
         self.peer_host, self.peer_port = peer
         self.principal = "User:ANONYMOUS"
         """Kafka's name of who is speaking; authentication sets it."""
+        self.records_were_refused = False
+        """Set by the handler that refuses what it was sent for what is in it; set back by whoever has taken note."""
         self.throttle: Callable[[float], None] = no_connection
         """Read no further request for so many seconds (KIP-219); answers under way leave nevertheless."""
 

@@ -22,6 +22,7 @@ from pybroker.protocol.records.walk import Record
 from pybroker.replication.transaction_checks import TransactionChecks
 from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
+    ADDRESS,
     NOW_MS,
     TOPIC,
     TP,
@@ -208,6 +209,20 @@ async def test_from_v3_on_a_partition_takes_exactly_one_whole_batch(
     slot = producer.produce(records, version=3)
     assert slot.error_code == expected
     assert producer.stored() == []
+
+
+async def test_the_connection_is_told_of_records_that_were_refused_for_what_they_are(producer: Producer) -> None:
+    for records, topic_partition, is_told in [
+        (batch_of(b"abc"), TP, False),
+        (batch_of(b"abc"), TopicPartition("nowhere", 0), False),
+        (batch_of(b"abc")[:-1] + b"!", TP, True),
+        (batch_of(b"a")[:-1], TP, True),
+        (batch_of(b"a" * 2_000_000), TP, True),
+    ]:
+        ADDRESS.records_were_refused = False
+        producer.produce(records, topic_partition)
+        assert ADDRESS.records_were_refused is is_told
+    ADDRESS.records_were_refused = False
 
 
 def cut_to(length: int) -> bytes:

@@ -260,6 +260,29 @@ def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_
     assert 9 * 2 * 0.15 <= world.loop.time() < 10 * 2 * 0.15 + 0.1
 
 
+@pytest.mark.parametrize("is_later", [False, True])
+def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(is_later: bool) -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+
+    def handle(request: Request) -> Reply:
+        world.handled.append(request.correlation_id)
+        request.connection.records_were_refused = request.correlation_id % 1000 < 5
+        answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), b"sorry"]
+        if not is_later:
+            return answer
+        future = world.loop.future()
+        future.set_result(answer)
+        return LaterReply(future, future.result)
+
+    world.network.resources.handler = handle
+    peers = [world.peer([(PRODUCE, 2_000_000)] * 10) for _ in range(2)]
+    world.run()
+    assert [peer.answered for peer in peers] == [list(range(10)), list(range(1000, 1010))]
+    # Behind each that was refused but the very first, which none was before, the next waits for twice what it took.
+    pause_s = 2 * 2_000_000e-9
+    assert 9 * pause_s <= world.loop.time() < 10 * pause_s + 0.02
+
+
 def test_a_large_frame_counts_until_it_is_started() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.01)
     world.peer([(ECHO, 500_000)])
