@@ -20,6 +20,7 @@ import contextlib
 import multiprocessing
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -186,6 +187,34 @@ def large_batches_on_their_way(port: int, done: Operations) -> None:
     sent_and_answered(port, done, [request] * 5)
 
 
+def large_batches_of_many_connections(port: int, done: Operations) -> None:
+    """They send on and on, and read no answer before. Who is hung up on comes again."""
+    request = memoryview(frame_of(produce_request("attacked", batch_with_wrong_checksum(250_000)), 9))
+    poll = select.epoll()
+    unsent: dict[int, tuple[socket.socket, memoryview]] = {}
+
+    def begin_one() -> None:
+        peer = connect(port)
+        peer.setblocking(False)
+        unsent[peer.fileno()] = peer, request
+        poll.register(peer, select.EPOLLOUT)
+
+    for _ in range(500):
+        begin_one()
+    while True:
+        for descriptor, _ in poll.poll():
+            peer, rest = unsent.pop(descriptor)
+            try:
+                rest = rest[peer.send(rest) :]
+            except ConnectionError:
+                peer.close()
+                begin_one()
+                continue
+            if not rest:
+                done.value += 1
+            unsent[descriptor] = peer, rest or request
+
+
 def requests_of_many_elements(port: int, done: Operations) -> None:
     names = [MetadataRequestTopic(name="x") for _ in range(90_000)]
     request = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 9)
@@ -340,6 +369,7 @@ ATTACKS: tuple[Attack, ...] = (
     single_bytes,
     batches_with_wrong_checksums,
     large_batches_on_their_way,
+    large_batches_of_many_connections,
     requests_of_many_elements,
     bombs,
     batches_that_unpack_to_240_mb,
