@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 from .errors import AddressInUseError, BindError
+from .pacing import send_at_once
 from .settings import Endpoint, NetworkSettings
 
 __all__ = ["open_servers"]
@@ -19,9 +20,10 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 async def open_servers(
-    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory
+    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory, *, are_paced: bool
 ) -> tuple[list[asyncio.Server], int]:
     """Bind every address of the endpoint's host: the servers, not serving yet, and the port that all of them have.
+    ``are_paced``: new sockets, by the system's choice, which what they accept does not inherit then.
 
     :raises AddressInUseError:
     :raises BindError: for any other reason.
@@ -30,7 +32,7 @@ async def open_servers(
     attempts = _PORT_ATTEMPTS if endpoint.port == 0 and len(hosts) > 1 else 1
     for attempt in range(1, attempts + 1):
         try:
-            return await _open_all(endpoint, hosts, settings, factory)
+            return await _open_all(endpoint, hosts, settings, factory, are_paced)
         except AddressInUseError:
             # The system chose the port for the first address only: on another one it may be taken.
             if attempt == attempts:
@@ -57,7 +59,7 @@ async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 async def _open_all(
-    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory
+    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory, are_paced: bool
 ) -> tuple[list[asyncio.Server], int]:
     servers: list[asyncio.Server] = []
     port = endpoint.port
@@ -65,7 +67,7 @@ async def _open_all(
     try:
         for host in hosts:
             try:
-                server = await _open_one(host, port, settings, factory)
+                server = await _open_one(host, port, settings, factory, are_paced)
             except OSError as error:
                 if error.errno not in _NO_SUCH_ADDRESS or len(hosts) == 1:
                     raise
@@ -85,16 +87,20 @@ async def _open_all(
     return servers, port
 
 
-async def _open_one(host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory) -> asyncio.Server:
+async def _open_one(
+    host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory, are_paced: bool
+) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=settings.backlog, start_serving=False)
     try:
         for listening in server.sockets:
-            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit both.
+            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit these.
             if settings.receive_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.send_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
+            if are_paced:
+                send_at_once(listening)
     except BaseException:
         server.close()
         raise
