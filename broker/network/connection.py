@@ -22,10 +22,11 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from .connection_memory import ConnectionMemory
+from .connection_work import ConnectionWork
 from .decoded_requests import NOT_COUNTED, DecodedRequests
 from .descriptors import leaves_many_descriptors
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
-from .heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TIME, LONG_FETCH_S, LONG_S, NOT_HEAVY_AT_FIRST, OUTSIDE_TURNS
+from .heavy_requests import HEAVY_BYTES, OUTSIDE_TURNS
 from .holds import (
     ADMISSION,
     CLOSING,
@@ -103,10 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stranger: FrameSizeError | None = None
         self._requests_started = 0
         self._turn_s = 0.0  # work in this turn of the loop
-        self._not_heavy = NOT_HEAVY_AT_FIRST  # APIs: the next request of one may be heavy for other reasons only
-        self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
-        self._has_had_turn = False  # as a heavy one: the first frame that waits
-        self._produces_in_vain = False  # as far as the last large request tells
+        self._work = ConnectionWork(resources.heavy, resources.stopwatch_s)
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
@@ -388,22 +386,17 @@ class Connection(asyncio.BufferedProtocol):
         else:
             client_name = self._named(client_id)
         is_produce = api_key == _PRODUCE
-        if is_produce:
-            is_heavy = self._produces_in_vain and len(frame) > HEAVY_BYTES
-        else:
-            is_heavy = len(frame) > HEAVY_BYTES or (self._heavy_until_s > 0.0 and self._is_still_heavy())
-        may_be_heavy = is_heavy or not self._not_heavy >> api_key & 1
-        if may_be_heavy and not self._has_had_turn:
-            waits_for_work = is_heavy and api_key not in OUTSIDE_TURNS
-            if not resources.heavy.may_start(self, waits_for_work):
-                self._hold_frame(frame, HEAVY)
-                return
+        work = self._work
+        is_heavy = work.is_heavy(api_key, len(frame))
+        if not work.may_start(self, api_key, is_heavy):
+            self._hold_frame(frame, HEAVY)
+            return
         decoded = None if is_produce else resources.decoded.used(api_key, len(frame))
         if decoded is not None and not decoded.may_start(self, len(frame), has_others=bool(self._parked)):
-            self._has_had_turn = may_be_heavy
+            work.keep_turn(api_key, is_heavy)
             self._hold_frame(frame, DECODED)
             return
-        self._has_had_turn = False
+        work.starts()
         if self._memory.waiting_bytes:
             self._memory.forget_waiting()
         self._requests_started += 1
@@ -421,9 +414,7 @@ class Connection(asyncio.BufferedProtocol):
         if not is_produce:
             took_s = resources.work_time_s() - started_s
             self._turn_s += took_s
-            if may_be_heavy and took_s <= LONG_S:
-                self._not_heavy |= 1 << api_key
-            self._note_work(took_s, took_s, LONG_FETCH_S if api_key in OUTSIDE_TURNS else LONG_S)
+            work.request_took(api_key, took_s)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
                 self._note_produced(len(frame), reply)
@@ -437,11 +428,6 @@ class Connection(asyncio.BufferedProtocol):
                     self._count_unsent()
         elif reply is not None:
             self._park(request, reply, len(frame), is_heavy)
-
-    def _is_still_heavy(self) -> bool:
-        if self._resources.stopwatch_s() >= self._heavy_until_s:
-            self._heavy_until_s = 0.0
-        return self._heavy_until_s > 0.0
 
     def _named(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")
@@ -491,24 +477,12 @@ class Connection(asyncio.BufferedProtocol):
         """Of a request that goes on."""
         if decoded is not None:
             decoded.moved()
-        self._note_work(step_s, took_s)
-
-    def _note_work(self, step_s: float, took_s: float, long_s: float = LONG_S) -> None:
-        """So long a step of the last request has kept the loop, and all of them. Between its steps others have theirs:
-        only for one that is long the next heavy request waits."""
-        if step_s > long_s:
-            self._resources.heavy.took(step_s)
-        if took_s > long_s:
-            heavy_s = took_s * HEAVY_FOR_ITS_TIME
-            self._heavy_until_s = max(self._heavy_until_s, self._resources.stopwatch_s() + heavy_s)
+        self._work.step_took(step_s, took_s)
 
     def _note_produced(self, frame_bytes: int, answer: list[ReplyPart]) -> None:
         """A large produce request was answered."""
-        self._produces_in_vain = self._resources.heavy.took_produce(
-            frame_bytes,
-            len(answer[-1]),  # type: ignore[arg-type]  # its body, which is no region
-            is_refused=self.info.records_were_refused,
-        )
+        body = cast("bytes", answer[-1])
+        self._work.produced(frame_bytes, len(body), is_refused=self.info.records_were_refused)
         self.info.records_were_refused = False
 
     def _watch_parked(self) -> None:
