@@ -11,7 +11,7 @@ import threading
 __all__ = ["is_cached", "read_ahead", "read_if_cached"]
 
 _NO_WAIT: int = getattr(os, "RWF_NOWAIT", 0)
-_PROBE_EVERY = 256 * 1024
+_PROBE_EVERY = 128 * 1024
 _READ_AHEAD_STEP = 256 * 1024
 _NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL)
 
@@ -22,7 +22,7 @@ _scratch = threading.local()
 def is_cached(fd: int, position: int, size: int) -> bool:
     """Whether ``size`` bytes can likely be read without waiting for the disk.
 
-    One byte in 256 KiB is tried, and the last. Pages come and go in bigger runs than that (read-ahead), so it is a good
+    One byte in 128 KiB is tried, and the last. Pages come and go in bigger runs than that (read-ahead), so it is a good
     guess; a wrong one costs a wait, nothing else.
     """
     if not _NO_WAIT:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 from .errors import AddressInUseError, BindError
-from .pacing import send_at_once
 from .settings import Endpoint, NetworkSettings
 
 __all__ = ["open_servers"]
@@ -20,10 +19,9 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 async def open_servers(
-    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory, *, are_paced: bool
+    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory
 ) -> tuple[list[asyncio.Server], int]:
     """Bind every address of the endpoint's host: the servers, not serving yet, and the port that all of them have.
-    ``are_paced``: new sockets, by the system's choice, which what they accept does not inherit then.
 
     :raises AddressInUseError:
     :raises BindError: for any other reason.
@@ -32,7 +30,7 @@ async def open_servers(
     attempts = _PORT_ATTEMPTS if endpoint.port == 0 and len(hosts) > 1 else 1
     for attempt in range(1, attempts + 1):
         try:
-            return await _open_all(endpoint, hosts, settings, factory, are_paced)
+            return await _open_all(endpoint, hosts, settings, factory)
         except AddressInUseError:
             # The system chose the port for the first address only: on another one it may be taken.
             if attempt == attempts:
@@ -59,7 +57,7 @@ async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 async def _open_all(
-    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory, are_paced: bool
+    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory
 ) -> tuple[list[asyncio.Server], int]:
     servers: list[asyncio.Server] = []
     port = endpoint.port
@@ -67,7 +65,7 @@ async def _open_all(
     try:
         for host in hosts:
             try:
-                server = await _open_one(host, port, settings, factory, are_paced)
+                server = await _open_one(host, port, settings, factory)
             except OSError as error:
                 if error.errno not in _NO_SUCH_ADDRESS or len(hosts) == 1:
                     raise
@@ -87,20 +85,16 @@ async def _open_all(
     return servers, port
 
 
-async def _open_one(
-    host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory, are_paced: bool
-) -> asyncio.Server:
+async def _open_one(host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=settings.backlog, start_serving=False)
     try:
         for listening in server.sockets:
-            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit these.
+            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit both.
             if settings.receive_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.send_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
-            if are_paced:
-                send_at_once(listening)
     except BaseException:
         server.close()
         raise

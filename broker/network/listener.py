@@ -15,7 +15,6 @@ from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .descriptors import leaves_descriptors
 from .errors import BindError
 from .loop_resources import LoopResources
-from .pacing import pace, paced_by_default
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
@@ -68,7 +67,6 @@ class Listeners:
             logger=logger,
         )
         self._settings = settings
-        self._paced_by = paced_by_default()
         self._limits = ConnectionLimits(settings.limits)
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
@@ -95,9 +93,7 @@ class Listeners:
             for endpoint in endpoints:
                 self._limits.add_listener(endpoint.listener_name)
                 origin = _Origin(self, endpoint)
-                servers, port = await open_servers(
-                    endpoint, self._settings, origin.new_connection, are_paced=self._paced_by is not None
-                )
+                servers, port = await open_servers(endpoint, self._settings, origin.new_connection)
                 bound = replace(endpoint, port=port)
                 self._servers += [(bound, server) for server in servers]
                 opened.append(bound)
@@ -197,8 +193,6 @@ class Listeners:
             _host_and_port(transport.get_extra_info("peername")),
         )
         connection.info = info
-        if self._paced_by is not None and info.peer_host != info.local_host:  # else it is on this machine
-            pace(transport.get_extra_info("socket"), self._paced_by)
         self._connections[connection] = None
         if self._closing:
             connection.abort()
