@@ -193,16 +193,17 @@ class Listeners:
             _host_and_port(transport.get_extra_info("peername")),
         )
         connection.info = info
+        now_s = self._loop.time()
         self._connections[connection] = None
         if self._closing:
             connection.abort()
         elif not leaves_descriptors(transport):
             self._refuse(connection, "hardly any more files may be open (ulimit -n), and log files need some")
-        elif not self._try_to_admit(connection):
+        elif not self._try_to_admit(connection, now_s):
             if len(self._waiting) < self._settings.backlog:
                 self._waiting.append(connection)
                 connection.hold_for_admission()
-                self._watch_rate()
+                self._watch_rate(now_s)
             else:
                 self._refuse(connection, "max.connections is reached, and as many wait as the backlog may hold")
         return info
@@ -217,10 +218,9 @@ class Listeners:
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
 
-    def _try_to_admit(self, connection: Connection) -> bool:
+    def _try_to_admit(self, connection: Connection, now_s: float) -> bool:
         """True: it was decided about, one way or the other; False: it has to wait."""
         info = connection.info
-        now_s = self._loop.time()
         decision = self._limits.decide(info.listener_name, info.peer_host, now_s)
         if decision is Admission.WAIT:
             return False
@@ -238,16 +238,17 @@ class Listeners:
         if self._rate_timer is not None:
             self._rate_timer.cancel()
             self._rate_timer = None
+        now_s = self._loop.time()
         for _ in range(len(self._waiting)):
             connection = self._waiting.popleft()
-            if not self._try_to_admit(connection):
+            if not self._try_to_admit(connection, now_s):
                 self._waiting.append(connection)
-        self._watch_rate()
+        self._watch_rate(now_s)
 
-    def _watch_rate(self) -> None:
+    def _watch_rate(self, now_s: float) -> None:
+        """``now_s``: when those who wait were told to. A later look at the clock might find nobody's time to come."""
         if self._rate_timer is not None:
             return
-        now_s = self._loop.time()
         waits_s = [
             self._limits.rate_wait_s(name, now_s) for name in {each.info.listener_name for each in self._waiting}
         ]

@@ -317,6 +317,31 @@ async def test_over_the_creation_rate_a_newcomer_waits_a_moment(limits: LimitSet
             assert await peer.answers(1) == [1]
 
 
+async def test_a_newcomer_whose_time_comes_while_it_is_looked_at_does_not_wait_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class HastyLoop:
+        """Its time moves on by 5 ms whenever it is asked for."""
+
+        def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+            self._loop, self._asked = loop, 0
+
+        def time(self) -> float:
+            self._asked += 1
+            return self._loop.time() + 0.005 * self._asked
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._loop, name)
+
+    async with serving(NetworkSettings(limits=LimitSettings(max_creations_per_s=20))) as server:
+        monkeypatch.setattr(server.listeners, "_loop", HastyLoop(asyncio.get_running_loop()))
+        peers = [await server.connect() for _ in range(40)]
+        for peer in peers:
+            peer.send(frame(ECHO, 1))
+        for peer in peers:
+            assert await peer.answers(1) == [1]
+
+
 async def test_brokers_push_out_the_longest_idle_client(new_listeners: Maker) -> None:
     limits = LimitSettings(max_connections=2, inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
