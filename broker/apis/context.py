@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..network.request import CloseConnectionError, ConnectionInfo
+from ..network.request import CloseConnectionError, ConnectionInfo, Request
 
 __all__ = ["CloseConnectionError", "EncodedAnswer", "Handler", "RequestContext"]
 
@@ -24,6 +24,8 @@ class RequestContext:
     now_ms: int
     abandon: Callable[[], None] | None = None
     """Set by a handler whose answer may take long: to be called when the connection is gone."""
+    request: Request | None = None
+    """Whose surroundings these are, if it came by a connection."""
 
 
 class EncodedAnswer(NamedTuple):

@@ -99,7 +99,12 @@ class Dispatcher:
                 return self._reply(route, request, None, None, answer)
         message = self._decode(route, request)
         context = RequestContext(
-            request.api_version, len(request.frame), request.client_id, request.connection, request.received_ms
+            request.api_version,
+            len(request.frame),
+            request.client_id,
+            request.connection,
+            request.received_ms,
+            request=request,
         )
         try:
             answer = route.handler(context, message)

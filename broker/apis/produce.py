@@ -154,7 +154,12 @@ class Produce:
         if result is not None and not result.error:
             return shape.answer(request.correlation_id, partition, result)
         context = RequestContext(
-            request.api_version, len(request.frame), request.client_id, request.connection, request.received_ms
+            request.api_version,
+            len(request.frame),
+            request.client_id,
+            request.connection,
+            request.received_ms,
+            request=request,
         )
         answer = _Answer(self, context, shape.acks)
         settle = partial(answer.settle, shape.topic, answer.slot(shape.topic, partition))
@@ -260,8 +265,8 @@ class _Answer:
 
     def _failed(self, code: ErrorCode, description: str) -> None:
         self.failures.append(description)
-        if code in _REFUSED_FOR_ITS_RECORDS:
-            self.context.address.records_were_refused = True
+        if code in _REFUSED_FOR_ITS_RECORDS and self.context.request is not None:
+            self.context.request.records_were_refused = True
 
     def result(self) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
         """The answer when all partitions are settled, else a future of it."""

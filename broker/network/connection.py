@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stranger: FrameSizeError | None = None
         self._requests_started = 0
         self._turn_s = 0.0  # work in this turn of the loop
-        self._work = ConnectionWork(resources.heavy, resources.stopwatch_s)
+        self._work = ConnectionWork(resources.heavy, resources.produce_in_vain, resources.stopwatch_s)
         self._client_id_bytes: bytearray | None = None
         self._client_id: str | None = None
         # back-pressure
@@ -306,7 +306,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.abandon()
         self._memory.count_half_frame(0)
         self._memory.forget_waiting()
-        self._resources.heavy.forget(self)
+        self._work.forget(self)
         self._resources.decoded.forget(self)
         self._resources.memory.forget(self)
 
@@ -417,7 +417,7 @@ class Connection(asyncio.BufferedProtocol):
             work.request_took(api_key, took_s)
         if isinstance(reply, list):
             if is_produce and len(frame) > HEAVY_BYTES:
-                self._note_produced(len(frame), reply)
+                self._note_produced(request, len(frame), reply)
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_parked()
@@ -467,9 +467,7 @@ class Connection(asyncio.BufferedProtocol):
         parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_parked()
-        future.add_done_callback(
-            partial(self._answered, parked, kept_bytes, request.api_key, request.api_version, settle)
-        )
+        future.add_done_callback(partial(self._answered, parked, request, kept_bytes, settle))
         if kept_bytes > HEAVY_BYTES and self._frames:
             self._let_others_go_first()  # what it took is known when it is answered, which may be now
 
@@ -479,11 +477,10 @@ class Connection(asyncio.BufferedProtocol):
             decoded.moved()
         self._work.step_took(step_s, took_s)
 
-    def _note_produced(self, frame_bytes: int, answer: list[ReplyPart]) -> None:
+    def _note_produced(self, request: Request, frame_bytes: int, answer: list[ReplyPart]) -> None:
         """A large produce request was answered."""
         body = cast("bytes", answer[-1])
-        self._work.produced(frame_bytes, len(body), is_refused=self.info.records_were_refused)
-        self.info.records_were_refused = False
+        self._work.produced(frame_bytes, len(body), is_refused=request.records_were_refused)
 
     def _watch_parked(self) -> None:
         if len(self._parked) >= self._max_parked:
@@ -492,9 +489,8 @@ class Connection(asyncio.BufferedProtocol):
     def _answered(
         self,
         parked: ParkedRequest,
+        request: Request,
         kept_bytes: int,
-        api_key: int,
-        api_version: int,
         settle: Callable[[], list[ReplyPart] | None],
         done: "asyncio.Future[Any]",
     ) -> None:
@@ -506,17 +502,17 @@ class Connection(asyncio.BufferedProtocol):
         try:
             parts = parked.parts = settle()
             if kept_bytes > HEAVY_BYTES and parts:
-                self._note_produced(kept_bytes, parts)
+                self._note_produced(request, kept_bytes, parts)
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         if self._lost:
             if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
-                self._failed(error, api_key, api_version)
+                self._failed(error, request.api_key, request.api_version)
             return
         parked.is_ready = True
         if error is not None:
             self._parked.drop_behind(parked)
-            self._failed(error, api_key, api_version)
+            self._failed(error, request.api_key, request.api_version)
         self._resources.idle.touch(self)
         is_next = bool(self._parked) and self._parked[0] is parked
         if is_next:

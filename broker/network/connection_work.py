@@ -21,12 +21,13 @@ _PRODUCE = 0
 class ConnectionWork:
     """Turns are given by `HeavyRequests`, which tells why."""
 
-    __slots__ = ("_has_turn", "_heavy", "_heavy_until_s", "_light", "_now_s", "_produces_in_vain")
+    __slots__ = ("_has_turn", "_heavy", "_heavy_until_s", "_in_vain", "_light", "_now_s", "_produces_in_vain")
 
-    def __init__(self, heavy: HeavyRequests, now_s: Callable[[], float]) -> None:
+    def __init__(self, heavy: HeavyRequests, produce_in_vain: HeavyRequests, now_s: Callable[[], float]) -> None:
         self._heavy = heavy
+        self._in_vain = produce_in_vain
         self._now_s = now_s
-        self._light = NOT_HEAVY_AT_FIRST  # a bit for each API: the next request of it may be heavy for other reasons
+        self._light = NOT_HEAVY_AT_FIRST  # a bit for each API: its next request is heavy for other reasons only
         self._heavy_until_s = 0.0  # so long after one that was heavy the others are, too
         self._produces_in_vain = False  # as far as the last large request tells
         self._has_turn = False  # the request that waits for something else
@@ -41,6 +42,8 @@ class ConnectionWork:
         """No: ``user.heavy_turn_has_come`` is called when it may."""
         if self._has_turn or not (is_heavy or self._is_unknown(api_key)):
             return True
+        if api_key == _PRODUCE:
+            return self._in_vain.may_start(user)
         return self._heavy.may_start(user, waits_for_work=is_heavy and api_key not in OUTSIDE_TURNS)
 
     def keep_turn(self, api_key: int, is_heavy: bool) -> None:
@@ -51,7 +54,7 @@ class ConnectionWork:
         self._has_turn = False
 
     def request_took(self, api_key: int, took_s: float) -> None:
-        """No produce request, which has done all that it does, or its first step."""
+        """All of it, or its first step. Not for a produce request."""
         if took_s <= LONG_S and self._is_unknown(api_key):
             self._light |= 1 << api_key
         self.step_took(took_s, took_s, LONG_FETCH_S if api_key in OUTSIDE_TURNS else LONG_S)
@@ -66,7 +69,12 @@ class ConnectionWork:
 
     def produced(self, frame_bytes: int, answer_bytes: int, *, is_refused: bool) -> None:
         """A large produce request was answered; see `HeavyRequests.took_produce`."""
-        self._produces_in_vain = self._heavy.took_produce(frame_bytes, answer_bytes, is_refused=is_refused)
+        self._produces_in_vain = self._in_vain.took_produce(frame_bytes, answer_bytes, is_refused=is_refused)
+
+    def forget(self, user: HeavyUser) -> None:
+        """The connection is gone: it waits for no turn."""
+        self._heavy.forget(user)
+        self._in_vain.forget(user)
 
     def _is_unknown(self, api_key: int) -> bool:
         """None of its requests was light yet, of those that may not be."""

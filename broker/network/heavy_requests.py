@@ -4,10 +4,11 @@ A request that is large may be one, and so may any that comes soon after one on 
 the metadata of all topics. So may the first of its API on a connection, until one was not: else a thousand newcomers
 had the loop one after the other. Produce requests seldom are: their bytes are records, which nobody looks at here; but
 one may name partitions by the thousand and have no records for them, or its records are refused: nobody is served by
-what is spent on more of their kind. After one that took its time the next, whoever sends it, waits for twice as long as
-that: so all together they have a third of the loop, and everybody else the rest.
-One that goes on in later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than
-if they took turns, and less is in memory meanwhile.
+what is spent on more of their kind. After one that took its time the next, whoever sends it, waits for twice as long
+as that: so all together they have a third of the loop, and everybody else the rest. Those that produce in vain wait
+for each other only: who sends the first request of a kind is not to wait behind hundreds of them. One that goes on in
+later turns of the loop has them to itself for a while: it is done sooner, and so is the next, than if they took turns,
+and less is in memory meanwhile.
 """
 
 from collections import OrderedDict
@@ -132,7 +133,7 @@ class HeavyRequests:
         self._waiting.pop(user, None)
 
     def _pause_after(self, duration_s: float) -> None:
-        self._paused_until = self._now_s() + _PAUSE_FACTOR * duration_s
+        self._paused_until = max(self._paused_until, self._now_s() + _PAUSE_FACTOR * duration_s)
 
     def _free_s(self) -> float:
         """When the next one may start."""

@@ -21,7 +21,7 @@ class Hold(IntFlag):
     THROTTLED = 32
     """A quota is exceeded (KIP-219: the answer leaves, then the connection is muted)."""
     HEAVY = 128
-    """Its next request is large, and others like it have just taken much time."""
+    """Its next request is large, or follows one in vain, and others like it have just taken much time."""
     TRICKLE = 256
     """A frame comes in many small pieces: they gather for a moment."""
     TURN = 512

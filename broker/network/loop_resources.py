@@ -62,6 +62,7 @@ class LoopResources:
         self.stopwatch_s = stopwatch_s
         self.work_time_s = work_time_s
         self.heavy = HeavyRequests(self.call_later, stopwatch_s)
+        self.produce_in_vain = HeavyRequests(self.call_later, stopwatch_s)
         self.decoded = DecodedAccounts(settings.max_decoded_bytes, loop.call_soon, self.call_later)
         self.steps = StepTurns(loop)
         self.trickles = Trickles(self.call_later, loop.time)

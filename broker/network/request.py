@@ -55,7 +55,6 @@ class ConnectionInfo:
         "peer_host",
         "peer_port",
         "principal",
-        "records_were_refused",
         "security_protocol",
         "throttle",
     )
@@ -75,8 +74,6 @@ class ConnectionInfo:
         self.peer_host, self.peer_port = peer
         self.principal = "User:ANONYMOUS"
         """Kafka's name of who is speaking; authentication sets it."""
-        self.records_were_refused = False
-        """Set by the handler that refuses what it was sent for what is in it; set back by whoever has taken note."""
         self.throttle: Callable[[float], None] = no_connection
         """Read no further request for so many seconds (KIP-219); answers under way leave nevertheless."""
 
@@ -110,6 +107,7 @@ class Request:
         "frame",
         "header_size",
         "received_ms",
+        "records_were_refused",
     )
 
     def __init__(
@@ -133,6 +131,8 @@ class Request:
         self.received_ms = received_ms
         self.abandon: Callable[[], None] | None = None
         """Set by a handler whose answer may take long: called when the connection is gone before that."""
+        self.records_were_refused = False
+        """Set by a handler that refuses records for what they are."""
 
     @property
     def body(self) -> memoryview:

@@ -188,7 +188,7 @@ def large_batches_on_their_way(port: int, done: Operations) -> None:
 
 
 def large_batches_of_many_connections(port: int, done: Operations) -> None:
-    """They send on and on, and read no answer before. Who is hung up on comes again."""
+    """They send on and on, and never read an answer. Who is hung up on comes again."""
     request = memoryview(frame_of(produce_request("attacked", batch_with_wrong_checksum(250_000)), 9))
     poll = select.epoll()
     unsent: dict[int, tuple[socket.socket, memoryview]] = {}

@@ -1,12 +1,14 @@
 """Produce against real logs: what is stored, what is answered, and when."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pybroker.broker.apis.context import CloseConnectionError
+from pybroker.broker.apis.context import CloseConnectionError, RequestContext
 from pybroker.broker.apis.produce import Produce
+from pybroker.broker.network.request import Request
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidPidMappingError
 from pybroker.protocol.messages.produce import (
@@ -211,7 +213,7 @@ async def test_from_v3_on_a_partition_takes_exactly_one_whole_batch(
     assert producer.stored() == []
 
 
-async def test_the_connection_is_told_of_records_that_were_refused_for_what_they_are(producer: Producer) -> None:
+async def test_the_network_is_told_of_records_that_were_refused_for_what_they_are(producer: Producer) -> None:
     for records, topic_partition, is_told in [
         (batch_of(b"abc"), TP, False),
         (batch_of(b"abc"), TopicPartition("nowhere", 0), False),
@@ -219,10 +221,15 @@ async def test_the_connection_is_told_of_records_that_were_refused_for_what_they
         (batch_of(b"a")[:-1], TP, True),
         (batch_of(b"a" * 2_000_000), TP, True),
     ]:
-        ADDRESS.records_were_refused = False
-        producer.produce(records, topic_partition)
-        assert ADDRESS.records_were_refused is is_told
-    ADDRESS.records_were_refused = False
+        data = PartitionProduceData(index=topic_partition.partition, records=records)
+        topic = TopicProduceData(name=topic_partition.topic, partition_data=[data])
+        frame = bytearray(encode(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), LATEST_VERSION))
+        request = Request(0, LATEST_VERSION, 1, "client", 0, frame, ADDRESS, NOW_MS)
+        context = RequestContext(LATEST_VERSION, len(frame), "client", ADDRESS, NOW_MS, request=request)
+        answer = producer.handler(context, decode(ProduceRequest, frame, LATEST_VERSION))
+        if inspect.isawaitable(answer):
+            await answer
+        assert request.records_were_refused is is_told
 
 
 def cut_to(length: int) -> bytes:

@@ -266,7 +266,7 @@ def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(
 
     def handle(request: Request) -> Reply:
         world.handled.append(request.correlation_id)
-        request.connection.records_were_refused = request.correlation_id % 1000 < 5
+        request.records_were_refused = request.correlation_id % 1000 < 5
         answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), b"sorry"]
         if not is_later:
             return answer
@@ -281,6 +281,26 @@ def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(
     # Behind each that was refused but the very first, which none was before, the next waits for twice what it took.
     pause_s = 2 * 2_000_000e-9
     assert 9 * pause_s <= world.loop.time() < 10 * pause_s + 0.02
+
+
+def test_newcomers_do_not_wait_behind_those_whose_records_are_refused() -> None:
+    world = World(NetworkSettings(), answer_s=0.0)
+
+    def handle(request: Request) -> Reply:
+        world.handled.append(request.correlation_id)
+        request.records_were_refused = request.api_key == PRODUCE
+        return [struct.pack(">i", request.correlation_id), b"sorry"]
+
+    world.network.resources.handler = handle
+    refused = [world.peer([(PRODUCE, 2_000_000)] * 2) for _ in range(20)]
+    for peer in refused:
+        world.read_all(peer)
+    assert sorted(world.handled) == [1000 * number for number in range(20)]
+    assert all(peer.connection.held & Hold.HEAVY for peer in refused)
+    world.ask(world.network.connect(), ECHO, 99)
+    assert world.handled[-1] == 99
+    world.loop.advance(1000)
+    assert len(world.handled) == 2 * 20 + 1
 
 
 def test_a_large_frame_counts_until_it_is_started() -> None:
