@@ -27,6 +27,17 @@ class RequestContext:
     request: Request | None = None
     """Whose surroundings these are, if it came by a connection."""
 
+    @classmethod
+    def of(cls, request: Request) -> "RequestContext":
+        return cls(
+            request.api_version,
+            len(request.frame),
+            request.client_id,
+            request.connection,
+            request.received_ms,
+            request=request,
+        )
+
 
 class EncodedAnswer(NamedTuple):
     """A response that its handler has encoded itself, without the header."""

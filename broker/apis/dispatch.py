@@ -98,14 +98,7 @@ class Dispatcher:
             if answer is not None:
                 return self._reply(route, request, None, None, answer)
         message = self._decode(route, request)
-        context = RequestContext(
-            request.api_version,
-            len(request.frame),
-            request.client_id,
-            request.connection,
-            request.received_ms,
-            request=request,
-        )
+        context = RequestContext.of(request)
         try:
             answer = route.handler(context, message)
         except CloseConnectionError:

@@ -153,14 +153,7 @@ class Produce:
         result = outcome.result
         if result is not None and not result.error:
             return shape.answer(request.correlation_id, partition, result)
-        context = RequestContext(
-            request.api_version,
-            len(request.frame),
-            request.client_id,
-            request.connection,
-            request.received_ms,
-            request=request,
-        )
+        context = RequestContext.of(request)
         answer = _Answer(self, context, shape.acks)
         settle = partial(answer.settle, shape.topic, answer.slot(shape.topic, partition))
         if result is None:

@@ -225,8 +225,7 @@ async def test_the_network_is_told_of_records_that_were_refused_for_what_they_ar
         topic = TopicProduceData(name=topic_partition.topic, partition_data=[data])
         frame = bytearray(encode(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), LATEST_VERSION))
         request = Request(0, LATEST_VERSION, 1, "client", 0, frame, ADDRESS, NOW_MS)
-        context = RequestContext(LATEST_VERSION, len(frame), "client", ADDRESS, NOW_MS, request=request)
-        answer = producer.handler(context, decode(ProduceRequest, frame, LATEST_VERSION))
+        answer = producer.handler(RequestContext.of(request), decode(ProduceRequest, frame, LATEST_VERSION))
         if inspect.isawaitable(answer):
             await answer
         assert request.records_were_refused is is_told

@@ -72,6 +72,12 @@ class World:
             self.loop.call_later(self.dice.random() * SLOW_READER_S, peer.read_answers)
         return peer
 
+    def answered_later(self, answer: list[ReplyPart]) -> LaterReply:
+        """In the next turn of the loop."""
+        future = self.loop.future()
+        future.set_result(answer)
+        return LaterReply(future, future.result)
+
     def is_done(self) -> bool:
         return all(peer.answered == sent for peer, sent in zip(self.peers, self.sent, strict=True))
 
@@ -245,11 +251,7 @@ def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_
     def handle(request: Request) -> Reply:
         world.handled.append(request.correlation_id)
         answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), bytes(answer_bytes)]
-        if not is_later:
-            return answer
-        future = world.loop.future()
-        future.set_result(answer)
-        return LaterReply(future, future.result)
+        return world.answered_later(answer) if is_later else answer
 
     world.network.resources.handler = handle
     empty = world.peer([(PRODUCE, 200_000)] * 10)
@@ -268,11 +270,7 @@ def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(
         world.handled.append(request.correlation_id)
         request.records_were_refused = request.correlation_id % 1000 < 5
         answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), b"sorry"]
-        if not is_later:
-            return answer
-        future = world.loop.future()
-        future.set_result(answer)
-        return LaterReply(future, future.result)
+        return world.answered_later(answer) if is_later else answer
 
     world.network.resources.handler = handle
     peers = [world.peer([(PRODUCE, 2_000_000)] * 10) for _ in range(2)]
