@@ -15,6 +15,7 @@ from ..config.config import Config
 from ..controller.metadata_store import MetadataStore
 from ..storage.files import Files
 from ..storage.worker_pool import Pool, WorkerPool
+from .network.local_peers import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 from .network.work_time import work_time_s
 
@@ -79,5 +80,7 @@ class Environment:
     start_pool: Callable[[asyncio.AbstractEventLoop, int, str], ClosablePool] = start_worker_pool
     start_compaction: Callable[[], "CompactionWorker"] = start_cleaner_child
     new_sender: RegionSenderFactory = new_region_sender
+    paced_by: Callable[[], bytes | None] = congestion_control_that_paces
+    """As `LocalPeers` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
     """Begins a session on the metadata store: at the start, and in ZooKeeper again when one has expired."""

@@ -380,6 +380,7 @@ class BrokerServer:
             work_time_s=environment.work_time_s,
             run_in_worker=self._offload,
             new_sender=environment.new_sender,
+            paced_by=environment.paced_by,
         )
         self._settings.limit_connections(listeners.change_limits)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 
 from .errors import AddressInUseError, BindError
+from .local_peers import LocalPeers
 from .settings import Endpoint, NetworkSettings
 
 __all__ = ["open_servers"]
@@ -19,7 +20,7 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 async def open_servers(
-    endpoint: Endpoint, settings: NetworkSettings, factory: ProtocolFactory
+    endpoint: Endpoint, settings: NetworkSettings, local_peers: LocalPeers, factory: ProtocolFactory
 ) -> tuple[list[asyncio.Server], int]:
     """Bind every address of the endpoint's host: the servers, not serving yet, and the port that all of them have.
 
@@ -30,7 +31,7 @@ async def open_servers(
     attempts = _PORT_ATTEMPTS if endpoint.port == 0 and len(hosts) > 1 else 1
     for attempt in range(1, attempts + 1):
         try:
-            return await _open_all(endpoint, hosts, settings, factory)
+            return await _open_all(endpoint, hosts, settings, local_peers, factory)
         except AddressInUseError:
             # The system chose the port for the first address only: on another one it may be taken.
             if attempt == attempts:
@@ -57,7 +58,11 @@ async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 async def _open_all(
-    endpoint: Endpoint, hosts: tuple[str, ...], settings: NetworkSettings, factory: ProtocolFactory
+    endpoint: Endpoint,
+    hosts: tuple[str, ...],
+    settings: NetworkSettings,
+    local_peers: LocalPeers,
+    factory: ProtocolFactory,
 ) -> tuple[list[asyncio.Server], int]:
     servers: list[asyncio.Server] = []
     port = endpoint.port
@@ -65,7 +70,7 @@ async def _open_all(
     try:
         for host in hosts:
             try:
-                server = await _open_one(host, port, settings, factory)
+                server = await _open_one(host, port, settings, local_peers, factory)
             except OSError as error:
                 if error.errno not in _NO_SUCH_ADDRESS or len(hosts) == 1:
                     raise
@@ -85,16 +90,19 @@ async def _open_all(
     return servers, port
 
 
-async def _open_one(host: str, port: int, settings: NetworkSettings, factory: ProtocolFactory) -> asyncio.Server:
+async def _open_one(
+    host: str, port: int, settings: NetworkSettings, local_peers: LocalPeers, factory: ProtocolFactory
+) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=settings.backlog, start_serving=False)
     try:
         for listening in server.sockets:
-            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit both.
+            # Before listen(): the window that TCP offers is settled in the handshake. Accepted sockets inherit these.
             if settings.receive_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.send_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
+            local_peers.prepare(listening)
     except BaseException:
         server.close()
         raise

@@ -213,6 +213,7 @@ class Connection(asyncio.BufferedProtocol):
         resources.unsent.forget(self)
         resources.absent.forget(self)
         resources.trickles.forget(self)
+        resources.local_peers.forget(self.info)
         self._owner.disconnected(self)
 
     def _write_on(self) -> None:
@@ -695,6 +696,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _new_sender(self) -> RegionSender:
         resources = self._resources
+        resources.local_peers.will_be_sent_records(self._transport, self.info)
         return resources.new_sender(
             self._transport, resources.loop, resources.run_in_worker, self._writer.transport_is_full
         )

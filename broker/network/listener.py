@@ -14,6 +14,7 @@ from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .descriptors import leaves_descriptors
 from .errors import BindError
+from .local_peers import LocalPeers, congestion_control_that_paces
 from .loop_resources import LoopResources
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
 from .request import ConnectionInfo, Handler
@@ -44,16 +45,18 @@ class Listeners:
         work_time_s: Callable[[], float] = work_time_s,
         run_in_worker: RunInWorker | None = None,
         new_sender: RegionSenderFactory = new_region_sender,
+        paced_by: Callable[[], bytes | None] = congestion_control_that_paces,
         header_version: HeaderVersion = api_header_version,
     ) -> None:
         """To be made on the running loop.
 
         ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled;
         ``work_time_s`` by what that costs.
-        ``run_in_worker``: for reading cold pages; default: the loop's executor.
+        ``run_in_worker``: for reading cold pages; default: the loop's executor. ``paced_by``: as `LocalPeers` has it.
         """
         loop = asyncio.get_running_loop()
         self._loop = loop
+        self._local_peers = LocalPeers(paced_by(), settings)
         self._resources = LoopResources(
             settings,
             handler,
@@ -63,6 +66,7 @@ class Listeners:
             work_time_s=work_time_s,
             run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
             new_sender=new_sender,
+            local_peers=self._local_peers,
             header_version=header_version,
             logger=logger,
         )
@@ -93,7 +97,7 @@ class Listeners:
             for endpoint in endpoints:
                 self._limits.add_listener(endpoint.listener_name)
                 origin = _Origin(self, endpoint)
-                servers, port = await open_servers(endpoint, self._settings, origin.new_connection)
+                servers, port = await open_servers(endpoint, self._settings, self._local_peers, origin.new_connection)
                 bound = replace(endpoint, port=port)
                 self._servers += [(bound, server) for server in servers]
                 opened.append(bound)
@@ -193,6 +197,7 @@ class Listeners:
             _host_and_port(transport.get_extra_info("peername")),
         )
         connection.info = info
+        self._local_peers.accepted(transport, info)
         now_s = self._loop.time()
         self._connections[connection] = None
         if self._closing:

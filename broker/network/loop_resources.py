@@ -11,6 +11,7 @@ from .decoded_requests import DecodedAccounts
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
+from .local_peers import LocalPeers
 from .measured_work import MeasuredWork
 from .region_sender import RegionSenderFactory, RunInWorker
 from .request import Handler, ReplyPart
@@ -42,6 +43,7 @@ class LoopResources:
         work_time_s: Callable[[], float],
         run_in_worker: RunInWorker,
         new_sender: RegionSenderFactory,
+        local_peers: LocalPeers,
         header_version: HeaderVersion,
         logger: logging.Logger,
     ) -> None:
@@ -51,6 +53,7 @@ class LoopResources:
         self.clock_ms = clock_ms
         self.run_in_worker = run_in_worker
         self.new_sender = new_sender
+        self.local_peers = local_peers
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
         self._long_reader: object = None

@@ -237,6 +237,18 @@ SETTINGS = (
         "Administration has one for all its requests that exceed it alone.",
     ),
     Setting(
+        "pybroker.local.send.buffers.max.bytes",
+        LONG,
+        "41943040",
+        at_least(0),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Bytes of all send buffers of 640 KiB (SO_SNDBUF), which take an answer of a MiB whole, that connections from "
+        "this machine have once they are sent records; all others, and those beyond it, have socket.send.buffer.bytes, "
+        "and so has everybody where that is larger or -1.",
+    ),
+    Setting(
         "pybroker.topic.settings.max.bytes",
         LONG,
         "33554432",

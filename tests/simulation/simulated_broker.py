@@ -149,6 +149,7 @@ class SimulatedBroker:
             start_pool=start_pool,
             start_compaction=lambda: InlineCompaction(loop, files, self._compacted),
             new_sender=RegionCopier,
+            paced_by=lambda: None,
             open_store=open_store,
         )
 

@@ -45,6 +45,7 @@ REPLACED = {
     "start_pool": "loop",
     "start_compaction": "loop",
     "new_sender": "transport",
+    "paced_by": "transport",
     "open_store": "store",
 }
 PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py"}
@@ -99,6 +100,7 @@ HARMLESS = {
     "socket.SO_RCVBUF",
     "socket.SO_SNDBUF",
     "socket.IPPROTO_TCP",
+    "socket.TCP_CONGESTION",
     "select.POLLERR",
     "select.POLLHUP",
     "select.POLLRDHUP",
@@ -120,6 +122,7 @@ REPLACED_MODULES = {
 IN_A_SIMULATED_BROKER = {
     "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
+    "broker/network/local_peers.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
     "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
     "broker/server.py": {"socket.gethostname"},  # of a listener without a host

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.local_peers import LocalPeers
 from pybroker.broker.network.loop_resources import LoopResources
 from pybroker.broker.network.request import ConnectionInfo, Handler
 from pybroker.broker.network.settings import NetworkSettings
@@ -149,6 +150,7 @@ class VirtualNetwork:
             work_time_s=self.loop.time,
             run_in_worker=_no_worker,
             new_sender=_no_worker,
+            local_peers=LocalPeers(None, settings),
             header_version=lambda api_key, api_version: 1,
             logger=logging.getLogger(__name__),
         )

@@ -1,0 +1,99 @@
+"""Peers on this machine: the path to them is memory, and what the system does for paths of wire costs CPU time only.
+
+BBR, where it is the system's congestion control, sends by a timer, at the rate that it has measured a path to have. A
+socket that has paced once goes on to do so, whatever its congestion control is then. So listening sockets do not, what
+they accept inherits that, and a connection from elsewhere is given the system's choice back before anything is sent.
+
+And a socket's buffer that takes an answer of records whole saves waking up for each part of it. To a peer elsewhere a
+fixed size would be in the way of the system, which finds one for each path.
+"""
+
+import asyncio
+import contextlib
+import socket
+from typing import Protocol
+
+from .request import ConnectionInfo
+from .settings import NetworkSettings
+
+__all__ = ["WIDE_BUFFER_BYTES", "LocalPeers", "congestion_control_that_paces"]
+
+WIDE_BUFFER_BYTES = 640 * 1024
+"""A system that is asked for so much counts twice as much, and what it needs for itself: a MiB, and a quarter."""
+_PACING = b"bbr"
+_UNPACED = b"reno"  # which each Linux has, and everybody may choose
+_NAME_BYTES = 16
+_TCP_CONGESTION: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux
+
+
+class Socket(Protocol):
+    """An asyncio transport's is no `socket.socket`."""
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
+
+    def setsockopt(self, level: int, option: int, value: bytes, /) -> None: ...
+
+
+def congestion_control_that_paces() -> bytes | None:
+    """What the system chooses for a new socket, if that paces, and a socket may be given another and have it back."""
+    if _TCP_CONGESTION is None:
+        return None
+    try:
+        with socket.socket() as new:
+            chosen = _congestion_control(new, _TCP_CONGESTION)
+            if not chosen.startswith(_PACING):
+                return None
+            for name in (_UNPACED, chosen):
+                new.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, name)
+    except OSError:  # not allowed; or a system that only looks like Linux
+        return None
+    return chosen
+
+
+class LocalPeers:
+    """How a broker's sockets send to this machine."""
+
+    def __init__(self, paced_by: bytes | None, settings: NetworkSettings) -> None:
+        """``paced_by``: as `congestion_control_that_paces` has it."""
+        self._paced_by = paced_by
+        is_wider = 0 <= settings.send_buffer_bytes < WIDE_BUFFER_BYTES
+        self._most_wide = settings.max_wide_bytes // WIDE_BUFFER_BYTES if is_wider else 0
+        self._wide: set[ConnectionInfo] = set()
+
+    def prepare(self, listening: Socket) -> None:
+        """What is accepted from now on does not pace."""
+        if _TCP_CONGESTION is not None and self._paced_by is not None:
+            with contextlib.suppress(OSError):  # it stays as it is then, which serves as well
+                listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _UNPACED)
+
+    def accepted(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
+        """To be called before anything is sent."""
+        if _TCP_CONGESTION is None or self._paced_by is None or _is_local(info):
+            return
+        accepted = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):  # it is gone already
+            if _congestion_control(accepted, _TCP_CONGESTION) == _UNPACED:  # else it is what a route asks for
+                accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
+
+    def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
+        """It has a wide buffer from now on, if there is room for one. Who never is sent any needs none."""
+        if len(self._wide) >= self._most_wide or not _is_local(info):
+            return
+        accepted = transport.get_extra_info("socket")
+        if accepted is None:  # a simulation's
+            return
+        self._wide.add(info)
+        with contextlib.suppress(OSError):  # it is gone already
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WIDE_BUFFER_BYTES)
+
+    def forget(self, info: ConnectionInfo) -> None:
+        """Its connection has ended."""
+        self._wide.discard(info)
+
+
+def _is_local(info: ConnectionInfo) -> bool:
+    return info.peer_host == info.local_host
+
+
+def _congestion_control(of: Socket, option: int) -> bytes:
+    return of.getsockopt(socket.IPPROTO_TCP, option, _NAME_BYTES).rstrip(b"\0")

@@ -1,0 +1,160 @@
+"""How peers on this machine are sent to, and all others, over real sockets."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pybroker.broker.network import local_peers
+from pybroker.broker.network.local_peers import WIDE_BUFFER_BYTES, LocalPeers, congestion_control_that_paces
+from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.network.response_writer import SMALL_REGION
+from pybroker.broker.network.settings import NetworkSettings
+from support.network_peer import ECHO, REGIONS, Peer, Server, Stretch, frame, serving, until, write_file
+
+MIB = 1024 * 1024
+THIS_MACHINE = "127.0.0.1"
+ELSEWHERE = "127.0.0.2"
+"""As it looks from there: who connects to it comes from 127.0.0.1."""
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address of this machine")
+
+
+class FakeSocket:
+    """Of the congestion control that it is made with; it can have each."""
+
+    def __init__(self, congestion_control: bytes) -> None:
+        self.congestion_control = congestion_control
+
+    def get_extra_info(self, name: str) -> "FakeSocket":
+        return self
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        return self.congestion_control.ljust(size, b"\0")
+
+    def setsockopt(self, level: int, option: int, value: bytes) -> None:
+        self.congestion_control = value
+
+
+@pytest.fixture
+def other() -> bytes:
+    """A congestion control that is not what is chosen in place of a pacing one."""
+    others = set(AVAILABLE.read_bytes().split()) - {b"reno"}
+    if not others:
+        pytest.skip("this system has reno only")
+    return min(others)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[Stretch]:
+    write_file(tmp_path / "records", MIB)
+    fd = os.open(tmp_path / "records", os.O_RDONLY)
+    yield Stretch(fd, 0, MIB)
+    os.close(fd)
+
+
+def congestion_control(of: socket.socket) -> bytes:
+    return of.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def send_buffer(of: socket.socket) -> int:
+    return of.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+
+async def accepted(server: Server, host: str = THIS_MACHINE) -> tuple[Peer, socket.socket]:
+    peer = await server.connect(host)
+    peer.send(frame(ECHO, 1))
+    assert await peer.answers(1) == [1]
+    return peer, server.listeners.connections()[-1]._transport.get_extra_info("socket")
+
+
+async def fetch(server: Server, peer: Peer, records: Stretch) -> None:
+    server.handler.regions = [records]
+    peer.send(frame(REGIONS, 2))
+    _, body = await peer.answer()
+    assert len(body) == records.size_bytes
+
+
+def test_the_systems_choice_is_told_when_it_paces(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as new:
+        default = congestion_control(new)
+    monkeypatch.setattr(local_peers, "_PACING", default[:-1])
+    assert congestion_control_that_paces() == default
+    monkeypatch.setattr(local_peers, "_PACING", default + b"!")
+    assert congestion_control_that_paces() is None
+
+
+def test_a_choice_that_a_socket_cannot_leave_or_come_back_to_is_none_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as new:
+        monkeypatch.setattr(local_peers, "_PACING", congestion_control(new))
+    monkeypatch.setattr(local_peers, "_UNPACED", b"no such thing")
+    assert congestion_control_that_paces() is None
+
+
+async def test_peers_on_this_machine_are_sent_to_at_once_and_others_as_the_system_has_it(
+    monkeypatch: pytest.MonkeyPatch, other: bytes
+) -> None:
+    async with serving(host="0.0.0.0", paced_by=lambda: other) as server:
+        for host, expected in [(THIS_MACHINE, b"reno"), (ELSEWHERE, other)]:
+            _, connection = await accepted(server, host)
+            assert congestion_control(connection) == expected
+
+
+async def test_where_the_system_does_not_pace_all_is_left_as_it_is() -> None:
+    async with serving(host="0.0.0.0", paced_by=lambda: None) as server:
+        with socket.socket() as new:
+            default = congestion_control(new)
+        for host in (THIS_MACHINE, ELSEWHERE):
+            _, connection = await accepted(server, host)
+            assert congestion_control(connection) == default
+
+
+@pytest.mark.parametrize(("inherited", "then"), [(b"reno", b"bbr"), (b"dctcp", b"dctcp")])
+def test_what_a_route_asks_for_is_not_overruled(inherited: bytes, then: bytes) -> None:
+    connection = FakeSocket(inherited)
+    info = ConnectionInfo(1, "A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
+    LocalPeers(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
+    assert connection.congestion_control == then
+
+
+async def test_who_is_sent_records_on_this_machine_has_a_wide_buffer(records: Stretch) -> None:
+    async with serving(host="0.0.0.0") as server:
+        peer, connection = await accepted(server)
+        ordinary = send_buffer(connection)
+        peer.send(frame(ECHO, 1, bytes(4 * SMALL_REGION)))
+        await peer.answer()
+        assert send_buffer(connection) == ordinary  # no records
+        await fetch(server, peer, records)
+        assert send_buffer(connection) > ordinary
+        peer, connection = await accepted(server, ELSEWHERE)
+        await fetch(server, peer, records)
+        assert send_buffer(connection) == ordinary
+
+
+async def test_wide_buffers_are_given_as_long_as_there_is_room_for_them(records: Stretch) -> None:
+    settings = NetworkSettings(max_wide_bytes=2 * WIDE_BUFFER_BYTES)
+    async with serving(settings) as server:
+        peers, sizes = [], []
+        for _ in range(3):
+            peer, connection = await accepted(server)
+            await fetch(server, peer, records)
+            peers.append(peer)
+            sizes.append(send_buffer(connection))
+        assert sizes[0] == sizes[1] > sizes[2]
+        await peers[0].close()
+        await until(lambda: server.listeners.connection_count == 2)
+        peer, connection = await accepted(server)
+        await fetch(server, peer, records)
+        assert send_buffer(connection) == sizes[0]
+
+
+@pytest.mark.parametrize("send_buffer_bytes", [-1, WIDE_BUFFER_BYTES])
+async def test_a_buffer_that_is_no_narrower_is_left_as_it_is(records: Stretch, send_buffer_bytes: int) -> None:
+    """-1: as the system has it, which may let it grow."""
+    async with serving(NetworkSettings(send_buffer_bytes=send_buffer_bytes)) as server:
+        peer, _ = await accepted(server)
+        await fetch(server, peer, records)
+        assert not server.listeners._local_peers._wide
