@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -78,6 +79,16 @@ def member(servers: str, filled: str, group: str) -> Iterator[KafkaConsumer]:
     consumer.close()
 
 
+@contextmanager
+def children_heed_interrupts() -> Iterator[None]:
+    """Also where a shell has started the tests behind its back, and so had them ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_as_commands_of_a_shell(servers: str, topic: str) -> None:
     def command(name: str, *arguments: str) -> list[str]:
         return [sys.executable, "-m", f"kafka.{name}", "-b", servers, *arguments]
@@ -88,7 +99,10 @@ def test_as_commands_of_a_shell(servers: str, topic: str) -> None:
     produced = subprocess.run(producer, input="one\ntwo\nthree\n", capture_output=True, text=True, check=False)
     assert produced.returncode == 0, produced.stderr
     consumer = command("consumer", "-t", topic, "-g", f"{topic}-readers", "-C", "auto_offset_reset=earliest")
-    with subprocess.Popen(["env", "PYTHONUNBUFFERED=1", *consumer], stdout=subprocess.PIPE, text=True) as process:
+    with (
+        children_heed_interrupts(),
+        subprocess.Popen(["env", "PYTHONUNBUFFERED=1", *consumer], stdout=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(3)] == ["one\n", "two\n", "three\n"]
         process.send_signal(signal.SIGINT)
