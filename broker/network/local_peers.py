@@ -2,7 +2,8 @@
 
 BBR, where it is the system's congestion control, sends by a timer, at the rate that it has measured a path to have. A
 socket that has paced once goes on to do so, whatever its congestion control is then. So listening sockets do not, what
-they accept inherits that, and a connection from elsewhere is given the system's choice back before anything is sent.
+they accept inherits that, and a connection from elsewhere is given back, before anything is sent, what the system
+chose when the broker started.
 
 And a socket's buffer that takes an answer of records whole saves waking up for each part of it. To a peer elsewhere a
 fixed size would be in the way of the system, which finds one for each path.
@@ -16,10 +17,12 @@ from typing import Protocol
 from .request import ConnectionInfo
 from .settings import NetworkSettings
 
-__all__ = ["WIDE_BUFFER_BYTES", "LocalPeers", "congestion_control_that_paces"]
+__all__ = ["WIDE_BUFFER_BYTES", "WIDE_BUFFER_TAKES", "LocalPeers", "congestion_control_that_paces"]
 
 WIDE_BUFFER_BYTES = 640 * 1024
-"""A system that is asked for so much counts twice as much, and what it needs for itself: a MiB, and a quarter."""
+"""Asked for; Linux takes twice as much, and counts what it needs for itself: enough for a MiB (`net.core.wmem_max` may
+allow less)."""
+WIDE_BUFFER_TAKES = 2 * WIDE_BUFFER_BYTES
 _PACING = b"bbr"
 _UNPACED = b"reno"  # which each Linux has, and everybody may choose
 _NAME_BYTES = 16
@@ -57,7 +60,7 @@ class LocalPeers:
         """``paced_by``: as `congestion_control_that_paces` has it."""
         self._paced_by = paced_by
         is_wider = 0 <= settings.send_buffer_bytes < WIDE_BUFFER_BYTES
-        self._most_wide = settings.max_wide_bytes // WIDE_BUFFER_BYTES if is_wider else 0
+        self._most_wide = settings.max_local_send_buffer_bytes // WIDE_BUFFER_TAKES if is_wider else 0
         self._wide: set[ConnectionInfo] = set()
 
     def prepare(self, listening: Socket) -> None:
@@ -71,8 +74,8 @@ class LocalPeers:
         if _TCP_CONGESTION is None or self._paced_by is None or _is_local(info):
             return
         accepted = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):  # it is gone already
-            if _congestion_control(accepted, _TCP_CONGESTION) == _UNPACED:  # else it is what a route asks for
+        with contextlib.suppress(OSError):  # it is gone already, or stays as it is, which serves as well
+            if _congestion_control(accepted, _TCP_CONGESTION) == _UNPACED:  # else a route asks for something else
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
     def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
@@ -92,6 +95,7 @@ class LocalPeers:
 
 
 def _is_local(info: ConnectionInfo) -> bool:
+    """It speaks to the address that it comes from. Who has another address of this machine is not known by that."""
     return info.peer_host == info.local_host
 
 

@@ -31,7 +31,7 @@ Done: TypeAlias = Callable[[OSError | None], None]
 _HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
 _CHUNK = 256 * 1024
 _CHUNKS_PER_TURN = 8  # then the other connections get the loop
-_PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: a socket's buffer takes less than a chunk
+_PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: most sockets' buffers take less than a chunk
 
 
 class TruncatedRegionError(OSError):

@@ -60,7 +60,7 @@ class NetworkSettings:
     """``pybroker.max.in.flight.requests.per.connection``: of requests begun and not answered."""
     max_unsent_bytes: int = 256 * 1024 * 1024
     """``pybroker.unsent.max.bytes``."""
-    max_wide_bytes: int = 40 * 1024 * 1024
+    max_local_send_buffer_bytes: int = 80 * 1024 * 1024
     """``pybroker.local.send.buffers.max.bytes``."""
     max_decoded_bytes: int = 8 * 1024 * 1024
     """``pybroker.decoded.requests.max.bytes``: of each API."""
@@ -80,7 +80,7 @@ class NetworkSettings:
             backlog=config.int("socket.listen.backlog.size"),
             max_parked_requests=config.int("pybroker.max.in.flight.requests.per.connection"),
             max_unsent_bytes=config.int("pybroker.unsent.max.bytes"),
-            max_wide_bytes=config.int("pybroker.local.send.buffers.max.bytes"),
+            max_local_send_buffer_bytes=config.int("pybroker.local.send.buffers.max.bytes"),
             max_decoded_bytes=config.int("pybroker.decoded.requests.max.bytes"),
             limits=limit_settings(config, resolve),
         )

@@ -239,14 +239,15 @@ SETTINGS = (
     Setting(
         "pybroker.local.send.buffers.max.bytes",
         LONG,
-        "41943040",
+        "83886080",
         at_least(0),
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Bytes of all send buffers of 640 KiB (SO_SNDBUF), which take an answer of a MiB whole, that connections from "
-        "this machine have once they are sent records; all others, and those beyond it, have socket.send.buffer.bytes, "
-        "and so has everybody where that is larger or -1.",
+        "Bytes of all wide send buffers together, 1280 KiB each. Connections from this machine (the listener's own "
+        "address) have one from the first records on that they are sent. It takes an answer of a MiB whole, where "
+        "net.core.wmem_max allows it. Those for which there is no room have socket.send.buffer.bytes, as have all when "
+        "that is larger, or -1.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",

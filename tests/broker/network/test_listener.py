@@ -522,6 +522,7 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
         "socket.listen.backlog.size": "1007",
         "pybroker.unsent.max.bytes": "1008",
         "pybroker.decoded.requests.max.bytes": "1013",
+        "pybroker.local.send.buffers.max.bytes": "1014",
         "max.connections": "1009",
         "max.connections.per.ip": "1010",
         "max.connections.per.ip.overrides": "127.0.0.1:1011",
@@ -532,6 +533,7 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
     assert (settings.max_request_bytes, settings.max_queued_bytes, settings.max_queued_requests) == (1001, 1002, 1003)
     assert (settings.max_idle_ms, settings.send_buffer_bytes, settings.receive_buffer_bytes) == (1004, 1005, 1006)
     assert (settings.backlog, settings.max_unsent_bytes, settings.max_decoded_bytes) == (1007, 1008, 1013)
+    assert settings.max_local_send_buffer_bytes == 1014
     assert (limits.max_connections, limits.max_connections_per_ip) == (1009, 1010)
     assert (limits.max_connections_per_ip_overrides, limits.max_creations_per_s) == ({"127.0.0.1": 1011}, 1012)
 

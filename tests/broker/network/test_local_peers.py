@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.network import local_peers
-from pybroker.broker.network.local_peers import WIDE_BUFFER_BYTES, LocalPeers, congestion_control_that_paces
+from pybroker.broker.network.holds import Hold
+from pybroker.broker.network.local_peers import (
+    WIDE_BUFFER_BYTES,
+    WIDE_BUFFER_TAKES,
+    LocalPeers,
+    congestion_control_that_paces,
+)
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
@@ -18,7 +24,8 @@ MIB = 1024 * 1024
 THIS_MACHINE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
 """As it looks from there: who connects to it comes from 127.0.0.1."""
-AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+JAVAS_RECEIVE_BUFFER = 64 * 1024
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address of this machine")
 
@@ -42,9 +49,9 @@ class FakeSocket:
 @pytest.fixture
 def other() -> bytes:
     """A congestion control that is not what is chosen in place of a pacing one."""
-    others = set(AVAILABLE.read_bytes().split()) - {b"reno"}
+    others = set(ALLOWED.read_bytes().split()) - {b"reno"}
     if not others:
-        pytest.skip("this system has reno only")
+        pytest.skip("this system allows reno only")
     return min(others)
 
 
@@ -113,7 +120,7 @@ async def test_where_the_system_does_not_pace_all_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("inherited", "then"), [(b"reno", b"bbr"), (b"dctcp", b"dctcp")])
-def test_what_a_route_asks_for_is_not_overruled(inherited: bytes, then: bytes) -> None:
+def test_what_a_route_asks_for_is_not_overruled_unless_it_is_reno(inherited: bytes, then: bytes) -> None:
     connection = FakeSocket(inherited)
     info = ConnectionInfo(1, "A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
     LocalPeers(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
@@ -134,8 +141,24 @@ async def test_who_is_sent_records_on_this_machine_has_a_wide_buffer(records: St
         assert send_buffer(connection) == ordinary
 
 
+async def test_a_wide_buffer_takes_a_mebibyte_that_nobody_reads(records: Stretch) -> None:
+    with socket.socket() as new:
+        new.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WIDE_BUFFER_BYTES)
+        if send_buffer(new) < WIDE_BUFFER_TAKES:
+            pytest.skip("this system allows no such buffer")
+    async with serving() as server:
+        server.handler.regions = [records]
+        peer = await server.connect(receive_buffer_bytes=JAVAS_RECEIVE_BUFFER)
+        peer.send(frame(REGIONS, 1))
+        await server.handler.has_started(1)
+        await server.settle()
+        (connection,) = server.listeners.connections()
+        assert connection.held == Hold(0)
+        assert connection._writer.region_bytes == MIB
+
+
 async def test_wide_buffers_are_given_as_long_as_there_is_room_for_them(records: Stretch) -> None:
-    settings = NetworkSettings(max_wide_bytes=2 * WIDE_BUFFER_BYTES)
+    settings = NetworkSettings(max_local_send_buffer_bytes=3 * WIDE_BUFFER_TAKES - 1)
     async with serving(settings) as server:
         peers, sizes = [], []
         for _ in range(3):

@@ -128,7 +128,9 @@ async def test_bytes_and_regions_of_one_answer_keep_their_order(disk: Disk, send
 async def unread(disk: Disk, sender: Any, size: int, *frames: bytes) -> AsyncIterator[tuple[Server, Peer, Connection]]:
     """A peer that has asked for a region of so many bytes by each of the frames, and reads nothing yet."""
     disk.make_sparse(size)
-    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024, max_wide_bytes=0), new_sender=sender) as server:
+    async with serving(
+        NetworkSettings(send_buffer_bytes=64 * 1024, max_local_send_buffer_bytes=0), new_sender=sender
+    ) as server:
         server.handler.regions = [disk.region(0, size)]
         peer = await server.connect(receive_buffer_bytes=4096)
         peer.send(*frames)
@@ -193,7 +195,9 @@ async def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(
 ) -> None:
     size = 32 * MIB
     disk.make_sparse(size)
-    async with serving(NetworkSettings(send_buffer_bytes=64 * 1024, max_wide_bytes=0), new_sender=sender) as server:
+    async with serving(
+        NetworkSettings(send_buffer_bytes=64 * 1024, max_local_send_buffer_bytes=0), new_sender=sender
+    ) as server:
         server.handler.regions = [disk.region(0, size)]
         peer = await server.connect(receive_buffer_bytes=4096)
         peer.send(frame(REGIONS, 1))
