@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from ..storage.bulk_queue import BulkSource
@@ -18,9 +17,10 @@ class Offload:
 
     def __init__(self, pool: Pool, *, is_bulk: bool = False) -> None:
         self._pool = pool
-        self._submit = partial(pool.submit_bulk, source=BulkSource()) if is_bulk else pool.submit
+        self._source = BulkSource() if is_bulk else None
 
-    def __call__(self, function: Callable[[], T]) -> "asyncio.Future[T]":
+    def __call__(self, function: Callable[[], T], source: BulkSource | None = None) -> "asyncio.Future[T]":
+        """``source``: another one that it is bulk of."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def run() -> None:
@@ -31,7 +31,11 @@ class Offload:
             else:
                 self._pool.post(_succeed, future, result)
 
-        self._submit(run)
+        source = source or self._source
+        if source is None:
+            self._pool.submit(run)
+        else:
+            self._pool.submit_bulk(run, source)
         return future
 
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from ...controller.topic_names import MAX_LENGTH
 from ...protocol.codec.wire import NULL_UUID
@@ -39,9 +40,11 @@ from ...replication.isolation import Isolation
 from ...replication.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
 from ...storage.apart import run_apart
+from ...storage.bulk_queue import BulkSource
 from ...storage.files import FileRegion
 from ...storage.topic_partition import TopicPartition
 from ...storage.unpacking import BigBatchError, InlineBounds, unpack_records
+from ..network.request import ConnectionInfo
 from .context import EncodedAnswer, RequestContext
 from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
 from .leader_hints import LeaderHints, current_leader, endpoints_of
@@ -58,6 +61,8 @@ _ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _NO_LEADER_EPOCH = -1
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
+_S_FOR_A_BYTE = 1e-8
+"""About, of a conversion: so that who asks for little on a new connection is not taken for one who asks for much."""
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 
 
@@ -69,7 +74,7 @@ class Fetch:
     """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted,
     ``inline``: in this process;
     ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes; ``near_consumers`` says who is sent on to another replica,
-    None: nobody. ``offload`` runs a function in the worker pool."""
+    None: nobody. ``offload`` runs a function in the worker pool, in the turn of its source."""
 
     def __init__(
         self,
@@ -83,7 +88,7 @@ class Fetch:
         inline: InlineBounds | None = None,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         near_consumers: NearConsumers | None = None,
-        offload: Callable[[Callable[[], FetchResponse]], Awaitable[FetchResponse]],
+        offload: Callable[[Callable[[], FetchResponse], BulkSource], Awaitable[FetchResponse]],
     ) -> None:
         self.parked = ParkedFetches(max_waiting_bytes)
         self._near_consumers = near_consumers
@@ -95,6 +100,7 @@ class Fetch:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._inline = inline or InlineBounds()
         self._offload = offload
+        self._conversions: WeakKeyDictionary[ConnectionInfo, BulkSource] = WeakKeyDictionary()
 
     def __call__(
         self, context: RequestContext, request: FetchRequest
@@ -252,23 +258,18 @@ class Fetch:
         """Leave out zstd topics, and up to v3 turn the batches into the message format of the request's version."""
         version = context.api_version
         answers = [data for topic in response.responses for data in topic.partitions]
-        conversions: list[tuple[PartitionData, FileRegion, int]] = []
+        conversion = _Conversion(response, 0 if version <= 1 else 1, self._max_decompressed_bytes, self._inline)
         for (fetch, result), data in zip(selected, answers, strict=True):
             error = self._refusal(fetch.topic_partition, version)
             if error is not None:
                 _replace_by_error(data, error)
             elif version <= 3 and result.records is not None:
-                conversions.append((data, result.records, fetch.fetch_offset))
-        if not conversions:
+                conversion.parts.append((data, result.records, fetch.fetch_offset))
+        if not conversion.parts:
             return response
-        magic = 0 if version <= 1 else 1
-
-        def convert() -> FetchResponse:
-            for data, region, fetch_offset in conversions:
-                _down_convert(data, region, magic, fetch_offset, self._max_decompressed_bytes, self._inline)
-            return response
-
-        return self._offload(convert)  # every record is rebuilt, and few bytes may hold many
+        context.abandon = conversion.abandon
+        source = self._conversions.setdefault(context.address, BulkSource(conversion.expected_s))
+        return self._offload(conversion, source)  # every record is rebuilt, and few bytes may hold many
 
     def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
         hosted = self._partitions.get(topic_partition) if topic_partition is not None else None
@@ -319,6 +320,8 @@ class _PendingFetch:
         if self._operation is not None:
             self._operation.abandon()
         if self.future is not None:
+            if self.future.done() and not self.future.cancelled() and self._context.abandon is not None:
+                self._context.abandon()  # what is to be awaited
             self.future.cancel()
 
     def complete(self, results: FetchResults) -> None:
@@ -331,6 +334,36 @@ class _PendingFetch:
             self.future.set_result(self._handler.answer(self._context, self._session, results))
         except Exception as error:  # it is this request's trouble, not that of the append which woke it
             self.future.set_exception(error)
+
+
+class _Conversion:
+    """Records of an answer turned into an old format: in a worker, in its turn, if somebody still waits for it then."""
+
+    __slots__ = ("_inline", "_is_wanted", "_magic", "_max_bytes", "_response", "parts")
+
+    def __init__(self, response: FetchResponse, magic: int, max_bytes: int, inline: InlineBounds) -> None:
+        self.parts: list[tuple[PartitionData, FileRegion, int]] = []
+        """What is converted, where to, and from which offset on."""
+        self._response = response
+        self._magic = magic
+        self._max_bytes = max_bytes
+        self._inline = inline
+        self._is_wanted = True
+
+    @property
+    def expected_s(self) -> float:
+        return sum(region.size_bytes for _, region, _ in self.parts) * _S_FOR_A_BYTE
+
+    def __call__(self) -> FetchResponse:
+        for data, region, fetch_offset in self.parts:
+            if not self._is_wanted:
+                break
+            _down_convert(data, region, self._magic, fetch_offset, self._max_bytes, self._inline)
+        return self._response
+
+    def abandon(self) -> None:
+        """The connection has gone."""
+        self._is_wanted = False
 
 
 def _unnamed(session: FetchContext) -> FetchResults:

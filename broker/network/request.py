@@ -48,6 +48,7 @@ class ConnectionInfo:
     """Who is at the other end, and by which listener they came. One per connection, for its whole life."""
 
     __slots__ = (
+        "__weakref__",
         "connection_id",
         "listener_name",
         "local_host",

@@ -2,7 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from errno import EIO
 from itertools import count
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pybroker.broker.apis.context import EncodedAnswer
+from pybroker.broker.apis.context import EncodedAnswer, RequestContext
 from pybroker.broker.apis.fetch import MAX_WAITING_BYTES, Fetch
 from pybroker.broker.apis.parked_fetches import fetch_bytes
+from pybroker.broker.network.request import ConnectionInfo
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.fetch import (
@@ -32,6 +34,7 @@ from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.fetch import FetchParams, FetchResult
 from pybroker.replication.fetch_session import FIRST_PATIENCE_MS, FetchSessions
 from pybroker.replication.state_changes import ReplicaStop
+from pybroker.storage.bulk_queue import BulkSource
 from pybroker.storage.files import FileRegion
 from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
@@ -87,6 +90,7 @@ class Consumer:
         forgotten: Sequence[int] = (),
         topic: str = TOPIC,
         topic_id: UUID = TOPIC_ID,
+        context: RequestContext | None = None,
     ) -> object:
         """Fetch partitions 0, 1, ... of the topic (or ``partitions``) from ``offsets``; what the handler returns."""
         identity = {"topic_id": topic_id} if version >= 13 else {"topic": topic}
@@ -115,7 +119,7 @@ class Consumer:
             request.replica_state = ReplicaState(replica_id=replica_id)
         else:
             request.replica_id = replica_id
-        self.context = request_context(version)
+        self.context = context or request_context(version)
         return self.handler(self.context, decode(FetchRequest, encode(request, version), version))
 
     def answer(self, *offsets: int, version: int = 12, **fields: object) -> FetchResponse:
@@ -486,6 +490,72 @@ async def test_a_fetch_whose_connection_has_gone_waits_no_more(consumer: Consume
         assert (len(consumer.handler.parked), consumer.handler.parked.used_bytes) == (0, 0)
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+class Queue:
+    """Conversions that wait for their turn in the pool."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.waiting: list[tuple[Callable[[], FetchResponse], BulkSource, asyncio.Future[FetchResponse]]] = []
+        consumer.handler._offload = self._put
+
+    def _put(self, convert: Callable[[], FetchResponse], source: BulkSource) -> "asyncio.Future[FetchResponse]":
+        future: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
+        self.waiting.append((convert, source, future))
+        return future
+
+    def run(self) -> FetchResponse:
+        """The one that waits."""
+        ((convert, _, _),) = self.waiting
+        return convert()
+
+
+@pytest.mark.parametrize("waits_for_records", [False, True])
+@pytest.mark.parametrize("has_gone", [False, True])
+async def test_records_are_converted_for_who_waits_for_them_only(
+    consumer: Consumer, waits_for_records: bool, has_gone: bool
+) -> None:
+    queue = Queue(consumer)
+    if not waits_for_records:
+        consumer.produce(b"a")
+    answer = asyncio.ensure_future(consumer.send(0, version=3, max_wait_ms=60_000))  # type: ignore[call-overload]
+    abandon = consumer.context.abandon
+    if waits_for_records:
+        consumer.context.abandon = None  # it is the connection's now
+        consumer.produce(b"a")
+        await next_turn()
+    assert not answer.done()
+    if has_gone:
+        assert abandon is not None
+        abandon()
+    ((data,),) = [topic.partitions for topic in queue.run().responses]
+    assert isinstance(data.records, FileRegion) == has_gone
+    answer.cancel()
+
+
+async def test_conversions_take_turns_by_connection(consumer: Consumer) -> None:
+    queue = Queue(consumer)
+    consumer.produce(b"a")
+    mine = request_context(3)
+    other = replace(mine, address=ConnectionInfo(2, "TEST", "PLAINTEXT", ("here", 9092), ("there", 1)))
+    for context in (mine, mine, other):
+        consumer.send(0, version=3, context=context)
+    sources = [source for _, source, _ in queue.waiting]
+    assert sources[0] is sources[1] is not sources[2]
+
+
+async def test_who_asks_for_little_is_thought_to_take_less_time_from_the_first_conversion_on(
+    consumer: Consumer,
+) -> None:
+    queue = Queue(consumer)
+    size = consumer.produce(b"a" * 100)
+    consumer.produce(b"a" * 100_000)
+    for partition_max_bytes in (size, BIG):
+        address = ConnectionInfo(2, "TEST", "PLAINTEXT", ("here", 9092), ("there", 1))
+        context = replace(request_context(3), address=address)
+        consumer.send(0, version=3, partition_max_bytes=partition_max_bytes, context=context)
+    (little, much) = [source.expected_s for _, source, _ in queue.waiting]
+    assert 0 < little < much / 100
 
 
 async def test_fetches_that_wait_and_take_too_much_are_answered_with_what_there_is(tmp_path: Path) -> None:
