@@ -66,7 +66,6 @@ HELD = {
     "simulation.simulated_pool.SimulatedPool.close": "loop",
     "simulation.simulated_pool.SimulatedPool.kill": "loop",
     "simulation.simulated_pool.SimulatedPool.submit": "loop",
-    "simulation.simulated_pool.SimulatedPool.submit_bulk": "loop",
     "simulation.transport.VirtualTransport": "transport",
     "simulation.virtual_loop.VirtualLoop": "loop",
     "simulation.virtual_loop.VirtualLoop.time": "loop",
