@@ -258,15 +258,17 @@ class Fetch:
         """Leave out zstd topics, and up to v3 turn the batches into the message format of the request's version."""
         version = context.api_version
         answers = [data for topic in response.responses for data in topic.partitions]
-        conversion = _Conversion(response, 0 if version <= 1 else 1, self._max_decompressed_bytes, self._inline)
+        conversions: list[tuple[PartitionData, FileRegion, int]] = []
         for (fetch, result), data in zip(selected, answers, strict=True):
             error = self._refusal(fetch.topic_partition, version)
             if error is not None:
                 _replace_by_error(data, error)
             elif version <= 3 and result.records is not None:
-                conversion.parts.append((data, result.records, fetch.fetch_offset))
-        if not conversion.parts:
+                conversions.append((data, result.records, fetch.fetch_offset))
+        if not conversions:
             return response
+        magic = 0 if version <= 1 else 1
+        conversion = _Conversion(response, conversions, magic, self._max_decompressed_bytes, self._inline)
         context.abandon = conversion.abandon
         source = self._conversions.setdefault(context.address, BulkSource(conversion.expected_s))
         return self._offload(conversion, source)  # every record is rebuilt, and few bytes may hold many
@@ -320,9 +322,9 @@ class _PendingFetch:
         if self._operation is not None:
             self._operation.abandon()
         if self.future is not None:
-            if self.future.done() and not self.future.cancelled() and self._context.abandon is not None:
-                self._context.abandon()  # what is to be awaited
-            self.future.cancel()
+            is_answered = not self.future.cancel()
+            if is_answered and self._context.abandon is not None:
+                self._context.abandon()  # its records are being converted
 
     def complete(self, results: FetchResults) -> None:
         self._handler.parked.remove(self)
@@ -339,12 +341,19 @@ class _PendingFetch:
 class _Conversion:
     """Records of an answer turned into an old format: in a worker, in its turn, if somebody still waits for it then."""
 
-    __slots__ = ("_inline", "_is_wanted", "_magic", "_max_bytes", "_response", "parts")
+    __slots__ = ("_inline", "_is_wanted", "_magic", "_max_bytes", "_parts", "_response")
 
-    def __init__(self, response: FetchResponse, magic: int, max_bytes: int, inline: InlineBounds) -> None:
-        self.parts: list[tuple[PartitionData, FileRegion, int]] = []
-        """What is converted, where to, and from which offset on."""
+    def __init__(
+        self,
+        response: FetchResponse,
+        parts: list[tuple[PartitionData, FileRegion, int]],
+        magic: int,
+        max_bytes: int,
+        inline: InlineBounds,
+    ) -> None:
+        """``parts``: where the records go, what is converted, and from which offset on."""
         self._response = response
+        self._parts = parts
         self._magic = magic
         self._max_bytes = max_bytes
         self._inline = inline
@@ -352,10 +361,10 @@ class _Conversion:
 
     @property
     def expected_s(self) -> float:
-        return sum(region.size_bytes for _, region, _ in self.parts) * _S_FOR_A_BYTE
+        return sum(region.size_bytes for _, region, _ in self._parts) * _S_FOR_A_BYTE
 
     def __call__(self) -> FetchResponse:
-        for data, region, fetch_offset in self.parts:
+        for data, region, fetch_offset in self._parts:
             if not self._is_wanted:
                 break
             _down_convert(data, region, self._magic, fetch_offset, self._max_bytes, self._inline)

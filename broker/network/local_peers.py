@@ -26,7 +26,7 @@ WIDE_BUFFER_TAKES = 2 * WIDE_BUFFER_BYTES
 _PACING = b"bbr"
 _UNPACED = b"reno"  # which each Linux has, and everybody may choose
 _NAME_BYTES = 16
-_TCP_CONGESTION: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux
+_TCP_CONGESTION: int = getattr(socket, "TCP_CONGESTION", -1)  # Linux; elsewhere none has such an option
 
 
 class Socket(Protocol):
@@ -39,16 +39,14 @@ class Socket(Protocol):
 
 def congestion_control_that_paces() -> bytes | None:
     """What the system chooses for a new socket, if that paces, and a socket may be given another and have it back."""
-    if _TCP_CONGESTION is None:
-        return None
     try:
         with socket.socket() as new:
-            chosen = _congestion_control(new, _TCP_CONGESTION)
+            chosen = _congestion_control(new)
             if not chosen.startswith(_PACING):
                 return None
             for name in (_UNPACED, chosen):
                 new.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, name)
-    except OSError:  # not allowed; or a system that only looks like Linux
+    except OSError:  # not allowed, or not on Linux
         return None
     return chosen
 
@@ -65,17 +63,17 @@ class LocalPeers:
 
     def prepare(self, listening: Socket) -> None:
         """What is accepted from now on does not pace."""
-        if _TCP_CONGESTION is not None and self._paced_by is not None:
+        if self._paced_by is not None:
             with contextlib.suppress(OSError):  # it stays as it is then, which serves as well
                 listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _UNPACED)
 
     def accepted(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
         """To be called before anything is sent."""
-        if _TCP_CONGESTION is None or self._paced_by is None or _is_local(info):
+        if self._paced_by is None or _is_local(info):
             return
         accepted = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # it is gone already, or stays as it is, which serves as well
-            if _congestion_control(accepted, _TCP_CONGESTION) == _UNPACED:  # else a route asks for something else
+            if _congestion_control(accepted) == _UNPACED:  # else a route asks for something else
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
     def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
@@ -99,5 +97,5 @@ def _is_local(info: ConnectionInfo) -> bool:
     return info.peer_host == info.local_host
 
 
-def _congestion_control(of: Socket, option: int) -> bytes:
-    return of.getsockopt(socket.IPPROTO_TCP, option, _NAME_BYTES).rstrip(b"\0")
+def _congestion_control(of: Socket) -> bytes:
+    return of.getsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _NAME_BYTES).rstrip(b"\0")

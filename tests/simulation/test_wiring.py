@@ -99,7 +99,6 @@ HARMLESS = {
     "socket.SO_RCVBUF",
     "socket.SO_SNDBUF",
     "socket.IPPROTO_TCP",
-    "socket.TCP_CONGESTION",
     "select.POLLERR",
     "select.POLLHUP",
     "select.POLLRDHUP",

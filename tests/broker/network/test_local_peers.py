@@ -101,9 +101,7 @@ def test_a_choice_that_a_socket_cannot_leave_or_come_back_to_is_none_to_change(m
     assert congestion_control_that_paces() is None
 
 
-async def test_peers_on_this_machine_are_sent_to_at_once_and_others_as_the_system_has_it(
-    monkeypatch: pytest.MonkeyPatch, other: bytes
-) -> None:
+async def test_peers_on_this_machine_are_sent_to_at_once_and_others_as_the_system_has_it(other: bytes) -> None:
     async with serving(host="0.0.0.0", paced_by=lambda: other) as server:
         for host, expected in [(THIS_MACHINE, b"reno"), (ELSEWHERE, other)]:
             _, connection = await accepted(server, host)
