@@ -21,8 +21,16 @@ COMPILED = (
     "storage/key_table.py",
 )
 ROOT = Path(__file__).resolve().parent
+_NOT_INSTALLED = ("build", "dist", "docs", "scripts", "tests")
 # Types were checked by scripts/test; where a build is isolated, most of what is imported is not even there.
 _MYPY_OPTIONS = ["--ignore-missing-imports", "--config-file=", "--explicit-package-bases"]
+
+
+def packages() -> list[str]:
+    """Every folder that has an ``__init__.py``, by the name it has under the package ``pybroker``."""
+    top = [path for path in ROOT.iterdir() if path.name not in _NOT_INSTALLED and not path.name.startswith(".")]
+    folders = [path.parent.relative_to(ROOT) for room in top for path in room.rglob("__init__.py")]
+    return ["pybroker", *sorted(".".join(("pybroker", *folder.parts)) for folder in folders)]
 
 
 def compiler_requirement() -> str:
@@ -46,6 +54,7 @@ def extensions() -> list[Extension]:
 
 asked = os.environ.get("PYBROKER_COMPILE", "0") not in ("", "0")
 setup(
+    packages=packages(),
     script_name="setup.py",  # by which this file is known not to be a module of the package
     setup_requires=[compiler_requirement()] if asked and "egg_info" in sys.argv else [],
     ext_modules=extensions() if asked and "bdist_wheel" in sys.argv else [],
