@@ -18,7 +18,7 @@ COMPILED = (
     "protocol/records/summary_walk.py",
     "protocol/records/varint.py",
     "protocol/records/walk.py",
-    "storage/key_table.py",
+    "storage/compaction/key_table.py",
 )
 ROOT = Path(__file__).resolve().parent
 _NOT_INSTALLED = ("build", "dist", "docs", "scripts", "tests")

@@ -5,6 +5,7 @@ They come as message objects of the newest version, whose partitions are grouped
 
 from collections.abc import Iterable, Iterator
 
+from ..base.topic_partition import TopicPartition
 from ..controller.cluster_tree import ClusterTree
 from ..controller.metadata_store import SessionExpiredError
 from ..protocol.errors import ErrorCode, KafkaError, StaleBrokerEpochError
@@ -20,7 +21,6 @@ from ..protocol.messages.stop_replica import StopReplicaPartitionError, StopRepl
 from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from ..replication.partition_state import PartitionState
 from ..replication.state_changes import ReplicaStop, StateChanges
-from ..storage.topic_partition import TopicPartition
 from .metadata_cache import MetadataCache
 from .topic_overrides import TopicOverrides
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..config.config import Config
 from ..config.notices import notices
-from ..storage.files import Files, allowed_log_files
+from ..storage.files.files import Files, allowed_log_files
 from .address import local_address
 from .environment import Environment
 from .given_settings import GivenSettings, config_of

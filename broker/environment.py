@@ -13,14 +13,14 @@ from uuid import uuid4
 
 from ..config.config import Config
 from ..controller.metadata_store import MetadataStore
-from ..storage.files import Files
-from ..storage.worker_pool import Pool, WorkerPool
+from ..storage.files.files import Files
+from ..storage.workers.worker_pool import Pool, WorkerPool
 from .network.local_peers import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 from .network.work_time import work_time_s
 
 if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
-    from ..storage.cleaner_child import CompactionWorker
+    from ..storage.compaction.cleaner_child import CompactionWorker
 
 __all__ = ["ClosablePool", "Environment"]
 
@@ -47,7 +47,7 @@ def start_worker_pool(loop: asyncio.AbstractEventLoop, threads: int, name: str) 
 
 
 def start_cleaner_child() -> "CompactionWorker":
-    from ..storage.cleaner_child import CleanerChild
+    from ..storage.compaction.cleaner_child import CleanerChild
 
     return CleanerChild()
 

@@ -11,7 +11,7 @@ from ..controller.config_changes import ConfigChanges
 from ..controller.metadata_plane import MetadataPlane
 from ..controller.settings_room import SettingsRoom
 from ..replication.state_changes import StateChanges
-from ..storage.log_store import LogStore
+from ..storage.store.log_store import LogStore
 from .altered_config import ALL_BROKERS, AlteredConfig
 from .dynamic_config import DynamicConfig
 from .environment import ClosablePool

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from ..config.quiet_lines import QUIET_S
+from ..base.quiet_lines import QUIET_S
 
 _LONGEST_LINE = 4096
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

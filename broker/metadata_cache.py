@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from ..storage.topic_partition import TopicPartition
 from .apis.leader_hints import BrokerEndpoint
 
 __all__ = ["MetadataCache", "MetadataUpdate"]

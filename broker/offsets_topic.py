@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..controller.auto_creation import AutoTopicCreation
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ..protocol.errors import ErrorCode
 from ..replication.partition_set import PartitionSet
-from ..storage.topic_partition import TopicPartition
-from ..storage.transaction_guards import TransactionGuard
+from ..storage.producers.transaction_guards import TransactionGuard
 from .advertised_address import AdvertisedAddresses
 from .apis.context import RequestContext
 from .apis.leader_hints import BrokerEndpoint

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..config.config import Config
-from ..storage.files import raise_descriptor_limit
+from ..storage.files.files import raise_descriptor_limit
 from .long_collections import LongCollections
 from .ready_line import ready_line
 from .server import BrokerServer

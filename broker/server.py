@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
@@ -46,14 +47,13 @@ from ..replication.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import EPOCH_DURING_DELETE, Leadership, StateChanges
-from ..storage.files import DirectoryLockedError
-from ..storage.log import Log
-from ..storage.log_directories import LogDirectoriesError, peek_meta_properties
-from ..storage.log_moves import threads_of
-from ..storage.log_store import LogStore
-from ..storage.meta_properties import MetaPropertiesError
-from ..storage.store_schedule import StoreSchedule
-from ..storage.topic_partition import TopicPartition
+from ..storage.files.files import DirectoryLockedError
+from ..storage.files.meta_properties import MetaPropertiesError
+from ..storage.log.log import Log
+from ..storage.store.log_directories import LogDirectoriesError, peek_meta_properties
+from ..storage.store.log_mover import threads_of
+from ..storage.store.log_store import LogStore
+from ..storage.store.store_schedule import StoreSchedule
 from .advertised_address import AdvertisedAddresses
 from .apis.dispatch import Dispatcher
 from .apis.find_coordinator import CoordinatorDirectory

@@ -7,13 +7,13 @@ Nobody takes them away again, in Kafka neither, and all of the embedded tree is 
 import asyncio
 import logging
 
-from ..config.quiet_lines import QUIET
+from ..base.quiet_lines import QUIET
+from ..base.topic_partition import TopicPartition
 from ..controller import znodes
 from ..controller.cluster_tree import ClusterTree
 from ..controller.metadata_store import InvalidPathError, NoNodeError
 from ..protocol.errors import InvalidCommitOffsetSizeError, UnknownServerError
 from ..protocol.text_size import text_bytes
-from ..storage.topic_partition import TopicPartition
 
 __all__ = ["TreeOffsets", "tree_offset_bytes"]
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
+from ..base.quiet_lines import QUIET
 from ..config.config import Config
-from ..config.quiet_lines import QUIET
 from ..protocol.errors import ErrorCode, KafkaError
 from .internal_topics import auto_created_topic
 from .topic_admin import NewTopic

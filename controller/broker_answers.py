@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataResponse
-from ..storage.topic_partition import TopicPartition
 from .broker_channel import ControlRequest, ControlResponse
 from .context import ControllerContext
 from .state_tables import PartitionReplica

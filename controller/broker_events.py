@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from ..storage.topic_partition import TopicPartition
 from .broker_channel import BrokerQueue, ChannelTo, ControlRequest, ControlResponse
 from .context import ControllerContext
 from .request_batch import RequestBatch

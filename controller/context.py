@@ -5,8 +5,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from ..storage.invariant import invariant
-from ..storage.topic_partition import TopicPartition
+from ..base.invariant import invariant
+from ..base.topic_partition import TopicPartition
 from .leader_and_isr import EPOCH_DURING_DELETE, NO_EPOCH, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
 from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_partition, may_move_replica

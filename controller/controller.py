@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     BrokerIdNotRegisteredError,
     BrokerNotAvailableError,
@@ -26,7 +27,6 @@ from ..protocol.errors import (
     StaleBrokerEpochError,
     UnknownServerError,
 )
-from ..storage.topic_partition import TopicPartition
 from .broker_channel import ChannelTo
 from .cluster_tree import ClusterTree, ControllerMovedError
 from .context import ControllerContext

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from . import znodes
 from .cluster_tree import ClusterTree
 from .config_tree import read_watched

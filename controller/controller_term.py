@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from ..base.topic_partition import TopicPartition
 from ..config.versions import is_at_least
-from ..storage.topic_partition import TopicPartition
 from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
 from .broker_events import BrokerEvents

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     ElectionNotNeededError,
     EligibleLeadersNotAvailableError,
@@ -11,7 +12,6 @@ from ..protocol.errors import (
     PreferredLeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from ..storage.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
 

@@ -4,7 +4,7 @@ LogDirEventNotification, IsrChangeNotification, ZkPartitionReassignment and Repl
 import logging
 from collections.abc import Awaitable, Callable
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     FencedLeaderEpochError,
     IneligibleReplicaError,
@@ -15,7 +16,6 @@ from ..protocol.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from ..storage.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import InvalidUpdateVersionError, KafkaError, UnknownTopicOrPartitionError
-from ..storage.topic_partition import TopicPartition
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_election import elect_preferred
 

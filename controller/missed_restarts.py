@@ -10,7 +10,7 @@ then; and of those that were restarted the one with the lowest has been up the l
 import logging
 from collections.abc import Mapping
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership

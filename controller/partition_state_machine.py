@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .cluster_tree import ClusterTree
 from .context import ControllerContext, IllegalMoveError
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership

@@ -3,13 +3,13 @@ is complete. Pure; `reassignments.py` carries it out."""
 
 from collections.abc import Callable, Sequence
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     InvalidReplicaAssignmentError,
     KafkaError,
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
 )
-from ..storage.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_and_isr import LeaderAndIsr
 from .replica_assignment import ReplicaAssignment

@@ -17,8 +17,8 @@ To call it off is to move it to where it came from. While it lasts, the topic ca
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import KafkaError
-from ..storage.topic_partition import TopicPartition
 from .broker_requests import BrokerRequests
 from .cluster_tree import ClusterTree
 from .context import ControllerContext

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .cluster_tree import ClusterTree
 from .context import ControllerContext, IllegalMoveError
 from .leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership

@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -18,7 +19,6 @@ from ..protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from ..storage.topic_partition import TopicPartition
 from .broker_channel import ControlRequest
 from .context import ControllerContext
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership

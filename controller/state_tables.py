@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import NamedTuple
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 
 __all__ = ["PartitionReplica", "PartitionState", "ReplicaState", "may_move_partition", "may_move_replica"]
 

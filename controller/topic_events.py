@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from random import Random
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .leader_election import ElectionStrategy

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.records.batch import RecordBatch
 from ..protocol.records.control import read_marker
-from ..storage.checkpoint_file import read_offsets
-from ..storage.files import Files
-from ..storage.log_directory import LOG_START_FILE
-from ..storage.partition_files import PartitionFiles, SegmentFiles, live_partitions, read_partition_files
-from ..storage.producer_snapshots import CorruptSnapshotError, decode_snapshot
-from ..storage.segment_reader import SegmentReader
-from ..storage.topic_partition import TopicPartition
-from ..storage.transaction_index import AbortedTransaction, TransactionIndex
+from ..storage.files.checkpoint_file import read_offsets
+from ..storage.files.files import Files
+from ..storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ..storage.segment.partition_files import PartitionFiles, SegmentFiles, live_partitions, read_partition_files
+from ..storage.segment.segment_reader import SegmentReader
+from ..storage.segment.transaction_index import AbortedTransaction, TransactionIndex
+from ..storage.store.log_directory import LOG_START_FILE
 from .log_options import LogOptions
 
 UNBOUNDED = (1 << 63) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .offset_ranges import limit_offsets
 from .partition_json import PartitionNumbers
 from .stream_position import Position, offsets_of, position_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..protocol.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
-from ..storage.files import Files
-from ..storage.segment_reader import SegmentReader, StoredBatch
+from ..storage.files.files import Files
+from ..storage.segment.segment_reader import SegmentReader, StoredBatch
 from .columns.batch_decoder import BatchDecoder
 from .columns.row_buffers import Gathered
 from .columns.transaction_filter import TransactionFilter

@@ -7,8 +7,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import UnknownTopicOrPartitionError
-from ..storage.topic_partition import TopicPartition
 from .client.cluster import NO_OFFSET, Cluster
 from .data_loss import DataLoss
 from .offset_limits import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
 from .partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
 
 Position = dict[str, Any]

@@ -7,7 +7,7 @@ all that they follow.
 """
 
 from ..protocol.errors import ErrorCode
-from ..storage.log_view import LogView
+from ..storage.log.log_view import LogView
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
-from ..storage.files import NotCachedError
-from ..storage.topic_partition import TopicPartition
+from ..storage.files.files import NotCachedError
 from .delayed_fetch import DelayedFetch
 from .end_of_partition import end_for_follower, result_at_end
 from .fetch import FetchParams, FetchResult, PartitionFetch

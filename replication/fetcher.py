@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from ..base.invariant import InvariantError
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     CorruptRecordError,
     ErrorCode,
@@ -25,10 +27,8 @@ from ..protocol.errors import (
     KafkaStorageError,
     NotLeaderOrFollowerError,
 )
-from ..storage.invariant import InvariantError
-from ..storage.log_append import LogAppendInfo
-from ..storage.no_space import NoSpaceError
-from ..storage.topic_partition import TopicPartition
+from ..storage.files.no_space import NoSpaceError
+from ..storage.log.log_append import LogAppendInfo
 from . import follower_log
 from .fetch_states import FetchState, FetchStates
 from .follower_log import last_epoch_of

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from ..storage.log import Log
-from ..storage.topic_partition import TopicPartition
+from ..base.topic_partition import TopicPartition
+from ..storage.log.log import Log
 from .hosted_partition import HostedPartition
 
 __all__ = ["FetcherId", "ReplicaFetchers", "fetcher_number"]

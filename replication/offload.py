@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..storage.bulk_queue import BulkSource
-from ..storage.worker_pool import Pool
+from ..storage.workers.bulk_queue import BulkSource
+from ..storage.workers.worker_pool import Pool
 
 __all__ = ["Offload"]
 

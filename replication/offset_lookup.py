@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..storage.log import Log
+from ..storage.log.log import Log
 from .isolation import Isolation
 from .partition import Partition
 

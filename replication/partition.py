@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from ..base.invariant import invariant
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     ErrorCode,
     FencedLeaderEpochError,
@@ -25,8 +27,6 @@ from ..protocol.errors import (
     OffsetNotAvailableError,
     UnknownLeaderEpochError,
 )
-from ..storage.invariant import invariant
-from ..storage.topic_partition import TopicPartition
 from .isolation import Isolation
 from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
 from .partition_state import NO_LEADER, PartitionState

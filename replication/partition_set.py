@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import Any, TypeVar
 
+from ..base.invariant import InvariantError
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     CorruptRecordError,
     ErrorCode,
@@ -25,12 +27,10 @@ from ..protocol.errors import (
 )
 from ..protocol.records.batch import iter_batches
 from ..storage.errors import record_errors_of
-from ..storage.invariant import InvariantError
-from ..storage.log import Log
-from ..storage.log_append import LeaderAppend, LogAppendInfo
-from ..storage.producer_state import AppendOrigin
-from ..storage.topic_partition import TopicPartition
-from ..storage.transaction_guards import TransactionGuard
+from ..storage.log.log import Log
+from ..storage.log.log_append import LeaderAppend, LogAppendInfo
+from ..storage.producers.producer_state import AppendOrigin
+from ..storage.producers.transaction_guards import TransactionGuard
 from .answer_pace import AnswerPace
 from .append import AppendResult
 from .delayed_fetch import DelayedFetch

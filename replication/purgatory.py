@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocol.errors import ErrorCode
-from ..storage.callbacks import call_apart
+from ..storage.workers.callbacks import call_apart
 from .answer_pace import FEW, AnswerPace
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
 from .fetch import FetchParams

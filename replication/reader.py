@@ -3,7 +3,7 @@
 import logging
 
 from ..protocol.errors import ErrorCode, InconsistentTopicIdError, KafkaError, OffsetOutOfRangeError
-from ..storage.log import Log
+from ..storage.log.log import Log
 from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation

@@ -8,6 +8,7 @@ import asyncio
 from functools import partial
 from typing import NamedTuple
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     ErrorCode,
     InvalidTopicError,
@@ -15,8 +16,7 @@ from ..protocol.errors import (
     OffsetOutOfRangeError,
     PolicyViolationError,
 )
-from ..storage.log import Log
-from ..storage.topic_partition import TopicPartition
+from ..storage.log.log import Log
 from .hosted_partition import HostedPartition
 from .partition_set import INTERNAL_TOPICS, PartitionSet
 

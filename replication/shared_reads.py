@@ -8,7 +8,7 @@ ended, and no longer: it holds a file open.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..storage.log_view import LogView
+from ..storage.log.log_view import LogView
 from .end_of_partition import is_plain
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     ControllerMovedError,
     ErrorCode,
@@ -24,10 +25,9 @@ from ..protocol.errors import (
     KafkaStorageError,
     UnknownTopicOrPartitionError,
 )
-from ..storage.log import Log
-from ..storage.log_store import LogStore
-from ..storage.no_space import NoSpaceError
-from ..storage.topic_partition import TopicPartition
+from ..storage.files.no_space import NoSpaceError
+from ..storage.log.log import Log
+from ..storage.store.log_store import LogStore
 from .hosted_partition import HostedPartition, settle
 from .partition import Partition
 from .partition_set import PartitionSet

@@ -5,18 +5,18 @@ open there which nobody ends, and ``read_committed`` consumers would wait behind
 until the coordinator has said yes; what follows in the same transaction is not asked for. In Kafka: ReplicaManager's
 maybeStartTransactionVerificationForPartitions.
 
-What is known of a question while it is under way is the log's guard (`storage/transaction_guards.py`).
+What is known of a question while it is under way is the log's guard (`storage/producers/transaction_guards.py`).
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from ..base.topic_partition import TopicPartition
 from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
-from ..storage.callbacks import call_apart
-from ..storage.topic_partition import TopicPartition
-from ..storage.transaction_guards import OPEN_TRANSACTION, TransactionGuard
+from ..storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuard
+from ..storage.workers.callbacks import call_apart
 from .append import AppendResult
 from .partition_set import PartitionSet
 

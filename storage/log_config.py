@@ -8,7 +8,7 @@ from typing import Any
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from .unpacking import MANY_RECORDS, SMALL_BYTES, InlineBounds
+from .workers.unpacking import MANY_RECORDS, SMALL_BYTES, InlineBounds
 
 _UNBOUNDED = (1 << 63) - 1
 _DAY_MS = 24 * 3600 * 1000

@@ -41,14 +41,14 @@ def test_a_checkout_with_a_strange_name_collects_and_loads_no_module_twice(tmp_p
         "import sys\n"
         "from pathlib import Path\n"
         "import pybroker.protocol.apis\n"
-        "import pybroker.storage.log\n"
+        "import pybroker.storage.log.log\n"
         "def test_probe():\n"
         "    files = [getattr(module, '__file__', None) for module in list(sys.modules.values())]\n"
         f"    rooms = [f for f in files if f and Path(f).parent.name in {ROOMS!r}]\n"
         "    assert rooms\n"
         "    assert len(rooms) == len(set(rooms)), rooms\n"
         "    names = [name for name in sys.modules if name.endswith('storage.log')]\n"
-        "    assert names == ['pybroker.storage.log'], names\n"
+        "    assert names == ['pybroker.storage.log.log'], names\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_probe.py"]
     done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)

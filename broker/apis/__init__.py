@@ -1,0 +1,1 @@
+"""One file per API: from a request message to a response message."""

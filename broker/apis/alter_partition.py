@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
+from ...base.topic_partition import TopicPartition
 from ...controller.isr_change import UNKNOWN_BROKER_EPOCH, IsrChange
 from ...controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from ...protocol.errors import ErrorCode, InvalidRequestError, KafkaError, NotControllerError
@@ -19,7 +20,6 @@ from ...protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 
 __all__ = ["AlterPartition", "PartitionAlterer"]

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Mapping
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -10,7 +11,6 @@ from ...protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs: move a replica to another log directory of this broker (KIP-113).
 
-The answer comes when the move has begun (`storage/log_moves.py`); DescribeLogDirs shows how far it is. For a partition
+The answer comes when the move has begun (`storage/store/log_mover.py`); DescribeLogDirs shows how far it is. For a partition
 that is not here yet the directory is remembered, and its log is then made there; the answer is an error all the same,
 as in Kafka.
 
@@ -9,6 +9,7 @@ v1 throttling happens after the response (KIP-219) · v2 flexible.
 
 import logging
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
     ErrorCode,
     InvalidTopicError,
@@ -25,8 +26,7 @@ from ...protocol.messages.alter_replica_log_dirs import (
 )
 from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
-from ...storage.log_store import LogStore
-from ...storage.topic_partition import TopicPartition
+from ...storage.store.log_store import LogStore
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 from .pauses import with_pauses

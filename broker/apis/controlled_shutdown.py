@@ -6,12 +6,12 @@ v2 broker epoch (KIP-380) · v3 flexible. The answer names the partitions that i
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
     RemainingPartition,
 )
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 
 __all__ = ["ControlledShutdown", "ShutdownController"]

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Protocol
 from uuid import UUID
 
+from ...base.topic_partition import TopicPartition
 from ...config.config_entries import ConfigEntry
 from ...config.notices import topic_notices
 from ...config.topic_config import TopicConfig
@@ -25,7 +26,6 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ...storage.topic_partition import TopicPartition
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -15,7 +16,6 @@ from ...protocol.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from ...replication.record_deletion import NO_LOW_WATERMARK, Deleted
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 from .pauses import with_pauses

@@ -6,6 +6,7 @@ usable bytes (KIP-827).
 
 from collections.abc import Collection
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -16,10 +17,9 @@ from ...protocol.messages.describe_log_dirs import (
 )
 from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
-from ...storage.log import Log
-from ...storage.log_directory import LogDirectory
-from ...storage.log_store import LogStore
-from ...storage.topic_partition import TopicPartition
+from ...storage.log.log import Log
+from ...storage.store.log_directory import LogDirectory
+from ...storage.store.log_store import LogStore
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 

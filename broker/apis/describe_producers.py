@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
+from ...base.topic_partition import TopicPartition
 from ...controller.topic_names import check_topic_name
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ...protocol.messages.describe_producers import (
@@ -14,8 +15,7 @@ from ...protocol.messages.describe_producers import (
     TopicResponse,
 )
 from ...replication.partition_set import PartitionSet
-from ...storage.log import Log
-from ...storage.topic_partition import TopicPartition
+from ...storage.log.log import Log
 from ..metadata_cache import MetadataCache
 from .context import RequestContext
 from .repeats import is_repetitive

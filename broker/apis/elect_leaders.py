@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...controller.leader_election import ElectionStrategy
 from ...protocol.errors import (
     ElectionNotNeededError,
@@ -22,7 +23,6 @@ from ...protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from ...storage.topic_partition import TopicPartition
 from ..metadata_cache import MetadataCache
 from ..topic_waiters import TopicWaiters
 from .context import RequestContext

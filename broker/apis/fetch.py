@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from ...base.topic_partition import TopicPartition
 from ...controller.topic_names import MAX_LENGTH
 from ...protocol.codec.wire import NULL_UUID
 from ...protocol.errors import ErrorCode, KafkaError, UnknownServerError
@@ -39,11 +40,10 @@ from ...replication.fetch_session import FINAL_EPOCH, FetchContext, FetchSession
 from ...replication.isolation import Isolation
 from ...replication.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
-from ...storage.apart import run_apart
-from ...storage.bulk_queue import BulkSource
-from ...storage.files import FileRegion
-from ...storage.topic_partition import TopicPartition
-from ...storage.unpacking import BigBatchError, InlineBounds, unpack_records
+from ...storage.files.files import FileRegion
+from ...storage.workers.big_batches import run_apart
+from ...storage.workers.bulk_queue import BulkSource
+from ...storage.workers.unpacking import BigBatchError, InlineBounds, unpack_records
 from ..network.request import ConnectionInfo
 from .context import EncodedAnswer, RequestContext
 from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer

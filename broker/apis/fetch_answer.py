@@ -20,7 +20,7 @@ from ...protocol.messages.fetch import (
     SnapshotId,
 )
 from ...replication.fetch import FetchResult, PartitionFetch
-from ...storage.files import NotCachedError
+from ...storage.files.files import NotCachedError
 from .context import EncodedAnswer
 
 __all__ = ["FIRST_SHARED_VERSION", "partition_data", "shared_answer"]

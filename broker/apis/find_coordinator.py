@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from ...config.quiet_lines import QUIET
+from ...base.quiet_lines import QUIET
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from .context import RequestContext

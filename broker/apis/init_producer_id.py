@@ -10,7 +10,7 @@ would make the producer try for a minute and then report a timeout instead of th
 import logging
 from typing import Protocol
 
-from ...config.quiet_lines import QUIET
+from ...base.quiet_lines import QUIET
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from .context import RequestContext

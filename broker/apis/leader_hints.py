@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...replication.partition_set import PartitionSet
-from ...storage.topic_partition import TopicPartition
 
 __all__ = ["BrokerEndpoint", "LeaderHints", "current_leader", "endpoints_of"]
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 
 __all__ = ["LegacyOffsets", "TopicExists"]
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Iterator
 from inspect import isawaitable
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
     ErrorCode,
     InvalidRequestError,
@@ -40,7 +41,6 @@ from ...replication.offset_lookup import (
     OffsetQuery,
 )
 from ...replication.partition_set import PartitionSet
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .repeats import MOST_REPEATS
 

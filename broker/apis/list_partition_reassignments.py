@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...controller.replica_assignment import ReplicaAssignment
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -10,7 +11,6 @@ from ...protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 

@@ -9,6 +9,7 @@ Partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION, the others are comm
 
 from collections.abc import Awaitable, Mapping
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -17,7 +18,6 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ...storage.topic_partition import TopicPartition
 from ..coordinator.answer import Answer
 from ..coordinator.group.commits import CommitRequest, Commits
 from ..coordinator.group.offsets import OffsetAndMetadata

@@ -1,5 +1,6 @@
 """OffsetDelete: remove a group's offsets of topics that none of its members reads (KIP-496). Only v0."""
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -7,7 +8,6 @@ from ...protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from ...storage.topic_partition import TopicPartition
 from ..coordinator.group.administration import Administration
 from .context import RequestContext
 from .legacy_offsets import TopicExists

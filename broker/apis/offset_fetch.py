@@ -7,6 +7,7 @@ v8 many groups (KIP-709) · v9 the new protocol's member epochs (KIP-848; classi
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -20,7 +21,6 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ...storage.topic_partition import TopicPartition
 from ..coordinator.group.commits import INVALID_OFFSET, Commits
 from ..coordinator.group.offsets import NO_LEADER_EPOCH
 from ..coordinator.group.results import OffsetFetchResult

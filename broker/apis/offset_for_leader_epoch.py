@@ -4,6 +4,7 @@ Followers asked it first (v0, KIP-101); v1 also tells the epoch that was found (
 leader epoch and open to consumers (KIP-320); v3 names the replica; v4 is flexible. Only the leader answers.
 """
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -13,7 +14,6 @@ from ...protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from ...replication.partition_set import PartitionSet
-from ...storage.topic_partition import TopicPartition
 from .context import RequestContext
 
 __all__ = ["OffsetForLeaderEpoch"]

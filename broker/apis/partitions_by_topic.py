@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 
 __all__ = ["partitions_by_topic"]
 

@@ -15,6 +15,7 @@ from functools import partial
 from struct import Struct
 from typing import Any
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import Records
 from ...protocol.errors import (
     CorruptRecordError,
@@ -40,7 +41,6 @@ from ...protocol.messages.produce import (
 from ...replication.append import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, producer_of
-from ...storage.topic_partition import TopicPartition
 from ..network.request import Request
 from .context import CloseConnectionError, RequestContext
 from .leader_hints import LeaderHints, current_leader, endpoints_of

@@ -12,8 +12,8 @@ from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
 from ...replication.record_deletion import RecordDeletion
 from ...replication.transaction_checks import TransactionChecks
-from ...storage.log_store import LogStore
-from ...storage.unpacking import InlineBounds
+from ...storage.store.log_store import LogStore
+from ...storage.workers.unpacking import InlineBounds
 from ..advertised_address import AdvertisedAddresses
 from ..controller_orders import ControllerOrders
 from ..coordinator.group.coordinator import GroupCoordinator

@@ -11,6 +11,7 @@ code; on a retriable one it would go on for its whole time-out.
 
 from collections.abc import Awaitable, Mapping
 
+from ...base.topic_partition import TopicPartition
 from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.txn_offset_commit import (
@@ -21,8 +22,7 @@ from ...protocol.messages.txn_offset_commit import (
 )
 from ...protocol.records.batch import NO_SEQUENCE
 from ...replication.transaction_checks import ProducerBatch, TransactionChecks
-from ...storage.topic_partition import TopicPartition
-from ...storage.transaction_guards import TransactionGuard
+from ...storage.producers.transaction_guards import TransactionGuard
 from ..coordinator.answer import Answer
 from ..coordinator.group.commits import CommitReply, CommitRequest
 from ..coordinator.group.coordinator import GroupCoordinator

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.write_txn_markers import (
@@ -22,8 +23,7 @@ from ...protocol.messages.write_txn_markers import (
 from ...protocol.records.control import EndTransactionMarker, build_marker_batch
 from ...replication.append import AppendResult
 from ...replication.partition_set import PartitionSet
-from ...storage.producer_state import AppendOrigin
-from ...storage.topic_partition import TopicPartition
+from ...storage.producers.producer_state import AppendOrigin
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic
 

@@ -8,7 +8,7 @@ import binascii
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ..command_parser import FAILED, CommandParser
 from .block_output import BlockOutput
 from .dump_format import DumpFormat, TextFormat

@@ -9,18 +9,18 @@ from __future__ import annotations
 import codecs
 from typing import Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import InvalidRecordError
 from ...protocol.records.batch import RecordBatch, TimestampType
 from ...protocol.records.compression import CODEC_OF_ID
 from ...protocol.records.control import ControlType, control_type, decode_marker
 from ...protocol.records.record import Record
 from ...storage.leader_epochs import EpochEntry
-from ...storage.offset_index import OffsetPosition
-from ...storage.producer_state import NO_OFFSET, ProducerEntry
-from ...storage.segment_reader import StoredBatch, Tail
-from ...storage.time_index import TimestampOffset
-from ...storage.topic_partition import TopicPartition
-from ...storage.transaction_index import AbortedTransaction
+from ...storage.producers.producer_state import NO_OFFSET, ProducerEntry
+from ...storage.segment.offset_index import OffsetPosition
+from ...storage.segment.segment_reader import StoredBatch, Tail
+from ...storage.segment.time_index import TimestampOffset
+from ...storage.segment.transaction_index import AbortedTransaction
 from .internal_records import DecodedRecord
 
 __all__ = ["DumpFormat", "TextFormat", "codec_name", "control_facts", "timestamp_type_name"]

@@ -8,12 +8,12 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import DecodeError, Message, decode_prefix
 from ...protocol.codec.json_form import to_json
 from ...protocol.messages import consumer_offsets, consumer_protocol
 from ...protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ...protocol.records.record import Record
-from ...storage.topic_partition import TopicPartition
 from ..coordinator.transaction_states import TRANSACTION_STATES
 
 __all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]

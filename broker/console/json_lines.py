@@ -6,15 +6,15 @@ import base64
 import json
 from typing import Any
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record
 from ...storage.leader_epochs import EpochEntry
-from ...storage.offset_index import OffsetPosition
-from ...storage.producer_state import NO_OFFSET, ProducerEntry
-from ...storage.segment_reader import StoredBatch, Tail
-from ...storage.time_index import TimestampOffset
-from ...storage.topic_partition import TopicPartition
-from ...storage.transaction_index import AbortedTransaction
+from ...storage.producers.producer_state import NO_OFFSET, ProducerEntry
+from ...storage.segment.offset_index import OffsetPosition
+from ...storage.segment.segment_reader import StoredBatch, Tail
+from ...storage.segment.time_index import TimestampOffset
+from ...storage.segment.transaction_index import AbortedTransaction
 from .dump_format import Checksum, codec_name, control_facts, timestamp_type_name
 from .internal_records import DecodedRecord
 

@@ -11,17 +11,17 @@ from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.message_set import message_checksums
 from ...protocol.records.record import Record, read_records
-from ...storage import checkpoint_file
-from ...storage.checkpoint_file import CorruptCheckpointError
-from ...storage.files import Files
-from ...storage.index_reader import IndexReader
-from ...storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
-from ...storage.log_files import LEADER_EPOCH_FILE
-from ...storage.meta_properties import FILE_NAME as META_PROPERTIES_FILE
-from ...storage.partition_files import directory_name_of, is_partition_directory, partition_directories
-from ...storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
-from ...storage.producer_snapshots import CorruptSnapshotError
-from ...storage.segment import (
+from ...storage.files import checkpoint_file
+from ...storage.files.checkpoint_file import CorruptCheckpointError
+from ...storage.files.files import Files
+from ...storage.files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
+from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
+from ...storage.log.log_files import LEADER_EPOCH_FILE
+from ...storage.producers.producer_snapshots import CorruptSnapshotError
+from ...storage.producers.snapshot_reader import read_snapshot
+from ...storage.segment.index_reader import IndexReader
+from ...storage.segment.partition_files import directory_name_of, is_partition_directory, partition_directories
+from ...storage.segment.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
@@ -31,9 +31,9 @@ from ...storage.segment import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
-from ...storage.segment_reader import SegmentReader, StoredBatch, base_offset_of
-from ...storage.snapshot_reader import read_snapshot
-from ...storage.transaction_index import CorruptIndexError, TransactionIndex
+from ...storage.segment.segment_reader import SegmentReader, StoredBatch, base_offset_of
+from ...storage.segment.transaction_index import CorruptIndexError, TransactionIndex
+from ...storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from .block_output import BlockOutput
 from .dump_format import Checksum, DumpFormat
 from .internal_records import RecordDecoder, decode_offsets_record, decode_transaction_record

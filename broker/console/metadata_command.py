@@ -12,8 +12,8 @@ from ...config.config import Config
 from ...controller.metadata_store import MetadataStoreError
 from ...controller.tree_copy import TreeCopy
 from ...controller.znodes import ZnodeDecodeError
-from ...storage.files import DirectoryLockedError
-from ...storage.meta_properties import MetaPropertiesError
+from ...storage.files.files import DirectoryLockedError
+from ...storage.files.meta_properties import MetaPropertiesError
 from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .metadata_places import place_of
 

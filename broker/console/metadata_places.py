@@ -18,8 +18,8 @@ from ...controller.metadata_store import MetadataStore, NoNodeError
 from ...controller.tree_copy import TreeCopy, read_tree, roots_present, write_tree
 from ...controller.zookeeper_settings import ZooKeeperSettings
 from ...controller.zookeeper_store import ZooKeeperStore
-from ...storage.files import DirectoryLock, Files
-from ...storage.meta_properties import read_meta_properties
+from ...storage.files.files import DirectoryLock, Files
+from ...storage.files.meta_properties import read_meta_properties
 from ..command_parser import BAD_INPUT, CommandError
 
 __all__ = ["DataDirectory", "Place", "ZooKeeperTree", "place_of"]

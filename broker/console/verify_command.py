@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ...storage.files import Files
-from ...storage.partition_files import NoLogError, live_partitions, read_partition_files
+from ...storage.files.files import Files
+from ...storage.segment.partition_files import NoLogError, live_partitions, read_partition_files
 from ...storage.verify.fault import Fault, Findings
 from ...storage.verify.log_directory_check import LogDirectoryCheck, Verified
 from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser

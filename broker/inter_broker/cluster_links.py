@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...controller.auto_creation import AutoTopicCreation
 from ...controller.controller import Controller
@@ -26,7 +27,6 @@ from ...replication.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.replication_throttle import ReplicationThrottle
 from ...replication.transaction_checks import TransactionChecks, TransactionPart
-from ...storage.topic_partition import TopicPartition
 from ..apis.allocate_producer_ids import AllocateProducerIds
 from ..apis.alter_partition import AlterPartition
 from ..apis.context import Handler, RequestContext

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 from uuid import UUID
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import NULL_UUID, Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.alter_partition import (
@@ -22,7 +23,6 @@ from ...protocol.messages.alter_partition import (
 )
 from ...replication.isr import PendingIsr
 from ...replication.partition import Partition
-from ...storage.topic_partition import TopicPartition
 
 __all__ = ["IsrChanges"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
-from ...storage.topic_partition import TopicPartition
 from ..metadata_cache import MetadataCache
 
 __all__ = ["Successors", "hand_over_leaderships"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import NULL_UUID, Message
 from ...protocol.errors import ErrorCode, error_for
 from ...protocol.messages.fetch import (
@@ -27,7 +28,6 @@ from ...replication.fetch_session_client import ClientFetchSession, SessionReque
 from ...replication.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
 from ...replication.offset_lookup import EARLIEST, LATEST
 from ...replication.truncation import LeaderEpochEnd
-from ...storage.topic_partition import TopicPartition
 
 __all__ = ["FetchSettings", "LeaderVersions", "RemoteLeader"]
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
@@ -20,8 +21,7 @@ from ...protocol.messages.add_partitions_to_txn import (
 )
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...replication.transaction_checks import TransactionPart
-from ...storage.callbacks import call_apart
-from ...storage.topic_partition import TopicPartition
+from ...storage.workers.callbacks import call_apart
 
 __all__ = ["TransactionQuestions"]
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-from ...storage.page_cache import is_cached, read_ahead, read_if_cached
+from ...storage.files.page_cache import is_cached, read_ahead, read_if_cached
 from .request import Region
 
 __all__ = [

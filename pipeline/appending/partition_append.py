@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.produce import (
     PartitionProduceData,
@@ -19,7 +20,6 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from ...storage.topic_partition import TopicPartition
 from ..client.cluster import may_pass
 from ..client.connection import Connection
 from ..client.target_cluster import TargetCluster

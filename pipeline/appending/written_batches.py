@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
-from ...storage.topic_partition import TopicPartition
 from ..client.target_cluster import TargetCluster
 from ..kafka_settings import ReaderSettings
 from ..offset_ranges import OffsetRange

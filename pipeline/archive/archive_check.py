@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .archive_query import rows_by_file
 from .archive_rows import DATA, DEAD_LETTERS, PARTITIONED_BY, commits_of, read_archive
 from .manifest import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from ..offset_ranges import OffsetRange
 from ..read_options import ReadOptions, stream_options
 from ..source_offsets import SourceOffsets

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 
 Ranges = dict[TopicPartition, tuple[int, int]]
 """Offsets of each partition, from the first up to and without the second."""

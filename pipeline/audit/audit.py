@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...storage.files import Files
-from ...storage.partition_files import NoLogError, directory_name_of, live_partitions, read_partition_files
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
+from ...storage.files.files import Files
+from ...storage.segment.partition_files import NoLogError, directory_name_of, live_partitions, read_partition_files
 from ...storage.verify.fault import Fault, Findings
 from ...storage.verify.log_directory_check import LogDirectoryCheck
 from .group_summary import GroupState

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.codec import DecodeError, decode_prefix
 from ...protocol.messages.consumer_offsets import (
     GroupMetadataKey,
@@ -13,9 +14,8 @@ from ...protocol.messages.consumer_offsets import (
     OffsetCommitValue,
 )
 from ...protocol.records.record import Record, read_records
-from ...storage.files import Files
-from ...storage.segment_reader import SegmentReader
-from ...storage.topic_partition import TopicPartition
+from ...storage.files.files import Files
+from ...storage.segment.segment_reader import SegmentReader
 from .replica import Replica
 
 _VERSION = struct.Struct(">h")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...storage.files import Files
+from ...storage.files.files import Files
 from ...storage.verify.fault import Findings
 from .replica import Replica, batch_places
 

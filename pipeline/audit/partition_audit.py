@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...storage.files import Files
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
+from ...storage.files.files import Files
 from ...storage.verify.fault import Fault, Findings
 from ...storage.verify.log_directory_check import LogDirectoryCheck
 from .compiled_check import quick_batch_faults

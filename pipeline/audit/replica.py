@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
-from ...storage.checkpoint_file import CorruptCheckpointError, read_offsets
-from ...storage.files import Files
-from ...storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE
-from ...storage.partition_files import PartitionFiles, read_partition_files
-from ...storage.segment_reader import SegmentReader
-from ...storage.topic_partition import TopicPartition
+from ...storage.files.checkpoint_file import CorruptCheckpointError, read_offsets
+from ...storage.files.files import Files
+from ...storage.segment.partition_files import PartitionFiles, read_partition_files
+from ...storage.segment.segment_reader import SegmentReader
+from ...storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE
 
 
 class BatchPlace(NamedTuple):

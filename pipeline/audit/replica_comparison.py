@@ -12,8 +12,8 @@ from itertools import chain
 from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.record import Record, read_records
-from ...storage.files import Files
-from ...storage.segment_reader import SegmentReader
+from ...storage.files.files import Files
+from ...storage.segment.segment_reader import SegmentReader
 from ...storage.verify.fault import Findings
 from .replica import BatchPlace, Replica, batch_places
 

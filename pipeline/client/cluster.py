@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError, error_for
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -20,7 +21,6 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ...storage.topic_partition import TopicPartition
 from ..kafka_settings import ReaderSettings
 from .connection import Connection
 

@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
     """The job; returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
     # From here on it takes Spark.
-    from ...storage.partition_files import NoLogError
+    from ...storage.segment.partition_files import NoLogError
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
     from ..page import counted

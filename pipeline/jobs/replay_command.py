@@ -14,7 +14,7 @@ from .command import BAD_INPUT, JobError, say
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ...storage.topic_partition import TopicPartition
+    from ...base.topic_partition import TopicPartition
     from ..replay.archived_rows import Selection
     from ..replay.replay import Replay, Target
     from ..replay.replay_plan import ReplayPlan

@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.archive is not None and options.option:
         raise JobError("--option means nothing to an --archive", BAD_INPUT)
     # From here on it takes Spark.
-    from ...storage.partition_files import NoLogError
+    from ...storage.segment.partition_files import NoLogError
     from ..archive.manifest import ManifestError
     from ..log_options import log_options
     from ..page import counted
@@ -87,8 +87,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def file_bytes(directories: Sequence[str]) -> dict[str, int]:
     """Bytes of segments by topic. Raises NoLogError, OSError."""
-    from ...storage.files import Files
-    from ...storage.partition_files import live_partitions, read_partition_files
+    from ...storage.files.files import Files
+    from ...storage.segment.partition_files import live_partitions, read_partition_files
 
     files = Files()
     found: dict[str, int] = defaultdict(int)

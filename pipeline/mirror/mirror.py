@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.compression import Codec
-from ...storage.topic_partition import TopicPartition
 from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles

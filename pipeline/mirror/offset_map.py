@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from ..archive.table_files import HadoopFiles
 from .partition_mirror import MappedRun
 

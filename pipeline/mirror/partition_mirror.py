@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import read_records
-from ...storage.topic_partition import TopicPartition
 from ..appending.partition_append import PATIENCE_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
+from ...base.topic_partition import TopicPartition
 from ...protocol.records.compression import Codec
-from ...storage.topic_partition import TopicPartition
 from ..appending.sequenced_batches import MOST_ROWS, bounded_batch_bytes
 from ..archive.table_files import HadoopFiles
 from ..client.target_cluster import TargetCluster

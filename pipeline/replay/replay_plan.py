@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from ..appending.sequenced_batches import ProducerIdentity
 from ..archive.manifest import to_text
 

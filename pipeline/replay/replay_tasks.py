@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
-from ...storage.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .partition_replay import PartitionReplay, Writing
 from .replay_plan import PartitionPlan, ReplayPlan
 

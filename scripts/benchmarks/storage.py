@@ -12,12 +12,12 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files import Files
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_host import LoneHost
-from pybroker.storage.log_loader import load_log
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.recovery.log_loader import load_log
 from support.broker_process import BrokerProcess
 from support.compiled_package import build_compiled, missing_for_compiling
 from support.kafka_process import KafkaProcess, ZooKeeperProcess

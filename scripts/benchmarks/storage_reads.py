@@ -15,19 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import decode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pybroker.protocol.records.batch import set_base_offset
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.checkpoint_file import write_epochs, write_offsets
-from pybroker.storage.files import Files
+from pybroker.storage.files.files.checkpoint_file import write_epochs, write_offsets
+from pybroker.storage.files.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_snapshots import encode_snapshot
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.producers.producer_snapshots import encode_snapshot
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.broker_process import BrokerProcess
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 

@@ -9,13 +9,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files import Files
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.broker_process import BrokerProcess
 from support.disk_history import nothing_synced
 from support.kafka_process import KafkaProcess, ZooKeeperProcess

@@ -6,21 +6,21 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..checkpoint_file import CorruptCheckpointError, read_offsets
-from ..files import Files
-from ..log_directory import (
+from ...base.topic_partition import TopicPartition
+from ..files.checkpoint_file import CorruptCheckpointError, read_offsets
+from ..files.files import Files
+from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
+from ..files.meta_properties import MetaPropertiesError, read_meta_properties
+from ..files.partition_metadata import FILE_NAME as METADATA_FILE
+from ..files.partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
+from ..segment.partition_files import directory_name_of, live_partitions
+from ..store.log_directory import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
 )
-from ..meta_properties import FILE_NAME as META_PROPERTIES_FILE
-from ..meta_properties import MetaPropertiesError, read_meta_properties
-from ..partition_files import directory_name_of, live_partitions
-from ..partition_metadata import FILE_NAME as METADATA_FILE
-from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id, topic_id_text
-from ..topic_partition import TopicPartition
 from .batch_check import BatchFaults, batch_faults
 from .fault import Findings
 from .partition_check import LogEnds, PartitionCheck, Progress

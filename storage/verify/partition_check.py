@@ -8,22 +8,22 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from ...protocol.records.batch import RecordBatch
-from ..checkpoint_file import CorruptCheckpointError, read_epochs
-from ..files import Files
-from ..index_reader import IndexReader
+from ..files.checkpoint_file import CorruptCheckpointError, read_epochs
+from ..files.files import Files
+from ..files.partition_metadata import FILE_NAME as METADATA_FILE
+from ..files.partition_metadata import CorruptPartitionMetadataError, read_topic_id
 from ..leader_epochs import EpochEntry
-from ..log_files import LEADER_EPOCH_FILE
-from ..offset_index import MAX_RELATIVE_OFFSET
-from ..partition_files import PartitionFiles, SegmentFiles, read_partition_files
-from ..partition_metadata import FILE_NAME as METADATA_FILE
-from ..partition_metadata import CorruptPartitionMetadataError, read_topic_id
-from ..segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
-from ..segment_reader import SegmentReader, StoredBatch, Tail
-from ..transaction_index import AbortedTransaction, CorruptIndexError, TransactionIndex
+from ..log.log_files import LEADER_EPOCH_FILE
+from ..segment.index_reader import IndexReader
+from ..segment.offset_index import MAX_RELATIVE_OFFSET
+from ..segment.partition_files import PartitionFiles, SegmentFiles, read_partition_files
+from ..segment.segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
+from ..segment.segment_reader import SegmentReader, StoredBatch, Tail
+from ..segment.transaction_index import AbortedTransaction, CorruptIndexError, TransactionIndex
 from .batch_check import BatchFaults, batch_faults
 from .epoch_check import EpochCheck
 from .fault import Findings
-from .index_checks import OffsetIndexCheck, TimeIndexCheck
+from .index_files_check import OffsetIndexCheck, TimeIndexCheck
 from .producer_check import ProducerCheck
 
 Progress = Callable[[int], None]

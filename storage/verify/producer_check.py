@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from ...protocol.errors import KafkaError
 from ...protocol.records.batch import RecordBatch
-from ..files import Files
-from ..prepared_append import producer_update
-from ..producer_snapshots import CorruptSnapshotError
-from ..producer_state import NO_OFFSET, EndMarker, ProducerEntry
-from ..snapshot_reader import read_snapshot
-from ..transaction_index import AbortedTransaction
+from ..files.files import Files
+from ..producers.prepared_append import producer_update
+from ..producers.producer_snapshots import CorruptSnapshotError
+from ..producers.producer_state import NO_OFFSET, EndMarker, ProducerEntry
+from ..producers.snapshot_reader import read_snapshot
+from ..segment.transaction_index import AbortedTransaction
 from .fault import Findings
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import psutil
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from pybroker.storage import checkpoint_file
-from pybroker.storage.files import Files
-from pybroker.storage.topic_partition import TopicPartition as StoredPartition
+from pybroker.base.topic_partition import TopicPartition as StoredPartition
+from pybroker.storage.files.files import checkpoint_file
+from pybroker.storage.files.files.files import Files
 from support.broker_process import BrokerProcess
 from support.patience import await_that
 from support.topics import create_topic

@@ -12,9 +12,9 @@ import pytest
 import uvloop
 from kafka import KafkaProducer
 from pybroker import Broker
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.start_error import StartError
-from pybroker.storage import apart
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.workers import big_batches as apart
 from support.await_points import at_await_point
 from support.ports import free_port
 from support.process_state import open_descriptors

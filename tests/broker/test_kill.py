@@ -14,7 +14,7 @@ from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.wire_client import WireClient
 
 

@@ -18,7 +18,7 @@ from pybroker import Broker
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from pybroker.storage.log_store import LogStore
+from pybroker.storage.store.log_store import LogStore
 from support.process_state import open_descriptors
 
 Work = Callable[[], Coroutine[Any, Any, None]]

@@ -2,8 +2,8 @@
 
 import logging
 
+from pybroker.base.quiet_lines import QUIET
 from pybroker.broker.log_lines import FloodGate, OneLine
-from pybroker.config.quiet_lines import QUIET
 
 
 def record(message: str, created: float, line: int = 1) -> logging.LogRecord:

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.leader_hints import BrokerEndpoint
 from pybroker.broker.metadata_cache import MetadataCache, MetadataUpdate
 from pybroker.protocol.messages.update_metadata import (
@@ -11,7 +12,6 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from pybroker.storage.topic_partition import TopicPartition
 
 ID = UUID(int=7)
 OTHER_ID = UUID(int=8)

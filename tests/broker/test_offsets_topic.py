@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.offsets_topic import OffsetsTopic
 from pybroker.config.config import Config
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.transaction_guards import TransactionGuards
+from pybroker.storage.producers.transaction_guards import TransactionGuards
 
 NOW_MS = 5
 

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.tree_offsets import TreeOffsets, tree_offset_bytes
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.znodes import consumer_offset_path
 from pybroker.protocol.errors import InvalidCommitOffsetSizeError, UnknownServerError
-from pybroker.storage.topic_partition import TopicPartition
 
 TP = TopicPartition("t", 3)
 

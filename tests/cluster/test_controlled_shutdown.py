@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker.cluster_links import ClusterLinks
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.produce import (
@@ -15,7 +16,6 @@ from pybroker.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.async_wire_client import AsyncWireClient
 from support.broker_cluster import BrokerCluster, until
 from support.replicas import batch_of

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -17,7 +18,6 @@ from pybroker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from pybroker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
 
 TP = TopicPartition("orders", 0)

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.isr import CommittedIsr, IsrState, PendingShrink
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
 
 TP = TopicPartition("orders", 0)

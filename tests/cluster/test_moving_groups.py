@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -25,7 +26,6 @@ from pybroker.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from pybroker.storage.topic_partition import TopicPartition
 from support.async_wire_client import AsyncWireClient
 from support.broker_cluster import BrokerCluster, until
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker.cluster_links import ClusterLinks
 from pybroker.broker.inter_broker.remote_leader import FetchSettings, RemoteLeader
 from pybroker.protocol.errors import ErrorCode
@@ -23,7 +24,6 @@ from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.replication.fetcher import Fetcher
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_cluster import BrokerCluster, until
 from support.replicas import offsets_and_values
 

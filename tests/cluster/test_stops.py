@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from pybroker.storage.topic_partition import TopicPartition
 from support.async_wire_client import AsyncWireClient
 from support.broker_cluster import BrokerCluster, until
 from support.replicas import batch_of

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.state_tables import PartitionReplica, ReplicaState
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)

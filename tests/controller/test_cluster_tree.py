@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.metadata_store import ConnectionLossError, MetadataStore, SessionExpiredError
-from pybroker.storage.topic_partition import TopicPartition
 
 
 class BrokenStore:

@@ -3,13 +3,13 @@
 from random import Random
 
 import pytest
+from pybroker.base.invariant import InvariantError
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext, IllegalMoveError
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
 from pybroker.controller.topic_ids import NULL_TOPIC_ID, new_topic_id
 from pybroker.controller.znode_json import uuid_from_text, uuid_to_text
-from pybroker.storage.invariant import InvariantError
-from pybroker.storage.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 REPLICA = PartitionReplica(PARTITION, 1)

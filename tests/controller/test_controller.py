@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.controller import znodes
 from pybroker.controller.embedded_store import EmbeddedStore
@@ -25,7 +26,6 @@ from pybroker.protocol.errors import (
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane, FakeBroker
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.protocol.errors import (
     ElectionNotNeededError,
@@ -14,7 +15,6 @@ from pybroker.protocol.errors import (
     PreferredLeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)

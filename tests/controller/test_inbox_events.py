@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller import znodes
 from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.metadata_store import Create, Delete, SetData
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

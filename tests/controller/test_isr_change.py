@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.isr_change import IsrChange, decide
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
@@ -22,7 +23,6 @@ from pybroker.protocol.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from pybroker.storage.topic_partition import TopicPartition
 
 T0 = TopicPartition("t", 0)
 TOPIC_ID = UUID(int=7)

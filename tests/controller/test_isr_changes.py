@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller import znodes
 from pybroker.controller.isr_change import IsrChange
 from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
@@ -16,7 +17,6 @@ from pybroker.protocol.errors import (
     StaleBrokerEpochError,
     UnknownTopicOrPartitionError,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

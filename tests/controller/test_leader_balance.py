@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller import znodes
 from pybroker.controller.isr_change import IsrChange
 from pybroker.controller.leader_balance import LeaderBalance, partitions_to_give_back
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.protocol.errors import ElectionNotNeededError, PreferredLeaderNotAvailableError
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T = [TopicPartition("t", index) for index in range(4)]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.protocol.errors import (
     InvalidReplicaAssignmentError,
@@ -12,7 +13,6 @@ from pybroker.protocol.errors import (
     NotControllerError,
     UnknownTopicOrPartitionError,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)

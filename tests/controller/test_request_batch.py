@@ -5,6 +5,7 @@ from itertools import permutations
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -13,7 +14,6 @@ from pybroker.controller.znodes import BrokerInfo, Endpoint
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from pybroker.storage.topic_partition import TopicPartition
 
 BROKERS = (1, 2)
 KEPT, GONE = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -22,8 +22,8 @@ from pybroker.controller.metadata_store import WatchEvent
 from pybroker.controller.session_guard import SessionGuard
 from pybroker.controller.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.zookeeper_store import ZooKeeperStore
-from pybroker.storage.apart import run_apart
-from pybroker.storage.cleaner_child import CleanerChild
+from pybroker.storage.compaction.cleaner_child import CleanerChild
+from pybroker.storage.workers.big_batches import run_apart
 from support.kafka_process import ZooKeeperProcess
 from support.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config_error import ConfigError
 from pybroker.controller import lasting_store, znodes
 from pybroker.controller.broker_registration import BrokerRegistration
@@ -24,7 +25,6 @@ from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.controller.znodes import BrokerInfo, ControllerInfo, Endpoint
 from pybroker.protocol.errors import NotControllerError
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_cluster import ControlCluster
 
 T0 = TopicPartition("t", 0)

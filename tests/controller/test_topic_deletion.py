@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller import znodes
 from pybroker.controller.metadata_store import Delete
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -12,7 +13,6 @@ from pybroker.controller.znodes import TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 
 ASSIGNMENT = {0: (1, 2), 1: (2, 3)}

@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller import znodes
 from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -19,7 +20,6 @@ from pybroker.controller.znodes import (
     TopicInfo,
     ZnodeDecodeError,
 )
-from pybroker.storage.topic_partition import TopicPartition
 
 LOG_DIRS = Path(__file__).parent.parent / "reference" / "logdirs"
 

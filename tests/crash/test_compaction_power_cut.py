@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.records.record import Record
-from pybroker.storage.compaction_job import CompactionSettings
-from pybroker.storage.key_table import SLOT_BYTES
+from pybroker.storage.compaction.compaction_job import CompactionSettings
+from pybroker.storage.compaction.key_table import SLOT_BYTES
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_recovery import StartingPoint
+from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.compaction import compact_log, records_of
 from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.power_cut import PowerCut, lay_out

@@ -7,10 +7,10 @@ segments have, and is compacted when there is room.
 import shutil
 from pathlib import Path
 
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_store import LogStore
 from support.compacting_store import compact_all, compacting_store, fill_with_keys
 from support.compaction import records_of
 from support.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes

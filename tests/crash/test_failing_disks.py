@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.topic_partition import TopicPartition
 from support.busy_store import BusyStore, open_store
 from support.disk_faults import FailingDisk, FullDisk, is_any, needs_room
 from support.disk_history import DiskHistory, Operation, recorded_history

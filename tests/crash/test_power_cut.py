@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pybroker.storage.files import Files
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.storage.files.files.files import Files
 from support.busy_store import BusyStore, Promise, open_store
 from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.log_promises import check_places, check_promises

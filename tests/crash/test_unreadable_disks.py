@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.log import Log
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.log.log.log import Log
 from support.busy_store import DIRECTORIES, BusyStore, open_store
 from support.compacting_store import compact_all, compacting_store, fill_with_keys, last_values
 from support.compaction import records_of

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.cimpl import NewTopic
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import DELETE_HORIZON_FLAG, TimestampType, set_max_timestamp
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage import checkpoint_file
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
+from pybroker.storage.files.files import checkpoint_file
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.producers.producer_state import AppendOrigin
 from support.compaction import StoredBatch, compact_log, stored_batches
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.patience import await_that

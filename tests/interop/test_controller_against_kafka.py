@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
 from pybroker.config.config import Config
 from pybroker.controller.cluster_tree import ClusterTree
@@ -28,7 +29,6 @@ from pybroker.protocol.messages import create_topics as ct
 from pybroker.protocol.messages import delete_topics as dt
 from pybroker.protocol.messages import elect_leaders as el
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from pybroker.storage.topic_partition import TopicPartition
 from support.async_wire_client import AsyncWireClient
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.patience import LOOKS

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPythonPartition
+from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey
-from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
 from support.offsets_files import OffsetsFiles
 from support.patience import await_answer

@@ -16,10 +16,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
+from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.storage import checkpoint_file
-from pybroker.storage.files import Files
-from pybroker.storage.topic_partition import TopicPartition as StoredPartition
+from pybroker.storage.files.files import checkpoint_file
+from pybroker.storage.files.files.files import Files
 from support.broker_process import BrokerProcess
 from support.foreign_clients import PROGRAMS, java_from_source
 from support.java import java_command

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from interop.side_by_side.requests import commit, offsets
+from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_group, encode_group, encode_group_key
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from pybroker.storage.topic_partition import TopicPartition as StoredPartition
 from support.broker_process import BrokerProcess
 from support.kafka_tools import run_tool
 from support.offsets_files import OffsetsFiles

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.audit.audit import Audit, gathered, plan_audit
 from pybroker.pipeline.audit.partition_audit import audit_partition
 from pybroker.pipeline.audit.report import report_json, report_page
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.partition_files import NoLogError
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.segment.segment.partition_files import NoLogError
 from support.compaction import compact_log
 from support.kafka_directories import LOGDIRS
 from support.log_tool import fill_log, patch, positions_in, write_broker_directory

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.cluster import NO_OFFSET, Cluster
 from pybroker.pipeline.kafka_settings import reader_settings
 from pybroker.pipeline.offset_limits import EARLIEST, LATEST
 from pybroker.protocol.errors import UnknownTopicOrPartitionError
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
 from support.ports import free_port
 from support.produced import START_MS, numbered, produce

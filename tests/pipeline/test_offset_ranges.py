@@ -2,8 +2,8 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.offset_ranges import OffsetRange, limit_offsets, split_ranges
-from pybroker.storage.topic_partition import TopicPartition
 
 
 def partition(number: int) -> TopicPartition:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
 from support.gathered_rows import need_columns
 from support.produced import START_MS, Produced, numbered, produce

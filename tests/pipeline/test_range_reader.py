@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.data_loss import DataLossError
 from pybroker.pipeline.kafka_settings import reader_settings
 from pybroker.pipeline.offset_ranges import OffsetRange
 from pybroker.protocol.records.record import Record
-from pybroker.storage.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
 from support.gathered_rows import need_columns, records_of
 from support.kafka_directories import broker_on, committed, records

@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
 from pybroker.pipeline.offset_limits import (
     EARLIEST,
@@ -23,7 +24,6 @@ from pybroker.pipeline.read_options import (
     includes_headers,
     stream_options,
 )
-from pybroker.storage.topic_partition import TopicPartition
 
 NEEDED = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "events"}
 T0, T1 = TopicPartition("events", 0), TopicPartition("events", 1)

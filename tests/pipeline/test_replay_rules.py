@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.appending.pace import Pace
-from pybroker.storage.topic_partition import TopicPartition
 from support.gathered_rows import need_columns
 
 SHORTEST_S = 0.001

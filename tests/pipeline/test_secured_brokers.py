@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.cluster import Cluster
 from pybroker.pipeline.client.connection import TlsError
 from pybroker.pipeline.kafka_settings import reader_settings
@@ -12,7 +13,6 @@ from pybroker.pipeline.offset_limits import LATEST
 from pybroker.pipeline.offset_ranges import OffsetRange
 from pybroker.pipeline.write_options import WriteOptions, write_options
 from pybroker.protocol.errors import KafkaError
-from pybroker.storage.topic_partition import TopicPartition
 from support.certificates import Authority
 from support.gathered_rows import need_columns, records_of
 from support.kafka_process import KafkaProcess, ZooKeeperProcess

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline import source_offsets
 from pybroker.pipeline.client import cluster
 from pybroker.pipeline.data_loss import DataLossError
 from pybroker.pipeline.options import OptionError
 from pybroker.pipeline.read_options import batch_options, stream_options
 from pybroker.pipeline.source_offsets import SourceOffsets
-from pybroker.storage.topic_partition import TopicPartition
 from support.produced import START_MS, numbered, produce
 from support.topics import create_topic, delete_records
 

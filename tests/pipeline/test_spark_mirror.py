@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.base.topic_partition import TopicPartition
 from support.broker_process import BrokerProcess
 from support.gathered_rows import need_columns
 from support.pipeline_job import pipeline_job

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.archive.manifest import (
     Commit,
     DataFile,
@@ -17,7 +18,6 @@ from pybroker.pipeline.archive.manifest import (
     current_files,
 )
 from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, Listed, TableCommits
-from pybroker.storage.topic_partition import TopicPartition
 from support.breaking_files import BreakingFiles, KilledError
 
 

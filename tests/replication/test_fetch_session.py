@@ -6,6 +6,7 @@ from itertools import count, pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
 from pybroker.replication.fetch_session import (
@@ -19,7 +20,6 @@ from pybroker.replication.fetch_session import (
     SessionAnswer,
     next_epoch,
 )
-from pybroker.storage.topic_partition import TopicPartition
 
 EVICTION_MS = 120_000
 

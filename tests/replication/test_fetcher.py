@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.invariant import InvariantError
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker.remote_leader import LeaderVersions
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import NotLeaderOrFollowerError
@@ -14,9 +16,7 @@ from pybroker.replication.fetchers import fetcher_number
 from pybroker.replication.hosted_partition import HostedPartition
 from pybroker.replication.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
-from pybroker.storage.invariant import InvariantError
-from pybroker.storage.log_append import FollowerAppend
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.log.log.log_append import FollowerAppend
 from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster
 from support.replicas import TP, batch_of
 from support.storage_pools import HeldPool

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.invariant import InvariantError
 from pybroker.protocol.errors import (
     ErrorCode,
     FencedLeaderEpochError,
@@ -14,7 +15,6 @@ from pybroker.protocol.errors import (
 from pybroker.replication.isolation import Isolation
 from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingShrink
 from pybroker.replication.partition import Follower, Partition
-from pybroker.storage.invariant import InvariantError
 from support.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
 
 

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.invariant import InvariantError
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.replication.append import AppendResult
 from pybroker.replication.isr import CommittedIsr, PendingExpand, PendingIsr
 from pybroker.replication.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.storage.invariant import InvariantError
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool, WorkerPool
+from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
 from support.replicas import (
     NOW_MS,
     TOPIC,
@@ -293,7 +293,7 @@ async def test_what_is_not_in_the_page_cache_is_looked_up_in_the_worker_pool(
         assert results is not None
         assert offsets_and_values(results[0][1].records)[0][0] == offset
     assert pool.steps == before
-    monkeypatch.setattr("pybroker.storage.files.read_if_cached", lambda fd, position, size: None)
+    monkeypatch.setattr("pybroker.storage.files.files.read_if_cached", lambda fd, position, size: None)
     results, _ = replicas.fetch(fetch_from(end - 100))
     assert results is not None  # its position is remembered
     results, later = replicas.fetch(fetch_from(0))

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.delayed_fetch import DelayedFetch, FetchWatchers
@@ -20,7 +21,6 @@ from pybroker.replication.purgatory import (
     DelayedAppend,
     FetchPurgatory,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.loop_errors import loop_errors, on_purpose
 from support.virtual_timers import VirtualTimers
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import (
     ErrorCode,
     InvalidTopicError,
@@ -17,7 +18,6 @@ from pybroker.protocol.errors import (
 )
 from pybroker.replication.fetch import PartitionFetch
 from pybroker.replication.record_deletion import HIGH_WATERMARK, Deleted, RecordDeletion
-from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import TOPIC, TP, Replicas, fetch_from, follower
 
 INTERNAL = TopicPartition("__consumer_offsets", 0)

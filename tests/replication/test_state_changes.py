@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
 from pybroker.replication.append import AppendResult
 from pybroker.replication.fetchers import FetcherId, ReplicaFetchers
@@ -18,8 +19,7 @@ from pybroker.replication.partition import Follower
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
 from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.loop_errors import loop_errors, on_purpose
 from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
 from support.storage_faults import FaultyFiles

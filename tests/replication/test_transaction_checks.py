@@ -8,7 +8,7 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.replication.append import AppendResult
 from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
-from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.producers.producer_state import AppendOrigin
 from support.loop_errors import loop_errors, on_purpose
 from support.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
 from support.storage_pools import HeldPool

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.append_bridge import AppendBridge
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.controller import partition_state_machine
@@ -27,10 +28,9 @@ from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.reader import read_partition
 from pybroker.replication.state_changes import StateChanges
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import FollowerAppend, LeaderAppend
-from pybroker.storage.strand import AppendCallback, Strand
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log.log.strand import AppendCallback, Strand
 from simulation.log_mistakes import LOG_MISTAKES
 from simulation.model_store import ModelStore
 from simulation.simulated_pool import SimulatedPool

@@ -10,14 +10,14 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from pybroker.base.topic_partition import parse_directory_name
 from pybroker.broker.environment import Environment
 from pybroker.broker.server import BrokerServer
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.controller.metadata_store import MetadataStore
 from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.storage.log import Log
-from pybroker.storage.topic_partition import parse_directory_name
+from pybroker.storage.log.log.log import Log
 from simulation.cluster_shape import ClusterShape
 from simulation.disk import Disk, Loss
 from simulation.region_copier import RegionCopier

@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 from pybroker.protocol.errors import KafkaError
-from pybroker.storage.bulk_queue import BulkSource
-from pybroker.storage.cleaner_child import ReportCallback
-from pybroker.storage.compaction_job import CompactionFailed, CompactionJob
-from pybroker.storage.segment_cleaner import compact
-from pybroker.storage.worker_pool import PoolClosedError
+from pybroker.storage.compaction.cleaner_child import ReportCallback
+from pybroker.storage.compaction.compaction_job import CompactionFailed, CompactionJob
+from pybroker.storage.compaction.segment_cleaner import compact
+from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.worker_pool import PoolClosedError
 from simulation.simulated_files import SimulatedFiles
 from simulation.virtual_loop import VirtualLoop
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from pybroker.storage.log import Log
-from pybroker.storage.unpacking import all_read_here
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.workers.unpacking import all_read_here
 from simulation.admin import Admin
 from simulation.admin_changes import AdminChanges
 from simulation.afterwards import work_again

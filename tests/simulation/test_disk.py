@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from pybroker.storage.files import Files
+from pybroker.storage.files.files.files import Files
 from simulation.disk import Disk, Loss
 from simulation.simulated_files import SimulatedFiles
 from support.files_suite import FilesSuite

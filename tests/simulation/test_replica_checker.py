@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pybroker.replication.isr import CommittedIsr, PendingExpand
 from pybroker.replication.partition import Partition
-from pybroker.storage.log import Log
+from pybroker.storage.log.log.log import Log
 from simulation.history import History, ViolationError
 from simulation.replica_checker import ReplicaChecker
 from simulation.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker

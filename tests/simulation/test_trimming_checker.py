@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pybroker.storage.log import Log
+from pybroker.storage.log.log.log import Log
 from simulation.committed_batches import CommittedBatches, batches_of
 from simulation.history import History, Place, ViolationError
 from simulation.trimming_checker import TrimmingChecker

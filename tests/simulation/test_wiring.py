@@ -21,8 +21,8 @@ from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.walk import Record
-from pybroker.storage import append_validation
-from pybroker.storage.unpacking import SMALL_BYTES, all_read_here
+from pybroker.storage.log.log import append_validation
+from pybroker.storage.workers.unpacking import SMALL_BYTES, all_read_here
 from simulation.admin import Admin
 from simulation.cluster_shape import ClusterShape
 from simulation.held_parts import foreign_parts, shadowed_methods
@@ -107,13 +107,13 @@ HARMLESS = {
 
 REPLACED_MODULES = {
     "broker/environment.py",
-    "storage/cleaner_child.py",
-    "storage/worker_pool.py",
+    "storage/compaction/cleaner_child.py",
+    "storage/workers/worker_pool.py",
     "broker/network/work_time.py",
     # where somebody waits: `all_read_here`
-    "storage/apart.py",
+    "storage/workers/big_batches.py",
     # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
-    "storage/child_program.py",
+    "storage/files/child_program.py",
 }
 """What the environment gives, and is others in a simulation; and processes that it never starts."""
 
@@ -124,11 +124,11 @@ IN_A_SIMULATED_BROKER = {
     "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
     "broker/server.py": {"socket.gethostname"},  # of a listener without a host
-    "storage/inline_append.py": {"time.perf_counter"},  # a default
-    "storage/log_store.py": {"time.perf_counter"},  # a default
-    "storage/retention.py": {"datetime.UTC", "datetime.datetime"},  # how a time is written
-    "storage/segment_cleaner.py": {"time.monotonic", "time.sleep"},  # defaults
-    "storage/unpacking.py": {"time.sleep"},  # of no length: gives way to other threads
+    "storage/log/inline_append.py": {"time.perf_counter"},  # a default
+    "storage/store/log_store.py": {"time.perf_counter"},  # a default
+    "storage/log/retention_rules.py": {"datetime.UTC", "datetime.datetime"},  # how a time is written
+    "storage/compaction/segment_cleaner.py": {"time.monotonic", "time.sleep"},  # defaults
+    "storage/workers/unpacking.py": {"time.sleep"},  # of no length: gives way to other threads
 }
 """What is left: by file, and why it makes no difference."""
 
@@ -366,7 +366,7 @@ def test_no_name_of_the_broker_stands_for_another_thing_while_a_simulation_runs(
     assert {name for name, value in before.items() if during[name] != value} <= SWITCHES
 
 
-SWITCHES = {"pybroker.storage.unpacking._is_apart"}
+SWITCHES = {"pybroker.storage.workers.unpacking._is_apart"}
 
 
 def test_nothing_of_the_broker_is_patched_but_by_mistakes() -> None:

@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import InvalidRecordError, RecordTooLargeError, RequestTimedOutError
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.apart import Apart, describe_error, rebuild_error, run_apart
-from pybroker.storage.append_validation import prepare_leader_append
 from pybroker.storage.errors import InvalidRecordsError, RecordError
+from pybroker.storage.log.log.append_validation import prepare_leader_append
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.record_search import first_between
-from pybroker.storage.segment import FoundTimestamp
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.segment.segment.record_search import first_between
+from pybroker.storage.segment.segment.segment import FoundTimestamp
+from pybroker.storage.workers.big_batches import Apart, describe_error, rebuild_error, run_apart
+from pybroker.storage.workers.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
 from support.bombs import lz4_bomb, packed_batch
 from support.process_state import peak_mib
 

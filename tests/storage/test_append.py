@@ -22,10 +22,10 @@ from pybroker.storage.errors import (
     UnexpectedAppendOffsetError,
     record_errors_of,
 )
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.producers.producer_state import AppendOrigin
 from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.storage.bulk_queue import BulkQueue, BulkSource
+from pybroker.storage.workers.bulk_queue import BulkQueue, BulkSource
 
 
 def nothing() -> None:

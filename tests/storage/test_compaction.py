@@ -13,20 +13,25 @@ from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.compaction_choice import Candidate, filthiest_last
-from pybroker.storage.compaction_job import CleanedGroup, CompactionDone, CompactionReport, CompactionSettings
-from pybroker.storage.compaction_plan import CompactionPlan, plan_compaction
-from pybroker.storage.compaction_swap import discard, swap_in
-from pybroker.storage.files import File, Files
-from pybroker.storage.io_throttle import IoThrottle
-from pybroker.storage.key_table import SLOT_BYTES
-from pybroker.storage.log import Log
+from pybroker.storage.compaction.compaction_choice import Candidate, filthiest_last
+from pybroker.storage.compaction.compaction_job import (
+    CleanedGroup,
+    CompactionDone,
+    CompactionReport,
+    CompactionSettings,
+)
+from pybroker.storage.compaction.compaction_plan import CompactionPlan, plan_compaction
+from pybroker.storage.compaction.compaction_swap import discard, swap_in
+from pybroker.storage.compaction.key_table import SLOT_BYTES
+from pybroker.storage.compaction.offset_map import ENTRY_BYTES
+from pybroker.storage.compaction.segment_cleaner import compact
+from pybroker.storage.compaction.segment_groups import SegmentSizes, group_segments
+from pybroker.storage.files.files.files import File, Files
+from pybroker.storage.files.files.io_throttle import IoThrottle
+from pybroker.storage.files.files.no_space import NoDescriptorsError
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_host import LoneHost
-from pybroker.storage.no_space import NoDescriptorsError
-from pybroker.storage.offset_map import ENTRY_BYTES
-from pybroker.storage.segment_cleaner import compact
-from pybroker.storage.segment_groups import SegmentSizes, group_segments
 from support.compaction import assessed, batches_of, compact_log, records_of, stored_batches
 from support.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
 

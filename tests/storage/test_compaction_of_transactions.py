@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.compaction_job import CompactionSettings
-from pybroker.storage.log import Log
+from pybroker.storage.compaction.compaction_job import CompactionSettings
+from pybroker.storage.compaction.offset_map import ENTRY_BYTES
+from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.offset_map import ENTRY_BYTES
-from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.producers.producer_state import AppendOrigin
 from support.compaction import assessed, batches_of, compact_log, records_of
 from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 

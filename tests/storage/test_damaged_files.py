@@ -14,17 +14,17 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
-from pybroker.storage.log_recovery import StartingPoint
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.offset_index import OffsetIndex
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.segment import file_name
-from pybroker.storage.time_index import TimeIndex
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.recovery.log_recovery import StartingPoint
+from pybroker.storage.segment.segment.offset_index import OffsetIndex
+from pybroker.storage.segment.segment.segment import file_name
+from pybroker.storage.segment.segment.time_index import TimeIndex
+from pybroker.storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
 TOPIC_ID = uuid.UUID(int=5)

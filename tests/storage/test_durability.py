@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
-from pybroker.storage.log import Log
+from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_FILE
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.store.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_FILE
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.recording_files import RecordingFiles
 from support.storage_logs import NOW_MS, TP, batch_of, open_log
 

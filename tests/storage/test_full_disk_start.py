@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.log import Log
+from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_recovery import StartingPoint
-from pybroker.storage.producer_state import AppendOrigin
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.key_table import SLOT_BYTES, KeyTable
-from pybroker.storage.offset_map import ENTRY_BYTES, OffsetMap
+from pybroker.storage.compaction.key_table import SLOT_BYTES, KeyTable
+from pybroker.storage.compaction.offset_map import ENTRY_BYTES, OffsetMap
 
 KEYS = st.one_of(st.sampled_from([b"", b"a", b"k" * 31, b"k" * 5000]), st.binary(max_size=3))
 

@@ -11,10 +11,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaError
-from pybroker.storage.cleaner_child import CHILD_ENDED, CleanerChild, ReportCallback
-from pybroker.storage.compaction_job import (
+from pybroker.storage.compaction.cleaner_child import CHILD_ENDED, CleanerChild, ReportCallback
+from pybroker.storage.compaction.compaction_job import (
     CleanedGroup,
     CompactionDone,
     CompactionFailed,
@@ -22,14 +23,13 @@ from pybroker.storage.compaction_job import (
     CompactionReport,
     CompactionSettings,
 )
-from pybroker.storage.compaction_plan import plan_compaction
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_cleaner import LogCleaner
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.segment_cleaner import compact
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.compaction.compaction_plan import plan_compaction
+from pybroker.storage.compaction.segment_cleaner import compact
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_cleaner import LogCleaner
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.compaction import assessed, records_of
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of

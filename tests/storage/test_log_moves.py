@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files import Buffer, Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.move_throttle import MoveThrottle
-from pybroker.storage.no_space import NoSpaceError
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.store_schedule import StoreSchedule
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.files.files.files import Buffer, Files
+from pybroker.storage.files.files.no_space import NoSpaceError
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.store.move_throttle import MoveThrottle
+from pybroker.storage.store.store_schedule import StoreSchedule
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.moving_disks import ALL_AT_A, ALL_AT_B, TOPIC_ID, TP, UNDER_WAY, Disks
 from support.storage_faults import FaultyFiles, UnreadableFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
@@ -171,7 +171,7 @@ def killed_while_moving(tmp_path: Path, policy: str = "delete") -> Disks:
 def test_a_copy_is_synced_at_each_new_segment_and_after_so_many_bytes(
     sync_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pybroker.storage.log_move._SYNC_BYTES", sync_bytes)
+    monkeypatch.setattr("pybroker.storage.store.log_move._SYNC_BYTES", sync_bytes)
     disks = Disks(tmp_path, log_segment_bytes="200")
     disks.make(9)
     disks.store.moves.begin(TP, disks.paths[1])

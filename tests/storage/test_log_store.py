@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.checkpoints import Checkpoints
-from pybroker.storage.files import DirectoryLockedError, Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log_directories import LogDirectoriesError, peek_meta_properties
-from pybroker.storage.log_directory import LogDirectory
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.meta_properties import MetaPropertiesError
-from pybroker.storage.store_schedule import StoreSchedule
-from pybroker.storage.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
-from pybroker.storage.worker_pool import InlinePool, WorkerPool
+from pybroker.storage.files.files.files import DirectoryLockedError, Files
+from pybroker.storage.files.files.meta_properties import MetaPropertiesError
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.store.checkpoints import Checkpoints
+from pybroker.storage.store.log_directories import LogDirectoriesError, peek_meta_properties
+from pybroker.storage.store.log_directory import LogDirectory
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.store.store_schedule import StoreSchedule
+from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of, records_from
 from support.storage_pools import HeldPool

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
-from pybroker.storage.files import File, Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import File, Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of
 
 DAY_MS = 86_400_000

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files import Files
-from pybroker.storage.log_append import LeaderAppend
-from pybroker.storage.log_directories import LogDirectoriesError
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.no_space import NoDescriptorsError
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files.no_space import NoDescriptorsError
+from pybroker.storage.log.log.log_append import LeaderAppend
+from pybroker.storage.store.log_directories import LogDirectoriesError
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_faults import FaultyFiles, no_more_descriptors
 from support.storage_logs import NOW_MS, batch_of
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files import Buffer, Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.no_space import NoSpaceError
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Buffer, Files
+from pybroker.storage.files.files.no_space import NoSpaceError
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_faults import FaultyFiles
 from support.storage_logs import NOW_MS, batch_of
 

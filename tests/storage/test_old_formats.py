@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.topic_partition import TopicPartition
 from support.compaction import batches_of, records_of, stored_batches
 from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 

@@ -11,12 +11,12 @@ from pybroker.protocol.errors import (
     TransactionCoordinatorFencedError,
 )
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage import producer_recovery
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
-from pybroker.storage.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
+from pybroker.storage.producers import producer_recovery
+from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
+from pybroker.storage.producers.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
 from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 MAX_SEQUENCE = (1 << 31) - 1

@@ -4,8 +4,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from pybroker.storage import log_view, record_search
-from pybroker.storage.log import Log
+from pybroker.storage.log.log import log_view
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.segment.segment import record_search
 from support.bombs import with_crc
 from support.storage_logs import NOW_MS, batch_of, open_log
 

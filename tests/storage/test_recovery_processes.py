@@ -8,19 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
-from pybroker.storage import log_loader, recovery_children, recovery_plan
-from pybroker.storage.files import Files
+from pybroker.storage.files.files.files import Files
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_directories import LogDirectoriesError
-from pybroker.storage.log_recovery import StartingPoint
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.recovery_children import shares
-from pybroker.storage.recovery_job import RecoveryJob
-from pybroker.storage.recovery_progress import RecoveryProgress
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.recovery import log_loader, recovery_children
+from pybroker.storage.recovery.log_recovery import StartingPoint
+from pybroker.storage.recovery.recovery_children import shares
+from pybroker.storage.recovery.recovery_job import RecoveryJob
+from pybroker.storage.recovery.recovery_progress import RecoveryProgress
+from pybroker.storage.store import recovery_plan
+from pybroker.storage.store.log_directories import LogDirectoriesError
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of, records_from
 from support.storage_pools import HeldRunner
 

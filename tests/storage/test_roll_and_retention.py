@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.storage import retention
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log import retention_rules as retention
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend
+from pybroker.storage.log.log.log_host import LoneHost
+from pybroker.storage.log.log.retention_rules import SegmentFacts
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_host import LoneHost
-from pybroker.storage.retention import SegmentFacts
 from support.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 DAY_MS = 24 * 3600 * 1000

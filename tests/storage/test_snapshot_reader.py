@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from pybroker.storage.files import Files
-from pybroker.storage.producer_snapshots import CorruptSnapshotError, encode_snapshot
-from pybroker.storage.snapshot_reader import read_snapshot
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, encode_snapshot
+from pybroker.storage.producers.snapshot_reader import read_snapshot
 
 WHOLE = encode_snapshot([])
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.compression import Codec
-from pybroker.storage.inline_append import LARGE_APPEND_BYTES, InlineBudget
-from pybroker.storage.log import Log
-from pybroker.storage.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log.inline_append import LARGE_APPEND_BYTES, InlineBudget
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.strand import Strand
-from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
 from support.loop_errors import loop_errors, on_purpose
 from support.storage_logs import NOW_MS, batch_of, open_log, records_from
 from support.storage_pools import HeldPool

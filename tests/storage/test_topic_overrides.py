@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.setting import SupportKind
 from pybroker.config.table import TOPIC_SETTINGS
 from pybroker.protocol.errors import InvalidRecordError, InvalidTimestampError, KafkaError, RecordTooLargeError
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of
 
 DAY_MS = 24 * 3600 * 1000

@@ -1,6 +1,6 @@
 """Guards of transactions that are about to begin."""
 
-from pybroker.storage.transaction_guards import OPEN_TRANSACTION, TransactionGuards
+from pybroker.storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuards
 
 NOW_MS = 1_700_000_000_000
 MOST = 20

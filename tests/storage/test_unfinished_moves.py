@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files import Entry, Files
-from pybroker.storage.log_files import MARK_FILE
+from pybroker.storage.files.files.files import Entry, Files
+from pybroker.storage.log.log.log_files import MARK_FILE
 from support.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
 from support.storage_logs import NOW_MS, batch_of, records_from
 

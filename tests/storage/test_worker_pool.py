@@ -5,8 +5,8 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
-from pybroker.storage.bulk_queue import BulkSource
-from pybroker.storage.worker_pool import PoolClosedError, WorkerPool
+from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
 from support.patience import HANGS_AFTER_S, await_that, await_thread
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.environment import Environment, wall_clock_ms
 from pybroker.broker.server import BrokerServer
 from pybroker.config.config import Config
@@ -22,7 +23,6 @@ from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRespons
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.storage.topic_partition import TopicPartition
 from simulation.model_zookeeper import ModelStore, ModelZooKeeper
 from support.async_wire_client import AsyncWireClient
 from support.replicas import batch_of, offsets_and_values

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 
 from .disk_history import DiskHistory
 from .storage_logs import NOW_MS, batch_of

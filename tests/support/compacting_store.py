@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.cleaner_child import ReportCallback
-from pybroker.storage.compaction_job import CompactionFailed, CompactionJob, CompactionReport
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.segment_cleaner import compact
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.compaction.cleaner_child import ReportCallback
+from pybroker.storage.compaction.compaction_job import CompactionFailed, CompactionJob, CompactionReport
+from pybroker.storage.compaction.segment_cleaner import compact
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 
 from .busy_store import store_config
 from .compaction import records_of

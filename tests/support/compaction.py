@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.record import Record, read_records
-from pybroker.storage.batch_span import read_batches
-from pybroker.storage.compaction_choice import Candidate, DirtySegment, assess
-from pybroker.storage.compaction_job import CleanedGroup, CompactionDone, CompactionJob, CompactionReport
-from pybroker.storage.compaction_job import CompactionSettings as Settings
-from pybroker.storage.compaction_plan import CompactionPlan, plan_compaction
-from pybroker.storage.compaction_swap import swap_in
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.segment_cleaner import compact
+from pybroker.storage.compaction.compaction_choice import Candidate, DirtySegment, assess
+from pybroker.storage.compaction.compaction_job import CleanedGroup, CompactionDone, CompactionJob, CompactionReport
+from pybroker.storage.compaction.compaction_job import CompactionSettings as Settings
+from pybroker.storage.compaction.compaction_plan import CompactionPlan, plan_compaction
+from pybroker.storage.compaction.compaction_swap import swap_in
+from pybroker.storage.compaction.segment_cleaner import compact
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.segment.segment.batch_span import read_batches
 from support.storage_logs import NOW_MS
 
 __all__ = ["StoredBatch", "assessed", "batches_of", "compact_log", "records_of", "stored_batches"]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.controller import znodes
 from pybroker.controller.broker_channel import ControlRequest, ControlResponse
@@ -31,7 +32,6 @@ from pybroker.protocol.messages.stop_replica import (
     StopReplicaResponse,
 )
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from pybroker.storage.topic_partition import TopicPartition
 
 
 class FakeBroker:

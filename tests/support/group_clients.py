@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from itertools import count
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.group_rules import GroupRules
@@ -15,7 +16,6 @@ from pybroker.broker.coordinator.group.results import JoinResult, LeaveResult, L
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.topic_partition import TopicPartition
 from support.offsets_topic import OffsetsTopic
 from support.virtual_time import VirtualTime
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch
-from pybroker.storage.batch_span import check_batch, read_batches
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.prepared_append import producer_update
-from pybroker.storage.producer_state import EndMarker
-from pybroker.storage.segment import Segment
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.producers.prepared_append import producer_update
+from pybroker.storage.producers.producer_state import EndMarker
+from pybroker.storage.segment.segment.batch_span import check_batch, read_batches
+from pybroker.storage.segment.segment.segment import Segment
+from pybroker.storage.store.log_store import LogStore
 
 from .busy_store import BusyStore, Promise, Told
 from .storage_logs import NOW_MS, batch_of, records_from

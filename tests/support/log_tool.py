@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.command_line import main
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_state import AppendOrigin
-from pybroker.storage.segment_reader import SegmentReader
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.producers.producer_state import AppendOrigin
+from pybroker.storage.segment.segment.segment_reader import SegmentReader
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.storage_logs import NOW_MS, batch_of
 
 REFERENCE = Path(__file__).parent.parent / "reference" / "logdirs"

@@ -4,13 +4,13 @@ import os
 import uuid
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool
 
 from .storage_logs import NOW_MS, batch_of
 from .storage_pools import HeldRunner

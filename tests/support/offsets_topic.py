@@ -7,7 +7,7 @@ from pybroker.broker.coordinator.group.ports import AppendDone, AppendOutcome
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import iter_batches, set_base_offset
 from pybroker.protocol.records.record import Record, read_records
-from pybroker.storage.transaction_guards import TransactionGuard
+from pybroker.storage.producers.transaction_guards import TransactionGuard
 
 
 class OffsetsTopic:

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.replication.partition import Partition
 from pybroker.replication.partition_state import PartitionState
 from pybroker.storage.leader_epochs import EpochEntry, LeaderEpochs
-from pybroker.storage.topic_partition import TopicPartition
 
 LOCAL = 1
 TP = TopicPartition("orders", 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.fetch import Fetch
 from pybroker.broker.apis.list_offsets import ListOffsets
 from pybroker.broker.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
@@ -22,9 +23,8 @@ from pybroker.replication.fetcher import Fetcher
 from pybroker.replication.fetchers import FetcherId, ReplicaFetchers
 from pybroker.replication.isr import PendingIsr
 from pybroker.replication.partition import Partition
-from pybroker.storage.files import Files
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import Pool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.workers.worker_pool import Pool
 from support.replicas import NOW_MS, TOPIC_ID, TP, FixedHints, Replicas, offsets_and_values, request_context
 
 __all__ = [

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from uuid import UUID
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.apis.leader_hints import BrokerEndpoint
 from pybroker.broker.network.request import ConnectionInfo
@@ -28,10 +29,9 @@ from pybroker.replication.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.partition_state import PartitionState
 from pybroker.replication.state_changes import Following, StateChanges
-from pybroker.storage.files import Files
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import InlinePool, Pool
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers.worker_pool import InlinePool, Pool
 
 BROKER = 1
 NOW_MS = 1_700_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.target_cluster import TargetCluster
 from pybroker.pipeline.kafka_settings import reader_settings
-from pybroker.storage.topic_partition import TopicPartition
 
 __all__ = ["RowCount"]
 

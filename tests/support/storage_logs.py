@@ -4,16 +4,16 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.builder import BatchFields
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.files import Files
-from pybroker.storage.log import Log
+from pybroker.storage.files.files.files import Files
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_host import LogHost, LoneHost
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_host import LogHost, LoneHost
-from pybroker.storage.log_loader import load_log
-from pybroker.storage.log_recovery import StartingPoint
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.recovery.log_loader import load_log
+from pybroker.storage.recovery.log_recovery import StartingPoint
 
 NOW_MS = 1_700_000_000_000
 TP = TopicPartition("topic", 0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pybroker.storage.bulk_queue import BulkSource
+from pybroker.storage.workers.bulk_queue import BulkSource
 
 
 class HeldPool:

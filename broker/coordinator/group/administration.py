@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable, Collection, Iterable
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
-from ....storage.topic_partition import TopicPartition
 from .group import CLASSIC_GROUP_TYPE, Group
 from .group_log import GroupLog
 from .rebalance import Rebalances

@@ -10,7 +10,7 @@ from ....protocol.errors import (
     NotLeaderOrFollowerError,
     UnknownServerError,
 )
-from ....storage.transaction_guards import TransactionGuard
+from ....storage.producers.transaction_guards import TransactionGuard
 from .ports import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ....config.quiet_lines import QUIET
+from ....base.quiet_lines import QUIET
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
-from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID

@@ -7,9 +7,9 @@ Who may join, when a rebalance ends and what is stored is decided in ``joining.p
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.text_size import text_bytes
-from ....storage.topic_partition import TopicPartition
 from .member import JoinReply, Member, MemberProtocol, Timer
 from .memory import GroupMemory, group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
 from .offsets import CommitRecord, GroupOffsets

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.compression import Codec
-from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .offset_batch import TransactionalProducer, build_records
 from .offsets import OffsetAndMetadata

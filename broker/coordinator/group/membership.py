@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from ....config.quiet_lines import QUIET
+from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins

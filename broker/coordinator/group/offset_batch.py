@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
 from ....protocol.records.walk import Record
-from ....storage.transaction_guards import TransactionGuard
+from ....storage.producers.transaction_guards import TransactionGuard
 
 __all__ = ["TransactionalProducer", "build_records"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
-from ....storage.topic_partition import TopicPartition
 
 __all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
 

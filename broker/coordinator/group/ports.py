@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 from ....protocol.errors import KafkaError
-from ....storage.transaction_guards import TransactionGuard
+from ....storage.producers.transaction_guards import TransactionGuard
 from .member import Timer
 
 __all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink", "Scheduler"]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.codec import DecodeError, Message, decode, encode
 from ....protocol.messages.consumer_offsets import (
     GroupMetadataKey,
@@ -18,7 +19,6 @@ from ....protocol.messages.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .member import Member, MemberProtocol
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata

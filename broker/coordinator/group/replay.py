@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Iterator
 
+from ....base.topic_partition import TopicPartition
 from ....protocol.codec import DecodeError
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.control import read_marker
 from ....protocol.records.record import read_records
 from ....protocol.records.walk import Record
-from ....storage.topic_partition import TopicPartition
 from .group import Group
 from .offsets import CommitRecord, is_older
 from .records import GroupKey, OffsetKey, decode_group, decode_key, decode_offset

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ....config.quiet_lines import QUIET
+from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.allocate_producer_ids import AllocateProducerIds
 from pybroker.broker.apis.alter_partition import AlterPartition
 from pybroker.broker.apis.between_brokers import BetweenBrokers, listeners_between_brokers
@@ -49,7 +50,6 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.control_plane import ControlPlane
 from support.group_handlers import call
 

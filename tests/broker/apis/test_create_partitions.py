@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.create_partitions import CreatePartitions
 from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.controller.topic_admin import NewTopic
@@ -15,7 +16,6 @@ from pybroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
 from support.loop_turns import turns_during
 from support.topic_apis import TopicApis

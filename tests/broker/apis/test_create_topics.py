@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.create_topics import CreateTopics
 from pybroker.config.config_entries import ConfigEntry, ConfigSource, topic_entries
 from pybroker.config.topic_config import TopicConfig
@@ -19,7 +20,6 @@ from pybroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.topic_apis import TopicApis, context
 
 NULL = UUID(int=0)

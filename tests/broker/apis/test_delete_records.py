@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.delete_records import DeleteRecords
 from pybroker.broker.apis.pauses import BETWEEN_PAUSES
 from pybroker.protocol.apis import ApiKey
@@ -15,7 +16,6 @@ from pybroker.protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from pybroker.replication.record_deletion import RecordDeletion
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
 from support.loop_turns import turns_during
 from support.replicas import TOPIC, TP, Replicas

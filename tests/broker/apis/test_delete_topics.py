@@ -6,13 +6,13 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.delete_topics import DeleteTopics, TopicDeleter
 from pybroker.controller.controller import Controller
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from pybroker.storage.topic_partition import TopicPartition
 from support.topic_apis import TopicApis, context
 
 WAIT_MS = 3_600_000

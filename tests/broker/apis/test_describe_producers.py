@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.describe_producers import DescribeProducers
 from pybroker.broker.apis.repeats import MOST_REPEATS
 from pybroker.broker.metadata_cache import MetadataCache
@@ -17,8 +18,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.storage.topic_partition import TopicPartition
-from pybroker.storage.worker_pool import WorkerPool
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.group_handlers import call
 from support.patience import HANGS_AFTER_S
 from support.replicas import NOW_MS, TOPIC, Replicas, batch_of

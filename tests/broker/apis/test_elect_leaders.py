@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.elect_leaders import ElectLeaders
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.topic_waiters import TopicWaiters
@@ -23,7 +24,6 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, versions
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.context import EncodedAnswer, RequestContext
 from pybroker.broker.apis.fetch import MAX_WAITING_BYTES, Fetch
 from pybroker.broker.apis.parked_fetches import fetch_bytes
@@ -34,9 +35,8 @@ from pybroker.replication.answer_pace import AnswerPace
 from pybroker.replication.fetch import FetchParams, FetchResult
 from pybroker.replication.fetch_session import FIRST_PATIENCE_MS, FetchSessions
 from pybroker.replication.state_changes import ReplicaStop
-from pybroker.storage.bulk_queue import BulkSource
-from pybroker.storage.files import FileRegion
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.files.files.files import FileRegion
+from pybroker.storage.workers.bulk_queue import BulkSource
 from support.replicas import (
     TOPIC,
     TOPIC_ID,
@@ -590,7 +590,7 @@ async def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     consumer.produce(b"a")
     for _ in range(5):
         consumer.produce(b"b" * 150, topic_partition=second)
-    monkeypatch.setattr("pybroker.storage.files.read_if_cached", lambda fd, position, size: None)
+    monkeypatch.setattr("pybroker.storage.files.files.read_if_cached", lambda fd, position, size: None)
     yield consumer
     replicas.close()
 

@@ -12,8 +12,8 @@ from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse
 from pybroker.replication.fetch import FetchResult, PartitionFetch
-from pybroker.storage.files import File, FileRegion, Files, NotCachedError
-from pybroker.storage.transaction_index import AbortedTransaction
+from pybroker.storage.files.files.files import File, FileRegion, Files, NotCachedError
+from pybroker.storage.segment.segment.transaction_index import AbortedTransaction
 
 LATEST_VERSION = 17
 Selected = list[tuple[PartitionFetch, FetchResult]]

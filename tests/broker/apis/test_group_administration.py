@@ -1,6 +1,7 @@
 """ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.delete_groups import DeleteGroups
 from pybroker.broker.apis.describe_groups import DescribeGroups
 from pybroker.broker.apis.list_groups import ListGroups
@@ -16,7 +17,6 @@ from pybroker.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import GroupWorld
 from support.group_handlers import call, versions
 

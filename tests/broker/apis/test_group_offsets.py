@@ -1,6 +1,7 @@
 """OffsetCommit and OffsetFetch, which tell each other's truth."""
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.offset_commit import OffsetCommit
 from pybroker.broker.apis.offset_fetch import OffsetFetch
 from pybroker.broker.apis.repeats import MOST_REPEATS
@@ -20,7 +21,6 @@ from pybroker.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, owning_coordinator, versions
 
 NOW_MS = 5_000

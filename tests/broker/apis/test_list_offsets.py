@@ -6,6 +6,7 @@ from inspect import isawaitable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.list_offsets import ListOffsets
 from pybroker.broker.apis.repeats import MOST_REPEATS
 from pybroker.protocol.codec import decode, encode
@@ -17,7 +18,6 @@ from pybroker.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import NOW_MS, TOPIC, TP, Replicas, batch_of, fetch_from, follower, request_context
 
 LATEST_VERSION = 9

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from pybroker.broker.apis.describe_log_dirs import DescribeLogDirs
 from pybroker.broker.apis.pauses import BETWEEN_PAUSES
@@ -20,8 +21,7 @@ from pybroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
-from pybroker.storage.files import DiskSpace, Files
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.files.files.files import DiskSpace, Files
 from support.group_handlers import call, versions
 from support.loop_turns import turns_during
 from support.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.alter_partition_reassignments import AlterPartitionReassignments
 from pybroker.broker.apis.list_partition_reassignments import ListPartitionReassignments
 from pybroker.controller.replica_assignment import ReplicaAssignment
@@ -18,7 +19,6 @@ from pybroker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call
 from support.topic_apis import TopicApis
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.context import CloseConnectionError, RequestContext
 from pybroker.broker.apis.produce import Produce
 from pybroker.broker.network.request import Request
@@ -22,7 +23,6 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.walk import Record
 from pybroker.replication.transaction_checks import TransactionChecks
-from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
     ADDRESS,
     NOW_MS,

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.produce import Produce
@@ -26,7 +27,6 @@ from pybroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from pybroker.replication.state_changes import ReplicaStop
-from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import (
     ADDRESS,
     NOW_MS,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.txn_offset_commit import TxnOffsetCommit
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.protocol.apis import ApiKey
@@ -13,7 +14,6 @@ from pybroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_handlers import call, owning_coordinator, versions
 from support.replicas import NOW_MS, Replicas
 from support.transaction_coordinator import TransactionCoordinator

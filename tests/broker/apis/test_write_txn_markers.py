@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.write_txn_markers import WriteTxnMarkers
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.write_txn_markers import (
@@ -17,7 +18,6 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, read_marker
 from pybroker.protocol.records.record import read_records
 from pybroker.replication.isolation import Isolation
-from pybroker.storage.topic_partition import TopicPartition
 from support.replicas import TOPIC, TP, Replicas, batch_of, consumer, fetch_from, follower, request_context
 
 OFFSETS = TopicPartition("__consumer_offsets", 0)

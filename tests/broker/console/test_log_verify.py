@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
-from pybroker.storage.files import Files
+from pybroker.storage.files.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.log_store import LogStore
-from pybroker.storage.producer_snapshots import decode_snapshot, encode_snapshot
-from pybroker.storage.producer_state import BatchMetadata, ProducerEntry
-from pybroker.storage.topic_partition import TopicPartition
+from pybroker.storage.producers.producer_snapshots import decode_snapshot, encode_snapshot
+from pybroker.storage.producers.producer_state import BatchMetadata, ProducerEntry
+from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.verify.fault import Fault, Findings
-from pybroker.storage.worker_pool import InlinePool
+from pybroker.storage.workers.worker_pool import InlinePool
 from support.compaction import compact_log
 from support.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
 from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker import isr_changes
 from pybroker.broker.inter_broker.isr_changes import IsrChanges
 from pybroker.protocol.codec import Message, decode, encode
@@ -18,7 +19,6 @@ from pybroker.protocol.messages.alter_partition import (
 )
 from pybroker.replication.isr import CommittedIsr, PendingIsr
 from pybroker.replication.partition import Partition
-from pybroker.storage.topic_partition import TopicPartition
 from simulation.virtual_loop import VirtualLoop
 from support.partitions import FakeLog, leading_partition, partition_state
 

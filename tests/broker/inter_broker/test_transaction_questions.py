@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker.transaction_questions import TransactionQuestions
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message, decode, encode
@@ -18,7 +19,6 @@ from pybroker.protocol.messages.add_partitions_to_txn import (
 )
 from pybroker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from pybroker.replication.transaction_checks import TransactionPart
-from pybroker.storage.topic_partition import TopicPartition
 
 LONG_MS = 3_600_000
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

@@ -28,8 +28,8 @@ TRACED = (
     "broker/altered_config.py",
     "controller/topic_",
     "replication/",
-    "storage/append_validation.py",
-    "storage/producer_state.py",
+    "storage/log/append_validation.py",
+    "storage/producers/producer_state.py",
     "protocol/codec/",
     "protocol/records/",
 )

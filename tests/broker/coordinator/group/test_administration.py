@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import GroupWorld, protocols, subscription
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -1,6 +1,7 @@
 """Offsets: who may commit, what is stored, what is shown."""
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata, value_bytes
 from pybroker.broker.coordinator.group.records import OffsetKey, decode_key, decode_offset
 from pybroker.broker.coordinator.group.results import LeavingMember
@@ -19,7 +20,6 @@ from pybroker.protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import SESSION_MS, GroupWorld
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

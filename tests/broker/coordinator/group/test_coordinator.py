@@ -4,6 +4,7 @@ import asyncio
 from itertools import count
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.answer import Answer
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
@@ -14,7 +15,6 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
 from support.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
 from support.virtual_time import VirtualTime

@@ -7,6 +7,7 @@ heartbeats and commits of the generation they know, and forget all when they cra
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.replay import Replay
 from pybroker.broker.coordinator.group.results import JoinResult, LeavingMember
@@ -14,7 +15,6 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld, JoinCall, SyncCall, protocols
 
 T0 = TopicPartition("t", 0)

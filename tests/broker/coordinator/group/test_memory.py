@@ -4,6 +4,7 @@ from dataclasses import replace
 from sys import getsizeof
 
 import pytest
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata, value_bytes
 from pybroker.broker.coordinator.group.records import decode_group, encode_group
@@ -12,7 +13,6 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.subscriptions import subscribed_topics
 from pybroker.controller.settings_room import settings_bytes
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import NO_DELAY, GroupWorld, protocols, subscription
 
 WIDE = ["\N{GRINNING FACE}" + "a" * 30_000, "\N{CYRILLIC SMALL LETTER YA}" * 30_000, "a" * 30_000]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
@@ -18,7 +19,6 @@ from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.topic_partition import TopicPartition
 from support.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
 from support.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
 from support.virtual_time import VirtualTime

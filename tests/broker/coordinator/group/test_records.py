@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.member import Member, MemberProtocol
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
@@ -24,7 +25,6 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.codec import DecodeError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
-from pybroker.storage.topic_partition import TopicPartition
 from support.golden import read_lines
 
 REFERENCE = Path(__file__).parents[3] / "reference"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer, build_records
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
@@ -17,7 +18,6 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.topic_partition import TopicPartition
 from support.offsets_topic import OffsetsTopic
 
 LOG_DIRECTORY = Path(__file__).parents[3] / "reference/logdirs/kafka-3.9"

@@ -1,0 +1,115 @@
+"""Which log is to be compacted, from where and up to where. Pure: it goes by facts of the segments.
+
+Kafka's LogCleanerManager: the log with the greatest share of uncompacted bytes goes first, if that is above its
+`min.cleanable.dirty.ratio`, or something in it has waited for longer than `max.compaction.lag.ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...base.topic_partition import TopicPartition
+from ..log_config import LogConfig
+
+
+class DirtySegment(NamedTuple):
+    """A segment's facts. `first_timestamp` is that of its first batch and `largest_timestamp` the greatest of all."""
+
+    base_offset: int
+    size_bytes: int
+    first_timestamp: int
+    largest_timestamp: int
+
+
+class CleanableRange(NamedTuple):
+    """[first dirty, first uncleanable) can be compacted. `is_reset`: what the checkpoint says does not fit the log."""
+
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    is_reset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A log that could be compacted. `overdue_ms` is how long something has waited beyond `max.compaction.lag.ms`."""
+
+    topic_partition: TopicPartition
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+    overdue_ms: int
+    min_ratio: float
+
+    @property
+    def ratio(self) -> float:
+        """The share of bytes that are not compacted, of those that can be."""
+        total = self.clean_bytes + self.cleanable_bytes
+        return self.cleanable_bytes / total if total else 0.0
+
+    @property
+    def is_due(self) -> bool:
+        return self.cleanable_bytes > 0 and (self.overdue_ms > 0 or self.ratio > self.min_ratio)
+
+
+def filthiest_last(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that are worth it; the last one is to be compacted first."""
+    return sorted((candidate for candidate in candidates if candidate.is_due), key=lambda each: each.ratio)
+
+
+def assess(
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    segments: Sequence[DirtySegment],
+    checkpoint: int | None,
+    log_start_offset: int,
+    log_end_offset: int,
+    last_stable_offset: int,
+    now_ms: int,
+) -> tuple[Candidate, bool]:
+    """What could be compacted of a log whose last segment is active, and whether its checkpoint has to be reset."""
+    closed, active = segments[:-1], segments[-1]
+    start, is_reset = _first_dirty_offset(checkpoint, log_start_offset, log_end_offset)
+    dirty = _from(closed, start, active.base_offset)
+    end = min(last_stable_offset, active.base_offset)
+    if config.min_compaction_lag_ms > 0:
+        youngest = now_ms - config.min_compaction_lag_ms
+        end = min([end, *(segment.base_offset for segment in dirty if segment.largest_timestamp > youngest)])
+    # Whole segments only: one that holds an offset which must not be compacted stays as it is.
+    behind = _from(closed, max(start, end), active.base_offset)
+    first_uncleanable = behind[0].base_offset if behind else active.base_offset
+    candidate = Candidate(
+        topic_partition,
+        start,
+        first_uncleanable,
+        sum(segment.size_bytes for segment in segments if segment.base_offset < start),
+        sum(segment.size_bytes for segment in dirty if segment.base_offset < first_uncleanable),
+        _overdue_ms(dirty, now_ms - config.max_compaction_lag_ms),
+        config.min_cleanable_dirty_ratio,
+    )
+    return candidate, is_reset
+
+
+def _first_dirty_offset(checkpoint: int | None, log_start_offset: int, log_end_offset: int) -> tuple[int, bool]:
+    """A checkpoint outside of the log, which was truncated or lost records, counts as none; then True."""
+    if checkpoint is None:
+        return log_start_offset, False
+    if not log_start_offset <= checkpoint <= log_end_offset:
+        return log_start_offset, True
+    return checkpoint, False
+
+
+def _from(closed: Sequence[DirtySegment], offset: int, active_base_offset: int) -> Sequence[DirtySegment]:
+    """The closed segments from the one on that `offset` belongs into."""
+    if offset >= active_base_offset:
+        return ()
+    first = max(sum(segment.base_offset <= offset for segment in closed) - 1, 0)
+    return closed[first:]
+
+
+def _overdue_ms(dirty: Iterable[DirtySegment], until_ms: int) -> int:
+    """By how long something in these segments was to be compacted before; 0 when nothing was."""
+    earliest = min((segment.first_timestamp for segment in dirty if segment.first_timestamp > 0), default=until_ms)
+    return max(until_ms - earliest, 0)

@@ -1,0 +1,39 @@
+"""What becomes of compacted segments: swapped in for those they were made from, or deleted. On the log's strand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...base.invariant import invariant
+
+if TYPE_CHECKING:  # most logs are never compacted
+    from ..log.log import Log
+    from .compaction_job import CleanedGroup
+    from .compaction_plan import CompactionPlan
+
+
+def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) -> bool:
+    """Swap compacted segments in for their sources; False when the log has changed so that they do not fit."""
+    log.files.check_online()
+    log.files.finish_swaps(log.view.segments)
+    segments = log.view.segments
+    first = log.view.slot_of(group.sources[0])
+    sources = segments[max(first, 0) : first + len(group.sources)]
+    if plan.truncation_count != log.truncation_count or not plan.has(sources, group):
+        return False
+    invariant(sources[-1] is not segments[-1], f"{log.topic_partition}: the active segment was compacted")
+    segment = log.files.swap_in(sources, group.size_bytes, group.has_transaction_index, log.config, now_ms)
+    log.replace_segments((*segments[:first], segment, *segments[first + len(sources) :]))
+    return True
+
+
+def finish(log: Log) -> None:
+    """Take the last step of those swaps for which there was no room. Raises NoSpaceError when there still is none."""
+    if not log.files.is_offline and not log.files.is_closed:
+        log.files.finish_swaps(log.view.segments)
+
+
+def discard(log: Log) -> None:
+    """Delete what a compaction that was broken off has left."""
+    if not log.files.is_offline and not log.files.is_closed:
+        log.files.delete_half_compacted()

@@ -1,0 +1,1 @@
+"""One log: a list of segments that is appended to, truncated, trimmed and read."""

@@ -1,0 +1,430 @@
+"""What a leader checks in a record set before it takes it, and how it makes it its own (Kafka's LogValidator).
+
+Offset and leader epoch are patched into the batch header in place. A magic 2 batch that can be stored as it came is
+neither decompressed nor walked: its header and checksum are looked at. The walk over the records is for what the header
+cannot tell: keys in a compacted topic, timestamps near a bound, another codec, and `pybroker.record.validation=full`.
+Magic 0 and 1 become one magic 2 batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    RecordTooLargeError,
+    UnsupportedForMessageFormatError,
+)
+from ...protocol.records.batch import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_FLAG,
+    RecordBatch,
+    TimestampType,
+    iter_batches,
+    read_header,
+    set_max_timestamp,
+)
+from ...protocol.records.builder import build_batch
+from ...protocol.records.compression import Codec, codec_of
+from ...protocol.records.summary_walk import summarize_records
+from ...protocol.records.walk import Record
+from ..errors import InvalidRecordsError, InvalidTimestampsError, RecordError
+from ..files.files import Buffer
+from ..log_config import LogConfig
+from ..producers.prepared_append import PreparedAppend, PreparedBatch, producer_update
+from ..producers.producer_state import AppendOrigin
+from ..workers.big_batches import run_apart
+from ..workers.unpacking import BigBatchError, check_count, check_wrapped, give_way, unpack_payload, unpack_records
+
+_UNBOUNDED = (1 << 63) - 1
+_LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
+_LEAST_MESSAGE_BYTES = 34  # of magic 1: offset, size, crc, magic, attributes, timestamp, no key, no value; 0 has less
+_TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
+_SHOWN_ERRORS = 3
+
+
+def prepare_leader_append(
+    records: Buffer,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    origin: AppendOrigin,
+) -> PreparedAppend | None:
+    """Check `records` and give them offsets from `next_offset` on; None when there is no whole batch in them.
+
+    Writes into `records` where it can; a read-only buffer is copied first. Raises CorruptRecordError,
+    InvalidRecordError (InvalidRecordsError with the records at fault), InvalidTimestampsError, RecordTooLargeError,
+    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError; for a big batch RequestTimedOutError, too.
+    """
+    try:
+        return _prepare(records, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
+    except BigBatchError:  # before anything was patched
+        plain = bytes(records)
+        return run_apart(_prepare_apart, plain, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
+
+
+def _prepare_apart(records: bytes, *arguments: Any) -> PreparedAppend | None:
+    """`_prepare` where nobody waits; what it returns can be pickled."""
+    prepared = _prepare(bytearray(records), *arguments)
+    if prepared is not None:
+        prepared.data = bytearray(prepared.data)
+    return prepared
+
+
+def _prepare(
+    records: Buffer,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    origin: AppendOrigin,
+) -> PreparedAppend | None:
+    size = len(records)
+    batch = read_header(records, 0, size)
+    if batch is None:
+        return None
+    end = batch.end
+    if end > size:
+        return None
+    if batch.magic < 2:
+        return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_messages(records)
+    _check_batch(batch, topic_partition, config, origin)
+    if end != size:
+        following = read_header(records, end, size)
+        if following is not None and following.end <= size:
+            raise InvalidRecordError(f"{topic_partition}: more than one record batch in an append")
+        records = memoryview(records)[:end]  # a torn tail is cut off, as Kafka does
+    _check_client_header(batch, topic_partition, config, origin)
+    source = codec_of(batch.attributes)
+    target = _target_codec(config, source)
+    if source is Codec.NONE and batch.attributes & CONTROL_FLAG:
+        target = source
+    if source is not target:
+        return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_batch(batch, target)
+    return _prepare_in_place(records, batch, topic_partition, config, next_offset, leader_epoch, now_ms)
+
+
+def is_stored_as_it_came(records: Buffer, config: LogConfig, now_ms: int) -> bool:
+    """Whether `prepare_leader_append` looks at the header and the checksum of `records` only (or refuses them)."""
+    size = len(records)
+    batch = read_header(records, 0, size)
+    if batch is None or batch.end > size or batch.magic < 2:
+        return False
+    source = codec_of(batch.attributes)
+    return _target_codec(config, source) is source and not _needs_walk(batch, config, now_ms)
+
+
+def _prepare_in_place(
+    records: Buffer,
+    batch: RecordBatch,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+) -> PreparedAppend:
+    if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
+        records = bytearray(records)
+    max_timestamp = batch.max_timestamp
+    append_time = NO_TIMESTAMP
+    if _needs_walk(batch, config, now_ms):
+        max_timestamp = _check_records(batch, topic_partition, config, now_ms)
+    if config.log_append_time:
+        max_timestamp = append_time = now_ms
+        set_max_timestamp(records, 0, TimestampType.LOG_APPEND_TIME, now_ms)
+    elif max_timestamp != batch.max_timestamp or batch.attributes & TIMESTAMP_TYPE_FLAG:
+        set_max_timestamp(records, 0, TimestampType.CREATE_TIME, max_timestamp)
+    batch.max_timestamp = max_timestamp
+    batch.place(records, next_offset, leader_epoch)
+    last_offset = next_offset + batch.last_offset_delta
+    size = batch.batch_length + 12
+    update = producer_update(batch, next_offset) if batch.producer_id >= 0 else None
+    return PreparedAppend(
+        records,
+        size,
+        next_offset,
+        last_offset,
+        max_timestamp,
+        last_offset,
+        (PreparedBatch(size, next_offset, last_offset, 2, leader_epoch),),
+        () if update is None else (update,),
+        append_time,
+    )
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin) -> None:
+    """What holds for a batch of any magic, in Kafka's order."""
+    if batch.base_offset != 0 and batch.magic >= 2 and origin is AppendOrigin.CLIENT:
+        raise InvalidRecordError(f"{topic_partition}: base offset of an appended batch is {batch.base_offset}, not 0")
+    if batch.batch_length + 12 > config.max_message_bytes:
+        raise RecordTooLargeError(
+            f"{topic_partition}: record batch of {batch.size_bytes} bytes, {config.max_message_bytes} are allowed"
+        )
+    if not batch.is_valid_crc():
+        raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
+
+
+def _check_client_header(
+    batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin
+) -> None:
+    """What the header of a magic 2 batch has to say, when it comes from a client."""
+    if origin is not AppendOrigin.CLIENT:
+        return
+    count = batch.record_count
+    if count <= 0 or count != batch.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
+        )
+    # Offsets are given by the count: it must not be one that the bytes cannot hold.
+    room = config.max_decompressed_bytes if batch.attributes & CODEC_MASK else batch.batch_length
+    if count * _LEAST_RECORD_BYTES > room:
+        raise InvalidRecordError(f"{topic_partition}: {count} records in a batch of {batch.size_bytes} bytes")
+    if batch.attributes & CONTROL_FLAG:
+        raise InvalidRecordError(f"{topic_partition}: clients may not write control records")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise InvalidRecordError(
+            f"{topic_partition}: sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
+        )
+
+
+def _needs_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
+    """Whether the header alone cannot tell that every record is acceptable."""
+    if config.compact or config.validate_every_record or batch.attributes & TIMESTAMP_TYPE_FLAG:
+        return True
+    if config.log_append_time:
+        return False
+    # The base timestamp is the first record's, which need not be the oldest.
+    if config.message_timestamp_before_max_ms != _UNBOUNDED:
+        return True
+    return batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms
+
+
+def _target_codec(config: LogConfig, source: Codec) -> Codec:
+    return source if config.compression_type == "producer" else _TARGET_CODECS[config.compression_type]
+
+
+def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> int:
+    """Walk the records of a batch; return their greatest timestamp. Raises with all that is wrong with them."""
+    if not batch.attributes & TIMESTAMP_TYPE_FLAG:
+        greatest = _greatest_timestamp_if_all_are_right(batch, config, now_ms)
+        if greatest is not None:
+            return greatest
+    errors = _RecordErrors(topic_partition, config, now_ms)
+    max_timestamp = NO_TIMESTAMP
+    for record in _records_of(batch, config):
+        errors.check(batch, record)
+        max_timestamp = max(max_timestamp, record.timestamp_ms)
+    errors.raise_if_any()
+    return max_timestamp
+
+
+def _greatest_timestamp_if_all_are_right(batch: RecordBatch, config: LogConfig, now_ms: int) -> int | None:
+    """As nearly all batches are: the walk that names each record at fault is far slower. Raises InvalidRecordError for
+    what is no row of records."""
+    try:
+        payload = unpack_payload(batch, config.max_decompressed_bytes, config.inline)
+    except CorruptRecordError as error:
+        raise InvalidRecordError(error.message) from error
+    found = summarize_records(
+        payload, batch.record_count, batch.base_offset, batch.last_offset_delta, batch.base_timestamp, give_way
+    )
+    if config.compact and found.keyless_count:
+        return None
+    if not config.log_append_time and (
+        now_ms - found.min_timestamp > config.message_timestamp_before_max_ms
+        or found.max_timestamp - now_ms > config.message_timestamp_after_max_ms
+    ):
+        return None
+    return found.max_timestamp
+
+
+def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
+    """The records of a batch whose checksum is right. Raises InvalidRecordError also for what cannot be unpacked: that
+    is how it was sent, and a client would send what is called corrupt again and again."""
+    try:
+        yield from unpack_records(batch, config.max_decompressed_bytes, config.inline)
+    except CorruptRecordError as error:
+        raise InvalidRecordError(error.message) from error
+
+
+class _RecordErrors:
+    """Checks record by record and collects what is wrong; a batch is refused as a whole."""
+
+    def __init__(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._now_ms = now_ms
+        self._index = 0
+        self._errors: list[RecordError] = []
+        self._error_count = 0
+        self._about_timestamps = False
+
+    def check(self, batch: RecordBatch, record: Record) -> None:
+        message = self._key_error(record)
+        if message is None:
+            message = self._timestamp_error(batch, record)
+            self._about_timestamps = self._about_timestamps or message is not None
+        if message is not None:
+            self._error_count += 1
+            if self._error_count <= self._config.max_record_errors:  # a small batch can hold millions of records
+                self._errors.append(RecordError(self._index, message))
+        self._index += 1
+
+    def _key_error(self, record: Record) -> str | None:
+        if not self._config.compact or record.key is not None:
+            return None
+        return f"Compacted topic cannot accept message without key in topic partition {self._topic_partition}"
+
+    def _timestamp_error(self, batch: RecordBatch, record: Record) -> str | None:
+        config = self._config
+        if not config.log_append_time and record.timestamp_ms != NO_TIMESTAMP:
+            age = self._now_ms - record.timestamp_ms
+            before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+            if age <= before and -age <= after:
+                return None
+            return (
+                f"Timestamp {record.timestamp_ms} of the record is out of range: it should be within "
+                f"[{self._now_ms - before}, {self._now_ms + after}]"
+            )
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return "Invalid timestamp type: a producer should not set it to LogAppendTime"
+        return None
+
+    def raise_if_any(self) -> None:
+        errors = self._errors
+        if not self._error_count:
+            return
+        if self._about_timestamps:
+            raise InvalidTimestampsError("One or more records have been rejected due to invalid timestamp", errors)
+        shown = "; ".join(f"record {error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
+        raise InvalidRecordsError(
+            f"One or more records have been rejected due to {self._error_count} record errors in total: {shown}", errors
+        )
+
+
+# --- batches that have to be built anew -------------------------------------------------------------------------
+
+
+class _Conversion:
+    """Builds one magic 2 batch of what came in another format or codec."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, config: LogConfig, next_offset: int, leader_epoch: int, now_ms: int
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._next_offset = next_offset
+        self._leader_epoch = leader_epoch
+        self._now_ms = now_ms
+        self._errors = _RecordErrors(topic_partition, config, now_ms)
+
+    def of_batch(self, batch: RecordBatch, target: Codec) -> PreparedAppend:
+        """A magic 2 batch in another codec."""
+        data = self._build([batch], target, batch)
+        prepared = self._prepared(data)
+        if batch.producer_id >= 0:
+            update = producer_update(RecordBatch(data, 0), self._next_offset)
+            prepared.producers = () if update is None else (update,)
+        return prepared
+
+    def of_messages(self, records: Buffer) -> PreparedAppend:
+        """Messages of magic 0 or 1: many plain ones or one compressed wrapper."""
+        magic = count = 0
+        source = Codec.NONE
+        self._check_set_size(len(records))
+        for count, batch in enumerate(iter_batches(records), 1):  # never all in memory: there may be millions
+            check_count(count, self._config.inline)
+            _check_batch(batch, self._topic_partition, self._config, AppendOrigin.CLIENT)
+            if count == 1:
+                magic = batch.magic
+            elif batch.magic != magic:
+                raise InvalidRecordError(
+                    f"{self._topic_partition}: batch magic {batch.magic} behind magic {magic} in one append"
+                )
+            source = codec_of(batch.attributes) or source
+        if source is not Codec.NONE and count > 1:
+            raise InvalidRecordError(f"{self._topic_partition}: more than one compressed message in an append")
+        if source is Codec.ZSTD:
+            raise UnsupportedForMessageFormatError(f"magic {magic} has no zstd")
+        return self._prepared(self._build(iter_batches(records), _target_codec(self._config, source), None))
+
+    def _check_set_size(self, size_bytes: int) -> None:
+        """Of messages that would not fit into a batch even if all were empty, none is looked at."""
+        config = self._config
+        if (
+            _target_codec(config, Codec.NONE) is Codec.NONE
+            and size_bytes * _LEAST_RECORD_BYTES > config.max_message_bytes * _LEAST_MESSAGE_BYTES
+        ):
+            raise RecordTooLargeError(
+                f"{self._topic_partition}: {size_bytes} bytes of messages, of which no batch of at most "
+                f"{config.max_message_bytes} bytes can be made"
+            )
+
+    def _checked(self, batches: Iterable[RecordBatch]) -> Iterator[Record]:
+        """The records one by one, with their new offsets, so that they are never all in memory as objects."""
+        offset = self._next_offset
+        for batch in batches:
+            if batch.magic < 2 and batch.is_compressed:
+                check_wrapped(batch, self._config.max_decompressed_bytes, self._config.inline)
+            for record in _records_of(batch, self._config):
+                self._errors.check(batch, record)
+                record.offset = offset
+                offset += 1
+                yield record
+        self._errors.raise_if_any()
+
+    def _build(self, batches: Iterable[RecordBatch], codec: Codec, producer: RecordBatch | None) -> bytearray:
+        data = build_batch(
+            self._checked(batches),
+            base_offset=self._next_offset,
+            codec=codec,
+            level=_level(self._config, codec),
+            log_append_time_ms=self._now_ms if self._config.log_append_time else None,
+            partition_leader_epoch=self._leader_epoch,
+            producer_id=-1 if producer is None else producer.producer_id,
+            producer_epoch=-1 if producer is None else producer.producer_epoch,
+            base_sequence=-1 if producer is None else producer.base_sequence,
+            is_transactional=producer is not None and producer.is_transactional,
+            is_control=producer is not None and producer.is_control,
+        )
+        if len(data) > self._config.max_message_bytes:
+            raise RecordTooLargeError(
+                f"{self._topic_partition}: converted record batch of {len(data)} bytes, "
+                f"at most {self._config.max_message_bytes} are allowed"
+            )
+        return bytearray(data)
+
+    def _prepared(self, data: bytearray) -> PreparedAppend:
+        batch = RecordBatch(data, 0)
+        last_offset = batch.last_offset
+        return PreparedAppend(
+            data,
+            len(data),
+            self._next_offset,
+            last_offset,
+            batch.max_timestamp,
+            last_offset,
+            (PreparedBatch(len(data), self._next_offset, last_offset, 2, self._leader_epoch),),
+            (),
+            self._now_ms if self._config.log_append_time else NO_TIMESTAMP,
+        )
+
+
+def _level(config: LogConfig, codec: Codec) -> int | None:
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return levels.get(codec)

@@ -1,0 +1,629 @@
+"""One partition's log: appends, reads, rolls, truncations, retention.
+
+Plain sequential code without locks. All that changes the log runs on its strand, one step at a time; `read` and the
+other look-ups work from `view`, which is replaced by each such step, and may be called from any thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from ...base.invariant import invariant
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import (
+    KafkaError,
+    KafkaStorageError,
+    NotLeaderOrFollowerError,
+    OutOfOrderSequenceError,
+    RecordBatchTooLargeError,
+)
+from ..files.files import Buffer, FileRegion, is_out_of_descriptors
+from ..files.no_space import NoSpaceError
+from ..leader_epochs import EpochEntry, LeaderEpochs
+from ..log_config import LogConfig
+from ..producers.prepared_append import PreparedAppend
+from ..producers.producer_recovery import recall_last_batches
+from ..producers.producer_state import AppendOrigin, BatchMetadata, ProducerState
+from ..segment.offset_index import MAX_RELATIVE_OFFSET
+from ..segment.segment import FoundTimestamp, Segment
+from ..segment.transaction_index import AbortedTransaction
+from .append_group import AppendGroup
+from .append_validation import prepare_leader_append
+from .append_write import write_appends
+from .flush_plan import FlushPlan, plan_flush
+from .log_append import (
+    FollowerAppend,
+    LeaderAppend,
+    LogAppendInfo,
+    appended,
+    appended_before,
+    nothing_appended,
+)
+from .log_files import LogFiles
+from .log_host import LogHost
+from .log_retention import apply_retention
+from .log_truncation import truncate_fully_and_start_at, truncate_to
+from .log_view import LogReadResult, LogView
+from .replica_append import prepare_replica_append
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Log:
+    """See the module's text. Made by `log_loader.load_log`."""
+
+    def __init__(
+        self,
+        files: LogFiles,
+        host: LogHost,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        segments: Sequence[Segment],
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        leader_epochs: LeaderEpochs,
+        producer_state: ProducerState,
+        topic_id: uuid.UUID | None,
+        now_ms: int,
+    ) -> None:
+        self.files = files
+        self.host = host
+        self.topic_partition = topic_partition
+        self.config = config
+        self.recovery_point = recovery_point
+        self.leader_epochs = leader_epochs
+        self.producer_state = producer_state
+        self.topic_id = topic_id
+        self.last_flush_ms = now_ms
+        self._fence_epoch = -1
+        self._high_watermark_hint = 0
+        self._truncation_count = 0
+        self.pinned_base_offset = -1
+        """The segment of which it was said that a record from the future keeps it."""
+        files.draw_roll_jitter(segments[-1], config)
+        self.view = self.view_of(tuple(segments), log_start_offset, log_end_offset)
+
+    # --- what the loop may look at ------------------------------------------------------------------------------
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.view.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets (LEO)."""
+        return self.view.log_end_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return self.view.size_bytes
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.view.segments
+
+    @property
+    def directory(self) -> str:
+        return self.files.directory
+
+    @property
+    def is_offline(self) -> bool:
+        """The log directory is lost, and every use fails with KafkaStorageError."""
+        return self.files.is_offline
+
+    @property
+    def is_full(self) -> bool:
+        """The last write found no space. The next one that does ends that."""
+        return self.files.is_full
+
+    @property
+    def truncation_count(self) -> int:
+        """How often the log became shorter, or changed its files: what was planned before is void."""
+        return self._truncation_count
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.view.log_end_offset - self.recovery_point
+
+    def read(
+        self,
+        start_offset: int,
+        max_bytes: int,
+        max_offset: int,
+        min_one_batch: bool,
+        with_aborted_transactions: bool = False,
+        *,
+        cached_only: bool = False,
+    ) -> LogReadResult:
+        """The batches from the one with `start_offset` on, as a region of at most `max_bytes`, before `max_offset`.
+
+        With `min_one_batch` the first batch is there whole, whatever its size. The region may end inside a batch and
+        may begin with one that also holds records before `start_offset`. From any thread. Raises OffsetOutOfRangeError
+        outside [log start, log end], KafkaStorageError when the files cannot be read, and with `cached_only`
+        NotCachedError when finding the position would have to wait for the disk.
+        """
+        return self._look_up(
+            lambda view: view.read(
+                start_offset, max_bytes, max_offset, min_one_batch, with_aborted_transactions, cached_only
+            )
+        )
+
+    def read_region(self, region: FileRegion) -> bytes:
+        """The bytes of a region that `read` has found. Raises KafkaStorageError."""
+        return self.files.guard("cannot read", region.read)
+
+    def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
+        """The first record at or above `timestamp` (ms); None when there is none. Reads records: not for the loop."""
+        config = self.config
+        return self._look_up(
+            lambda view: view.offset_for_timestamp(timestamp, config.max_decompressed_bytes, config.inline)
+        )
+
+    def offset_of_max_timestamp(self) -> FoundTimestamp | None:
+        """The first record that has the greatest timestamp (KIP-734). Reads records: not for the loop."""
+        config = self.config
+        return self._look_up(lambda view: view.offset_of_max_timestamp(config.max_decompressed_bytes, config.inline))
+
+    def aborted_transactions(self, start_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions that touch [start_offset, upper_bound)."""
+        return self._look_up(lambda view: view.aborted_transactions(start_offset, upper_bound))
+
+    def bytes_between(self, start_offset: int, end_offset: int) -> int:
+        """Bytes of the batches from `start_offset` up to, not including, `end_offset`."""
+        return self._look_up(lambda view: view.bytes_between(start_offset, end_offset))
+
+    def _look_up(self, search: Callable[[LogView], T]) -> T:
+        """Run a search on the current view; once more on a newer one when files went away under it."""
+        files = self.files
+        if files.is_offline:
+            raise files.offline_error()
+        for attempt in (1, 2):
+            view = self.view
+            try:
+                return search(view)
+            except (OSError, IndexError) as error:
+                # A file that is not there may just have got another name: the same view leads to it.
+                if attempt == 2 or (self.view is view and not isinstance(error, FileNotFoundError)):
+                    if isinstance(error, OSError) and is_out_of_descriptors(error):
+                        raise files.passing_error(error) from error
+                    if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+                        files.failed("cannot read", error)
+                    raise KafkaStorageError(f"{self.topic_partition}: cannot read: {error}") from error
+        raise AssertionError("unreachable")
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Before it every transaction is decided and its marker is below `high_watermark` (LSO). From any thread."""
+        self._high_watermark_hint = high_watermark
+        return self.view.last_stable_offset(high_watermark)
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEntry | None:
+        """The largest leader epoch at or below `epoch` and the offset where it ends; None when that is not known."""
+        found = self.leader_epochs.end_offset_for(epoch, self.view.log_end_offset)
+        return None if found.start_offset < 0 else found
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The leader epoch of the last entry; None when there is none."""
+        epoch = self.leader_epochs.latest_epoch
+        return None if epoch < 0 else epoch
+
+    # --- appending ----------------------------------------------------------------------------------------------
+
+    def fence(self, leader_epoch: int) -> None:
+        """Appends of an older leader epoch fail from now on."""
+        self._fence_epoch = max(self._fence_epoch, leader_epoch)
+
+    def check_fence(self, leader_epoch: int) -> None:
+        """Raises NotLeaderOrFollowerError when what comes under ``leader_epoch`` is behind the fence of a later one."""
+        if leader_epoch < self._fence_epoch:
+            raise NotLeaderOrFollowerError(
+                f"{self.topic_partition}: accepted under leader epoch {leader_epoch}, it is {self._fence_epoch} now"
+            )
+
+    def append_as_leader(
+        self, records: Buffer, leader_epoch: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> LogAppendInfo:
+        """Check a record set, give it offsets and `leader_epoch`, and write it. `records` may be patched in place.
+
+        Raises what `prepare_leader_append` and `ProducerState` raise, NotLeaderOrFollowerError behind a fence,
+        RecordBatchTooLargeError, KafkaStorageError.
+        """
+        return self.append(LeaderAppend(records, leader_epoch, now_ms, origin))
+
+    def append_as_follower(self, records: Buffer, now_ms: int, leader_epoch: int | None = None) -> LogAppendInfo:
+        """Write what a leader sent, offsets and all. Raises what `prepare_replica_append` raises, and as above."""
+        return self.append(FollowerAppend(records, now_ms, leader_epoch))
+
+    def append(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo:
+        """`append_as_leader` or `append_as_follower`."""
+        done = self.append_unless_full(append)
+        return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
+
+    def append_unless_full(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
+        """`append`, unless it has to begin a segment: then `append_to_new_segment` is to come before any other step."""
+        prepared = self._prepare(append, self.view.log_end_offset)
+        if prepared is None:
+            return nothing_appended(self.view.log_start_offset)
+        known = self._check_producers(prepared, append) if prepared.producers else None
+        if known is not None:
+            return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
+        self._begin(prepared)
+        if self._is_full_for(prepared, append.now_ms):
+            return prepared
+        self._write((prepared,), append.now_ms)
+        return appended(prepared, self.view.log_start_offset)
+
+    def append_to_new_segment(self, prepared: PreparedAppend, now_ms: int) -> LogAppendInfo:
+        """What `append_unless_full` left to do."""
+        self._roll_for(prepared, now_ms)
+        self._write((prepared,), now_ms)
+        return appended(prepared, self.view.log_start_offset)
+
+    def append_many(self, appends: Sequence[LeaderAppend | FollowerAppend]) -> list[LogAppendInfo | KafkaError]:
+        """Appends in order, written together where possible; an append that is refused harms no other."""
+        group = AppendGroup()
+        for append in appends:
+            try:
+                self._append_to(group, append)
+            except KafkaError as refusal:
+                group.settle(refusal)
+        if not group.is_empty:
+            self._write_group(group, appends[-1].now_ms)
+        return group.results
+
+    def _append_to(self, group: AppendGroup, append: LeaderAppend | FollowerAppend) -> None:
+        """Put an append into the group, which is written first when the append cannot go with it."""
+        prepared = self._prepare(append, group.next_offset(self.view.log_end_offset))
+        if prepared is None:
+            group.settle(nothing_appended(self.view.log_start_offset))
+            return
+        latest_epoch, active = self.leader_epochs.latest_epoch, self.view.segments[-1]
+        if group.ends_before(prepared, latest_epoch, active, self.config, append.now_ms):
+            error = self._write_group(group, append.now_ms)
+            if error is not None:  # this one has offsets behind those that are not there now
+                group.settle(error)
+                return
+        known = self._check_producers(prepared, append) if prepared.producers else None
+        if known is not None:
+            group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
+            return
+        if group.is_empty:  # else it was seen above that it can go with the others
+            self._begin(prepared)
+            if self._is_full_for(prepared, append.now_ms):
+                self._roll_for(prepared, append.now_ms)
+        group.add(prepared)
+
+    def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
+        """`ProducerState.check`. Before a batch is refused that may be a repetition of an earlier one than a snapshot
+        holds, those are looked for: once, and then only, for hardly any log ever needs it."""
+        state, guard = self.producer_state, append.guard
+        try:
+            return state.check(prepared.producers, append.origin, guard)
+        except OutOfOrderSequenceError:
+            if not state.is_of_snapshot:
+                raise
+            state.is_of_snapshot = False
+            self.files.guard("cannot read", lambda: recall_last_batches(state, self.view.segments))
+            return state.check(prepared.producers, append.origin, guard)
+
+    def _write_group(self, group: AppendGroup, now_ms: int) -> KafkaError | None:
+        """Write what is collected; when that fails, all of it has failed, with the error returned."""
+        try:
+            self._write(group.members, now_ms)
+        except KafkaError as error:
+            group.failed(error)
+            return error
+        group.written(self.view.log_start_offset)
+        return None
+
+    def _prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
+        """Check it against all but the producers; None when there is no whole batch in it."""
+        self.files.check_online()
+        leader_epoch = append.leader_epoch
+        if leader_epoch is not None:
+            self.check_fence(leader_epoch)
+        if isinstance(append, FollowerAppend):
+            return prepare_replica_append(append.records, self.topic_partition, next_offset)
+        return prepare_leader_append(
+            append.records,
+            self.topic_partition,
+            self.config,
+            next_offset,
+            append.leader_epoch,
+            append.now_ms,
+            append.origin,
+        )
+
+    def _begin(self, prepared: PreparedAppend) -> None:
+        """The last check, and new leader epochs, which stand in their file before their first batch is written."""
+        if prepared.size_bytes > self.config.segment_bytes:
+            raise RecordBatchTooLargeError(
+                f"{self.topic_partition}: {prepared.size_bytes} bytes are too many for a segment of "
+                f"{self.config.segment_bytes}"
+            )
+        latest_epoch = self.leader_epochs.latest_epoch
+        are_written = self.files.are_epochs_written
+        for batch in prepared.batches:
+            if batch.leader_epoch != latest_epoch or not are_written:  # magic 0 and 1 have no epoch
+                self._note_epochs(prepared)
+                break
+
+    def _is_full_for(self, prepared: PreparedAppend, now_ms: int) -> bool:
+        """Whether a new segment is to take this append."""
+        return self.view.segments[-1].should_roll(
+            self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
+        )
+
+    def _roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
+        """At the log's end, not at the first batch as in Kafka, unless the offsets are too far apart for that: to a
+        recovery, offsets that are missing between two segments mean that the end of one is lost."""
+        expected = 0
+        if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
+            # magic 0 and 1 do not tell the first: the lowest that the last offset can be relative to
+            expected = max(prepared.first_offset, prepared.last_offset - MAX_RELATIVE_OFFSET)
+        self.roll(now_ms, expected)
+
+    def _note_epochs(self, prepared: PreparedAppend) -> None:
+        changed = False
+        epochs = self.leader_epochs
+        for batch in prepared.batches:
+            if batch.magic < 2:
+                changed = epochs.clear() or changed
+            elif batch.leader_epoch >= 0:
+                changed = epochs.assign(batch.leader_epoch, batch.base_offset) or changed
+        self._epochs_changed(changed or not self.files.are_epochs_written)
+
+    def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
+        """Write appends that are checked and fit into the active segment, and sync them if it is time to."""
+        self.view = write_appends(self.files, self.view, self.producer_state, appends, self._high_watermark_hint)
+        if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush(now_ms)
+
+    # --- rolling and flushing -----------------------------------------------------------------------------------
+
+    def roll(self, now_ms: int, expected_offset: int = 0) -> Segment:
+        """Close the active segment and begin one at the log's end, or at `expected_offset` when that is greater."""
+        self.files.check_online()
+        view = self.view
+        active = view.segments[-1]
+        base_offset = max(expected_offset, view.log_end_offset)
+        if active.size_bytes == 0 and active.base_offset == base_offset:
+            return active
+        invariant(
+            base_offset > active.base_offset, f"{self.topic_partition}: a segment at {base_offset} is there already"
+        )
+        end_before = self.producer_state.end_offset
+        try:
+            self.files.guard("cannot write the indexes of a segment", active.deactivate)
+            self.producer_state.end_offset = base_offset
+            self.files.take_snapshot(self.producer_state, sync=False)
+            segment = self.files.create_segment(base_offset, self.config, now_ms)
+        except NoSpaceError:  # what comes next may still fit into the old one
+            self.producer_state.end_offset = end_before
+            self.files.delete_snapshots_behind(view.log_end_offset)
+            self.files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
+            raise
+        if active.recent is not None:
+            active.recent.end(view.log_end_offset, active.size_bytes)
+        if len(view.segments) > 1:
+            view.segments[-2].recent = None  # readers that lag this far find their way by the index
+        self.view = self.view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
+        logger.info("%s: rolled to a new segment at offset %d", self.topic_partition, base_offset)
+        self.host.rolled(self.topic_partition)
+        return segment
+
+    def plan_flush(self, *, with_active: bool = True) -> FlushPlan | None:
+        """What has to be synced up to the log's end, or up to the active segment; None when that is done already.
+
+        Its `run` needs no strand; afterwards `mark_flushed` moves the recovery point.
+        """
+        files = self.files
+        files.write_held_back(self.view.segments)
+        return files.guard(
+            "cannot write an index",
+            lambda: plan_flush(
+                self.view, files.snapshots, self.recovery_point, self._truncation_count, with_active=with_active
+            ),
+        )
+
+    def mark_flushed(self, plan: FlushPlan, now_ms: int) -> None:
+        """`plan` was run. It says nothing of a log that was truncated meanwhile."""
+        self.last_flush_ms = now_ms
+        if plan.truncation_count == self._truncation_count:
+            self.recovery_point = max(self.recovery_point, plan.end_offset)
+
+    def flush(self, now_ms: int) -> None:
+        """Sync all of the log, on the strand."""
+        plan = self.plan_flush()
+        if plan is None:
+            return
+        self.files.guard("cannot sync", lambda: plan.run(self.files.files), may_be_full=False)
+        self.mark_flushed(plan, now_ms)
+
+    # --- truncation and retention -------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int, now_ms: int) -> bool:
+        """Remove the batches that hold `offset` and what is behind it; return whether there were any.
+
+        The log then ends behind the last batch that stays, which is before `offset` when that lies inside a batch.
+        """
+        return truncate_to(self, offset, now_ms)
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
+        """Remove everything; the next record gets `offset`."""
+        truncate_fully_and_start_at(self, offset, now_ms, log_start_offset)
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """Before the log becomes shorter: nothing from `offset` on is flushed any more, and the checkpoint says so."""
+        self._truncation_count += 1
+        if offset < self.recovery_point:
+            self.recovery_point = offset
+            is_written = self.host.truncating(self.topic_partition)
+            self.files.check_online()
+            if not is_written:
+                raise NoSpaceError(f"{self.topic_partition}: not truncated, the recovery point cannot be written")
+
+    def increment_log_start_offset(self, offset: int) -> bool:
+        """Records before `offset` are no longer there (their segments go with retention); return whether that is new.
+
+        The caller has checked that it is not above the high watermark.
+        """
+        self.files.check_online()
+        view = self.view
+        if offset <= view.log_start_offset:
+            return False
+        invariant(
+            offset <= view.log_end_offset, f"{self.topic_partition}: log start {offset} behind {view.log_end_offset}"
+        )
+        self.epochs_cut(self.leader_epochs.truncate_from_start(offset))
+        state = self.producer_state
+        state.forget_replicated(offset)
+        state.end_offset = max(state.end_offset, offset)
+        self.view = self.view_of(view.segments, offset, view.log_end_offset)
+        logger.info("%s: log start offset is %d now", self.topic_partition, offset)
+        return True
+
+    def apply_retention(self, now_ms: int, high_watermark: int) -> list[int]:
+        """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
+        return their base offsets. A compacted topic keeps the last two kinds."""
+        return apply_retention(self, now_ms, high_watermark)
+
+    def delete_segments(self, segments: Sequence[Segment]) -> None:
+        """They are in the view no more."""
+        self.files.delete_segments(segments, self.config.file_delete_delay_ms)
+
+    # --- epochs, names, end -------------------------------------------------------------------------------------
+
+    def assign_epoch_start(self, leader_epoch: int) -> None:
+        """Note that `leader_epoch` begins at the log's end: done by who becomes leader.
+
+        It is noted also when NoSpaceError is raised; the file is then written before the next append, or by
+        `write_epochs`.
+        """
+        self.files.check_online()
+        changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
+        self._epochs_changed(changed or not self.files.are_epochs_written)
+
+    @property
+    def are_epochs_written(self) -> bool:
+        """Whether the file says what is known; no append is taken until it does."""
+        return self.files.are_epochs_written
+
+    def write_epochs(self) -> None:
+        """Write them unless that is done. Raises KafkaStorageError, NoSpaceError when there still is no room."""
+        self.files.check_online()
+        self._epochs_changed(not self.files.are_epochs_written)
+
+    def _epochs_changed(self, changed: bool) -> None:
+        if changed:
+            self.files.write_epochs(self.leader_epochs.entries)
+
+    def epochs_cut(self, changed: bool) -> None:
+        """Some are gone. A start drops them again, so that a full disk keeps nobody from making room."""
+        with suppress(NoSpaceError):
+            self._epochs_changed(changed)
+
+    def assign_topic_id(self, topic_id: uuid.UUID) -> None:
+        """Write the topic id; a log keeps the one it has. Raises ValueError when that is another."""
+        if self.topic_id == topic_id:
+            return
+        if self.topic_id is not None:
+            raise ValueError(f"{self.topic_partition} has topic id {self.topic_id}, not {topic_id}")
+        self.files.write_topic_id(topic_id)
+        self.topic_id = topic_id
+
+    def remove_expired_producers(self, now_ms: int) -> None:
+        self.producer_state.remove_expired(now_ms)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Go by other settings from now on; those of the indexes' size hold for new segments."""
+        self.config = config
+        self.producer_state.expiration_ms = config.producer_id_expiration_ms
+        self.producer_state.max_producers = config.max_producer_ids
+        for segment in self.view.segments:
+            segment.index_interval_bytes = config.index_interval_bytes
+
+    def rename_directory(self, directory: str) -> None:
+        """Move the log to another name in the same log directory (`topic-0.<id>-delete`)."""
+        self.files.rename_directory(directory, self.view.segments)
+
+    # --- moving to another log directory (`LogMove`) ------------------------------------------------------------
+
+    def skip_to(self, offset: int, now_ms: int) -> None:
+        """Give the next record `offset`: the log that this is a copy of has lost what was before it."""
+        self.roll(now_ms, offset)
+        self.producer_state.end_offset = offset
+        self.view = self.view_of(self.view.segments, self.view.log_start_offset, offset)
+
+    def inherit(self, original: Log) -> None:
+        """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
+        files = self.files
+        files.write_epochs(original.leader_epochs.entries)
+        files.guard("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))
+
+    def adopt(self, copy: Log) -> None:
+        """Go on in the files of `copy`, which is as long and no more than a copy from now on."""
+        invariant(
+            copy.view.log_end_offset == self.view.log_end_offset, f"{self.topic_partition}: its copy is of other length"
+        )
+        former = self.view.segments
+        self._truncation_count += 1
+        self.recovery_point = copy.recovery_point
+        self.host = copy.host
+        self.files = copy.files
+        self.view = self.view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
+        for segment in former:
+            segment.close_files()
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Snapshot the producers and close the files; nothing changes the log any more. The caller has flushed."""
+        files = self.files
+        if files.is_offline or files.is_closed:
+            self.close_files()
+            return
+        if not files.are_epochs_written:  # found in the batches alone: the next start does not look there
+            files.write_epochs(self.leader_epochs.entries)
+        files.take_snapshot(self.producer_state, sync=True)
+        files.close_segments(self.view.segments)
+
+    def close_files(self) -> None:
+        """Let go of the files without writing anything."""
+        for segment in self.view.segments:
+            segment.close_files()
+
+    def delete(self) -> None:
+        """Remove the directory and all that is in it."""
+        self.close_files()
+        self.files.delete_directory()
+
+    def mark_offline(self) -> None:
+        """Every further use fails with KafkaStorageError: the log directory is lost."""
+        self.files.is_offline = True
+
+    def replace_segments(self, segments: tuple[Segment, ...]) -> None:
+        """Have readers find the records in other segments: a compaction's result."""
+        self.view = self.view_of(segments, self.view.log_start_offset, self.view.log_end_offset)
+
+    def view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
+        invariant(log_start_offset <= log_end_offset, f"{self.topic_partition}: log start behind the log's end")
+        return LogView(
+            self.topic_partition,
+            segments,
+            tuple(segment.base_offset for segment in segments),
+            log_start_offset,
+            log_end_offset,
+            segments[-1].size_bytes,
+            self.producer_state.unstable,
+        )
+
+    def __repr__(self) -> str:
+        return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset}, {self.directory})"

@@ -1,0 +1,97 @@
+"""Retention of one log: the segments that `retention` names are deleted. On the log's strand."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import CorruptRecordError
+from ..files.no_space import NoSpaceError
+from . import retention_rules as retention
+
+if TYPE_CHECKING:
+    from ..segment.segment import Segment
+    from .log import Log
+
+logger = logging.getLogger(__name__)
+
+
+def apply_retention(log: Log, now_ms: int, high_watermark: int) -> list[int]:
+    """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
+    return their base offsets. A compacted topic keeps the last two kinds."""
+    log.files.check_online()
+    config = log.config
+    deleted: list[int] = []
+    start = log.view.log_start_offset
+    deleted += _delete_leading(log, retention.before_log_start(_facts(log), high_watermark, start), "log start", now_ms)
+    if config.delete:
+        count = retention.beyond_size(_facts(log), high_watermark, config.retention_bytes)
+        deleted += _delete_leading(log, count, f"retention.bytes={config.retention_bytes}", now_ms)
+        count = _beyond_time(log, now_ms, high_watermark)
+        deleted += _delete_leading(log, count, f"retention.ms={config.retention_ms}", now_ms)
+        if config.retention_ms >= 0:
+            _warn_of_future(log, retention.pinned_by_future(_facts(log), now_ms))
+    return deleted
+
+
+def _beyond_time(log: Log, now_ms: int, high_watermark: int) -> int:
+    """How many leading segments are too old. That is not left to their indexes alone, which a crash may have torn."""
+    while True:
+        count = retention.beyond_time(_facts(log), high_watermark, log.config.retention_ms, now_ms)
+        if all(log.files.guard("cannot read a segment", partial(_is_confirmed, each)) for each in log.segments[:count]):
+            return count
+
+
+def _is_confirmed(segment: Segment) -> bool:
+    try:
+        return segment.confirm_max_timestamp()
+    except CorruptRecordError:  # no reason to keep the rest for ever
+        return True
+
+
+def _warn_of_future(log: Log, pinned: retention.SegmentFacts | None) -> None:
+    """Once for each segment, not at every look."""
+    if pinned is None or pinned.base_offset == log.pinned_base_offset:
+        return
+    log.pinned_base_offset = pinned.base_offset
+    logger.warning(
+        "%s: the segment at offset %d has a record of %s, in the future: by retention.ms=%d neither it nor what "
+        "follows is deleted before then (message.timestamp.after.max.ms refuses such records)",
+        log.topic_partition,
+        pinned.base_offset,
+        retention.date_of(pinned.largest_timestamp),
+        log.config.retention_ms,
+    )
+
+
+def _facts(log: Log) -> list[retention.SegmentFacts]:
+    view = log.view
+    ends = (*view.base_offsets[1:], view.log_end_offset)
+    facts: list[retention.SegmentFacts] = []
+    for segment, end_offset in zip(view.segments, ends, strict=True):
+        largest = log.files.guard("cannot read an index", segment.largest_timestamp)
+        is_last = segment is view.segments[-1]
+        facts.append(retention.SegmentFacts(segment.base_offset, end_offset, segment.size_bytes, largest, is_last))
+    return facts
+
+
+def _delete_leading(log: Log, count: int, reason: str, now_ms: int) -> list[int]:
+    if count == 0:
+        return []
+    if count == len(log.view.segments):
+        try:
+            log.roll(now_ms)
+        except NoSpaceError:  # what comes before the last one makes the room for another
+            count -= 1
+            if not count:
+                raise
+    view = log.view
+    removed = view.segments[:count]
+    log.increment_log_start_offset(view.base_offsets[count])
+    view = log.view
+    log.view = log.view_of(view.segments[count:], view.log_start_offset, view.log_end_offset)
+    bases = [segment.base_offset for segment in removed]
+    logger.info("%s: deleting the segments %s by %s", log.topic_partition, bases, reason)
+    log.delete_segments(removed)
+    return bases

@@ -1,0 +1,398 @@
+"""What a log knows of its idempotent and transactional producers (KIP-98): sequences, epochs, open transactions.
+
+Pure: `ProducerSnapshots` reads and writes the files. A batch is first checked against the state, then written to the
+log, then applied; so a refused or failed write leaves nothing behind. A producer without state may start at any
+sequence: its state may have expired or been deleted with the records.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from ...base.invariant import invariant
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import (
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
+from ..segment.transaction_index import AbortedTransaction
+from .transaction_guards import TransactionGuard, TransactionGuards
+
+logger = logging.getLogger(__name__)
+
+BATCHES_TO_KEEP = 5
+MAX_PRODUCERS = 10_000
+"""Default of ``pybroker.producer.ids.max.per.partition``."""
+NO_OFFSET = -1
+_MAX_SEQUENCE = (1 << 31) - 1
+
+
+class AppendOrigin(IntEnum):
+    """Where an append comes from, which says how much of it is checked."""
+
+    REPLICATION = 0
+    COORDINATOR = 1
+    CLIENT = 2
+
+
+class BatchMetadata(NamedTuple):
+    """One of a producer's last batches; `offset_delta` is last minus first offset."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return decrement_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """The state of one producer; `batches` are its last five, of its current epoch.
+
+    There may be very many: a list of one batch takes a tenth of what a deque does.
+    """
+
+    producer_id: int
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    coordinator_epoch: int = -1
+    last_timestamp: int = NO_TIMESTAMP
+    current_txn_first_offset: int = NO_OFFSET
+    batches: list[BatchMetadata] = field(default_factory=list)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def set_epoch(self, producer_epoch: int) -> None:
+        if producer_epoch != self.producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+
+
+class LastRecord(NamedTuple):
+    """An active producer's last sign in a log: the last offset of its last batch, -1 when there was a marker only."""
+
+    last_data_offset: int
+    producer_epoch: int
+
+
+class DataBatch(NamedTuple):
+    """A producer's batch of records, with the offsets it has or is about to get."""
+
+    producer_id: int
+    producer_epoch: int
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    is_transactional: bool
+
+
+class EndMarker(NamedTuple):
+    """A transaction's end: the control batch at `offset`."""
+
+    producer_id: int
+    producer_epoch: int
+    offset: int
+    timestamp: int
+    coordinator_epoch: int
+    is_abort: bool
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction whose marker (at `last_offset`) is written but may not be replicated yet."""
+
+    first_offset: int
+    last_offset: int
+
+
+class UnstableOffsets(NamedTuple):
+    """What bounds the last stable offset: the first offset of the oldest open transaction (or -1), and the completed
+    transactions whose markers may lie above the high watermark."""
+
+    first_undecided: int = NO_OFFSET
+    completed: tuple[CompletedTransaction, ...] = ()
+
+    def first_unstable(self, high_watermark: int) -> int:
+        """The first offset that a read_committed consumer must not see yet; -1 when there is none."""
+        first = self.first_undecided
+        for transaction in self.completed:
+            if transaction.last_offset >= high_watermark and (first < 0 or transaction.first_offset < first):
+                first = transaction.first_offset
+        return first
+
+
+class ProducerState:
+    """All producers of one log. `end_offset` is the offset up to which it reflects the log."""
+
+    def __init__(self, topic_partition: TopicPartition, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
+        self.topic_partition = topic_partition
+        self.expiration_ms = expiration_ms
+        self.max_producers = max_producers
+        self.end_offset = 0
+        self.is_of_snapshot = False
+        """Producers came from a snapshot, with their last batches only (`producer_recovery.recall_last_batches`)."""
+        self.producers: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}  # first offset of an open transaction -> producer id, in order of offsets
+        self._completed: tuple[CompletedTransaction, ...] = ()
+        self.unstable = UnstableOffsets()
+        """Replaced, never changed: any thread may read it."""
+        self.guards = TransactionGuards()
+
+    # --- checks: nothing changes --------------------------------------------------------------------------------
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        """From any thread."""
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset >= 0
+
+    def check(
+        self,
+        updates: Iterable[DataBatch | EndMarker],
+        origin: AppendOrigin,
+        guard: TransactionGuard | None = None,
+    ) -> BatchMetadata | None:
+        """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
+
+        With a `guard`, a batch that would begin a transaction needs that this one is still there. Raises what
+        `check_batch` and `check_marker` raise. Of what replication brings nothing is checked.
+        """
+        if origin is AppendOrigin.REPLICATION:
+            return None
+        for update in updates:
+            if isinstance(update, EndMarker):
+                self.check_marker(update)
+                continue
+            if origin is AppendOrigin.CLIENT:
+                known = self.find_duplicate(update)
+                if known is not None:
+                    return known
+            if guard is not None and update.is_transactional:
+                self._check_guard(update, guard)
+            self.check_batch(update, origin)
+        return None
+
+    def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
+        """The stored batch that `batch` repeats, if it is among the last five of the same epoch."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None or entry.producer_epoch != batch.producer_epoch:
+            return None
+        for known in entry.batches:
+            if known.last_sequence == batch.last_sequence and known.first_sequence == batch.first_sequence:
+                return known
+        return None
+
+    def check_batch(self, batch: DataBatch, origin: AppendOrigin) -> None:
+        """Raise unless a leader may append `batch`: InvalidProducerEpochError, OutOfOrderSequenceError,
+        InvalidTxnStateError."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is not None:
+            self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
+        if self.guards and origin is AppendOrigin.CLIENT:
+            self._check_guarded_sequence(batch)
+        if entry is None:
+            return
+        if origin is AppendOrigin.CLIENT:
+            self._check_sequence(entry, batch)
+        if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
+            raise InvalidTxnStateError(
+                f"{self.topic_partition}: producer {batch.producer_id} sent a batch outside of its open transaction"
+            )
+
+    def check_marker(self, marker: EndMarker) -> None:
+        """Raise unless a leader may append `marker`: InvalidProducerEpochError, TransactionCoordinatorFencedError."""
+        entry = self.producers.get(marker.producer_id)
+        if entry is None:
+            return
+        self._check_epoch(entry, marker.producer_epoch, marker.offset)
+        if entry.coordinator_epoch > marker.coordinator_epoch:
+            raise TransactionCoordinatorFencedError(
+                f"{self.topic_partition}: marker of producer {marker.producer_id} comes from coordinator epoch "
+                f"{marker.coordinator_epoch}, {entry.coordinator_epoch} is known"
+            )
+
+    def _check_epoch(self, entry: ProducerEntry, producer_epoch: int, offset: int) -> None:
+        if producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"{self.topic_partition}: epoch {producer_epoch} of producer {entry.producer_id} at offset {offset} "
+                f"is older than its last one, {entry.producer_epoch}"
+            )
+
+    def _check_guard(self, batch: DataBatch, guard: TransactionGuard) -> None:
+        if not self.has_open_transaction(batch.producer_id) and self.guards.get(batch.producer_id) is not guard:
+            raise InvalidTxnStateError(
+                f"{self.topic_partition}: the transaction of producer {batch.producer_id} is not under way any more"
+            )
+
+    def _check_guarded_sequence(self, batch: DataBatch) -> None:
+        """An earlier batch waits for the transaction to be verified, or is to be sent again after that has failed."""
+        guard = self.guards.get(batch.producer_id)
+        if guard is not None and batch.first_sequence > guard.lowest_sequence:
+            raise OutOfOrderSequenceError(
+                f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence}, the batch "
+                f"with {guard.lowest_sequence} comes before it"
+            )
+
+    def _check_sequence(self, entry: ProducerEntry, batch: DataBatch) -> None:
+        first = batch.first_sequence
+        if entry.producer_epoch == NO_PRODUCER_EPOCH:
+            return
+        if batch.producer_epoch != entry.producer_epoch:
+            if first == 0:
+                return
+            expected = 0
+        else:
+            last = entry.last_sequence
+            if first == last + 1 or (first == 0 and last == _MAX_SEQUENCE):
+                return
+            expected = last + 1
+        raise OutOfOrderSequenceError(
+            f"{self.topic_partition}: producer {batch.producer_id} (epoch {batch.producer_epoch}) sent sequence "
+            f"{first} at offset {batch.first_offset}, expected {expected}"
+        )
+
+    # --- changes, after the bytes are in the log ----------------------------------------------------------------
+
+    def apply_batch(self, batch: DataBatch) -> None:
+        """Note a batch that is in the log. What replication brings is taken as it is: its leader has checked it."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            if len(self.producers) >= self.max_producers:
+                self._forget_some()
+            entry = self.producers[batch.producer_id] = ProducerEntry(batch.producer_id)
+        entry.set_epoch(batch.producer_epoch)
+        delta = batch.last_offset - batch.first_offset
+        if len(entry.batches) == BATCHES_TO_KEEP:
+            del entry.batches[0]
+        entry.batches.append(BatchMetadata(batch.last_sequence, batch.last_offset, delta, batch.max_timestamp))
+        entry.last_timestamp = batch.max_timestamp
+        if batch.is_transactional:
+            if entry.current_txn_first_offset < 0:
+                entry.current_txn_first_offset = batch.first_offset
+                self._open[batch.first_offset] = batch.producer_id
+                self._publish()
+            self.guards.end(batch.producer_id)
+
+    def aborted_by(self, updates: Iterable[DataBatch | EndMarker]) -> list[AbortedTransaction]:
+        """The transactions that these updates, applied in order, abort, each with the last stable offset then."""
+        still_open = dict(self._open)
+        first_offsets = {producer_id: first_offset for first_offset, producer_id in still_open.items()}
+        aborted = []
+        for update in updates:
+            if isinstance(update, DataBatch):
+                if update.is_transactional and update.producer_id not in first_offsets:
+                    first_offsets[update.producer_id] = update.first_offset
+                    still_open[update.first_offset] = update.producer_id
+                continue
+            first_offset = first_offsets.pop(update.producer_id, None)
+            if first_offset is None:
+                continue
+            del still_open[first_offset]
+            if update.is_abort:
+                stable = next(iter(still_open), update.offset + 1)
+                aborted.append(AbortedTransaction(update.producer_id, first_offset, update.offset, stable))
+        return aborted
+
+    def apply_marker(self, marker: EndMarker) -> None:
+        """Note a marker that is in the log."""
+        self.guards.end(marker.producer_id)
+        entry = self.producers.get(marker.producer_id)
+        if entry is None:
+            entry = self.producers[marker.producer_id] = ProducerEntry(marker.producer_id)
+        first_offset = entry.current_txn_first_offset
+        entry.set_epoch(marker.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = marker.timestamp
+        entry.current_txn_first_offset = NO_OFFSET
+        if first_offset >= 0:
+            invariant(
+                self._open.pop(first_offset, None) == marker.producer_id,
+                f"{self.topic_partition}: producer {marker.producer_id} has no transaction from {first_offset}",
+            )
+            self._completed = (*self._completed, CompletedTransaction(first_offset, marker.offset))
+            self._publish()
+
+    def forget_replicated(self, high_watermark: int) -> None:
+        """The markers below the high watermark are replicated: their transactions no longer hold the LSO back."""
+        kept = tuple(transaction for transaction in self._completed if transaction.last_offset >= high_watermark)
+        if len(kept) < len(self._completed):
+            self._completed = kept
+            self._publish()
+
+    def _forget_some(self) -> None:
+        """Make room: forget a tenth of the producers, those whose last batch lies furthest back in the log.
+
+        By offsets, which are ours: timestamps are the producers' own. Producers with an open transaction stay.
+        """
+        idle = [entry for entry in self.producers.values() if entry.current_txn_first_offset < 0]
+        idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
+        for entry in idle[: max(len(self.producers) - self.max_producers + self.max_producers // 10, 1)]:
+            del self.producers[entry.producer_id]
+
+    def remove_expired(self, now_ms: int) -> None:
+        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no transaction open."""
+        expired = [entry.producer_id for entry in self.producers.values() if self._is_expired(entry, now_ms)]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        self.guards.remove_expired(now_ms, self.expiration_ms)
+
+    @property
+    def has_any_to_expire(self) -> bool:
+        """Somebody is remembered, to be forgotten one day. From any thread."""
+        return bool(self.producers) or bool(self.guards)
+
+    def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        return entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms
+
+    def clear(self, end_offset: int) -> None:
+        self.producers = {}
+        self._open = {}
+        self._completed = ()
+        self.end_offset = end_offset
+        self.is_of_snapshot = False
+        self._publish()
+
+    def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
+        """Replace the state by what a snapshot at `end_offset` holds, less the expired."""
+        self.clear(end_offset)
+        for entry in entries:
+            if not self._is_expired(entry, now_ms):
+                self.producers[entry.producer_id] = entry
+        started = [
+            (entry.current_txn_first_offset, entry.producer_id)
+            for entry in self.producers.values()
+            if entry.current_txn_first_offset >= 0
+        ]
+        self._open = dict(sorted(started))
+        self.is_of_snapshot = True
+        self._publish()
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """What compaction must leave of each producer, by producer id, so that its state can be rebuilt."""
+        return {
+            producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else NO_OFFSET, entry.producer_epoch)
+            for producer_id, entry in self.producers.items()
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.producers and not self._completed
+
+    def _publish(self) -> None:
+        first_undecided = next(iter(self._open), NO_OFFSET)
+        self.unstable = UnstableOffsets(first_undecided, self._completed)

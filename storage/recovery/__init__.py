@@ -1,0 +1,1 @@
+"""Loading logs, and repairing them after a crash."""

@@ -1,0 +1,161 @@
+"""Recovery of one log after a crash: what reaches past the recovery point is read in order, and cut where it breaks.
+
+Nothing past the recovery point is believed unread. A producer snapshot from behind it may be an old one whose deletion
+the crash undid, so producers come from the last one before it and are carried along. Behind a cut nothing is kept; nor
+behind missing offsets, where a segment's end never came to disk but the next segment did.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import CorruptRecordError
+from ..files.files import Files
+from ..leader_epochs import LeaderEpochs
+from ..log_config import LogConfig
+from ..producers.producer_recovery import read_producers, recall_last_batches
+from ..producers.producer_snapshots import ProducerSnapshots
+from ..producers.producer_state import ProducerState
+from ..segment.offset_index import MAX_RELATIVE_OFFSET
+from ..segment.segment import Segment
+from .segment_scan import SegmentScan, rescan
+
+logger = logging.getLogger(__name__)
+
+ProgressCallback = Callable[[int], None]
+"""Told how many bytes more have been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartingPoint:
+    """What the log directory's checkpoints say of one log. `clean_stop`: the marker of a clean stop was there.
+
+    `is_recovered`: another process has done the recovery already. `knows_recovery_point`: False when the checkpoint is
+    lost, and 0 is only what is left to say. `is_copy`: of a log that is moving here, and is itself at hand.
+    """
+
+    log_start_offset: int = 0
+    recovery_point: int = 0
+    clean_stop: bool = False
+    is_recovered: bool = False
+    knows_recovery_point: bool = True
+    is_copy: bool = False
+
+    @property
+    def needs_recovery(self) -> bool:
+        return not (self.clean_stop or self.is_recovered)
+
+
+class Recovered(NamedTuple):
+    """The segments that stay, those that must go and why, and the producers at the end of those that stay."""
+
+    segments: list[Segment]
+    dropped: list[Segment]
+    why: str
+    state: ProducerState
+
+
+def new_producer_state(topic_partition: TopicPartition, config: LogConfig) -> ProducerState:
+    """Nothing known, and the settings that it goes by."""
+    return ProducerState(topic_partition, config.producer_id_expiration_ms, config.max_producer_ids)
+
+
+def first_unflushed(base_offsets: Sequence[int], recovery_point: int) -> int:
+    """The number of the first segment that reaches past the recovery point, or is the last."""
+    number = 0
+    while number + 1 < len(base_offsets) and base_offsets[number + 1] <= recovery_point:
+        number += 1
+    return number
+
+
+def recover_segments(
+    files: Files,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    start: StartingPoint,
+    segments: Sequence[Segment],
+    snapshots: ProducerSnapshots,
+    epochs: LeaderEpochs,
+    now_ms: int,
+    progress: ProgressCallback,
+) -> Recovered:
+    """Read what may not be whole. Raises OSError, and SegmentOverflowError with `segments` left to be opened again."""
+    first = first_unflushed([segment.base_offset for segment in segments], start.recovery_point)
+    kept, unflushed = list(segments[:first]), segments[first:]
+    if not unflushed:
+        return Recovered(kept, [], "", new_producer_state(topic_partition, config))
+    snapshots.delete_outside(start.log_start_offset, start.recovery_point)
+    snapshots.last_offset = snapshots.offsets[-1] if snapshots.offsets else start.log_start_offset
+    state = producers_before(unflushed[0], kept, topic_partition, config, start, snapshots, now_ms)
+    began_empty = not state.producers
+    # Compaction may leave out a segment's last offsets. Where it is not known from where on segments were not flushed,
+    # those that were compacted under an earlier policy are among them.
+    may_have_gaps = config.compact or not start.knows_recovery_point
+    for number, segment in enumerate(unflushed):
+        following = unflushed[number + 1 :]
+        state.end_offset = max(state.end_offset, segment.base_offset)
+        if not following or number:
+            snapshots.take_if_there_is_room(state, sync=False)  # with the segment's next flush
+        size_bytes = segment.size_bytes
+        logger.debug("%s: recovering segment %d, %d bytes", topic_partition, segment.base_offset, size_bytes)
+        scan = rescan(segment, state, epochs)
+        progress(size_bytes)
+        kept.append(segment)
+        may_have_gaps = may_have_gaps or scan.has_gaps
+        far = segment.base_offset + MAX_RELATIVE_OFFSET  # as a split leaves it: its own records cannot be missing there
+        may_miss = not may_have_gaps and bool(following) and following[0].base_offset <= far
+        why = _end_of_what_is_whole(scan, following, start.log_start_offset, may_miss=may_miss)
+        if following and start.is_copy:  # records that are missing between segments cannot always be told
+            why = "they were not flushed, and are copied again"
+        if why:
+            return Recovered(kept, list(following), why, state)
+    if not began_empty:
+        recall_last_batches(state, kept)
+    return Recovered(kept, [], "", state)
+
+
+def _end_of_what_is_whole(
+    scan: SegmentScan, following: Sequence[Segment], log_start_offset: int, *, may_miss: bool
+) -> str:
+    """Why the segments behind must go; "" when they may stay."""
+    if not following:
+        return ""
+    base_offset = following[0].base_offset
+    if scan.cut_bytes:
+        return "what precedes it was cut"
+    if base_offset < scan.next_offset:
+        return f"what precedes it ends at {scan.next_offset}"
+    if base_offset > max(scan.next_offset, log_start_offset) and may_miss:
+        return f"the offsets from {scan.next_offset} on are missing before it"
+    return ""
+
+
+def producers_before(
+    segment: Segment,
+    preceding: Sequence[Segment],
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    start: StartingPoint,
+    snapshots: ProducerSnapshots,
+    now_ms: int,
+) -> ProducerState:
+    """The producers' state where `segment` begins, from the last snapshot up to there and the records behind it."""
+    state = new_producer_state(topic_partition, config)
+    earlier = ProducerSnapshots(
+        files=snapshots.files,
+        directory=snapshots.directory,
+        offsets=[offset for offset in snapshots.offsets if offset <= segment.base_offset],
+    )
+    earlier.load_latest(state, start.log_start_offset, now_ms)
+    try:
+        read_producers(state, None, preceding, start.log_start_offset, segment.base_offset)
+    except CorruptRecordError as error:
+        logger.warning(
+            "%s: the producers before offset %d are not all known: %s", topic_partition, segment.base_offset, error
+        )
+    state.end_offset = max(state.end_offset, segment.base_offset)
+    return state

@@ -1,0 +1,118 @@
+"""What lies in a partition's directory and in a log directory, by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...base.topic_partition import DELETE_SUFFIX, DirectoryName, TopicPartition, parse_directory_name
+from ..files.files import Entry, Files
+from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
+from .segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
+from .segment_reader import base_offset_of
+
+_INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+
+class NoLogError(Exception):
+    """A directory holds neither a partition's files nor partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """One segment's files; an index that is not there is None."""
+
+    base_offset: int
+    log_path: str
+    size_bytes: int
+    index_path: str | None
+    time_index_path: str | None
+    transaction_index_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFiles:
+    """The files of one partition's directory.
+
+    Attributes:
+        path: the directory.
+        name: whose it is, None when its name does not say.
+        segments: by rising base offset.
+        snapshots: paths by the offset in their names, rising.
+        stray_indexes: paths of index files that belong to no segment.
+    """
+
+    path: str
+    name: DirectoryName | None
+    segments: Sequence[SegmentFiles]
+    snapshots: dict[int, str]
+    stray_indexes: Sequence[str]
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        return None if self.name is None else self.name.topic_partition
+
+
+def directory_name_of(path: str) -> DirectoryName | None:
+    """What the name of the partition directory at `path` says."""
+    return parse_directory_name(os.path.basename(os.path.abspath(path)))
+
+
+def read_partition_files(files: Files, path: str) -> PartitionFiles:
+    """What is in the partition directory at `path`. Raises OSError."""
+    sizes = {entry.name: entry.size_bytes for entry in files.list_directory(path) if not entry.is_directory}
+    numbered = {name: offset for name in sorted(sizes) if (offset := base_offset_of(name)) is not None}
+
+    def path_of(stem: str, suffix: str) -> str | None:
+        return os.path.join(path, stem + suffix) if stem + suffix in sizes else None
+
+    segments = []
+    for name, offset in numbered.items():
+        stem, suffix = os.path.splitext(name)
+        if suffix == LOG_SUFFIX:
+            indexes = [path_of(stem, index_suffix) for index_suffix in _INDEX_SUFFIXES]
+            segments.append(SegmentFiles(offset, os.path.join(path, name), sizes[name], *indexes))
+    return PartitionFiles(
+        path,
+        directory_name_of(path),
+        sorted(segments, key=lambda segment: segment.base_offset),
+        {
+            offset: os.path.join(path, name)
+            for name, offset in sorted(numbered.items(), key=lambda item: item[1])
+            if name.endswith(SNAPSHOT_SUFFIX)
+        },
+        [
+            os.path.join(path, name)
+            for name in numbered
+            if name.endswith(_INDEX_SUFFIXES) and name.partition(".")[0] + LOG_SUFFIX not in sizes
+        ],
+    )
+
+
+def is_partition_directory(entries: Sequence[Entry]) -> bool:
+    """Whether what is in a directory are the files of one partition."""
+    return any(entry.name.endswith(LOG_SUFFIX) and base_offset_of(entry.name) is not None for entry in entries)
+
+
+def partition_directories(files: Files, log_directory: str) -> list[str]:
+    """The directories of partitions in a log directory, by topic and partition. Raises OSError."""
+    found = [
+        (name.topic_partition, entry.name)
+        for entry in files.list_directory(log_directory)
+        if entry.is_directory and (name := parse_directory_name(entry.name)) is not None
+    ]
+    return [os.path.join(log_directory, name) for _, name in sorted(found)]
+
+
+def live_partitions(files: Files, path: str) -> list[str]:
+    """The partition directories at `path`: itself, or those in it that are not being deleted.
+
+    Raises NoLogError, OSError.
+    """
+    if is_partition_directory(files.list_directory(path)):
+        return [path]
+    found = partition_directories(files, path)
+    if not found and not files.exists(os.path.join(path, META_PROPERTIES_FILE)):
+        raise NoLogError(f"{path} is neither a log directory nor one of a partition")
+    return [directory for directory in found if not directory.endswith(DELETE_SUFFIX)]

@@ -1,0 +1,39 @@
+"""Looking for a record by its time inside a batch."""
+
+from __future__ import annotations
+
+from ...protocol.records.batch import RecordBatch
+from ..workers.big_batches import run_apart
+from ..workers.unpacking import BigBatchError, InlineBounds, unpack_records
+from .segment import FoundTimestamp
+
+__all__ = ["first_between"]
+
+
+def first_between(
+    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+) -> FoundTimestamp | None:
+    """The first record with a timestamp in [earliest, latest] at or above an offset; None when there is none.
+
+    Raises InvalidRecordError, CorruptRecordError, and RequestTimedOutError for a big batch.
+    """
+    try:
+        return _first_between(batch, earliest, latest, least_offset, max_decompressed_bytes, inline)
+    except BigBatchError:
+        plain = bytes(batch.view())
+        return run_apart(_first_between_apart, plain, earliest, latest, least_offset, max_decompressed_bytes, inline)
+
+
+def _first_between_apart(
+    data: bytes, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+) -> FoundTimestamp | None:
+    return _first_between(RecordBatch(data, 0), earliest, latest, least_offset, max_decompressed_bytes, inline)
+
+
+def _first_between(
+    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+) -> FoundTimestamp | None:
+    for record in unpack_records(batch, max_decompressed_bytes, inline):
+        if earliest <= record.timestamp_ms <= latest and record.offset >= least_offset:
+            return FoundTimestamp(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
+    return None

@@ -1,0 +1,1 @@
+"""All logs of a broker: log directories, creation, deletion, moves, and background upkeep."""

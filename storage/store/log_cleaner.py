@@ -1,0 +1,470 @@
+"""The log cleaner: finds the log that is due, has it compacted, swaps the result in (Kafka's LogCleaner).
+
+Every `log.cleaner.backoff.ms` it looks at the logs whose `cleanup.policy` has `compact`; while one is due, at once
+again. The work is done by a `CompactionWorker`, in the broker a child process, which is there only as long as there is
+work. What it made is put in place on the log's strand, and only if the log is still the one the work began with: one
+that was deleted, moved or truncated meanwhile keeps its segments.
+
+Everything here runs on the loop, but for the steps that are submitted.
+"""
+
+from __future__ import annotations
+
+import errno as errno_codes
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...base.topic_partition import TopicPartition
+from ...config.config import Config
+from ...protocol.errors import KafkaError
+from ..compaction.compaction_choice import Candidate, DirtySegment, assess, filthiest_last
+from ..compaction.compaction_swap import discard, finish, swap_in
+from ..files.files import is_passing
+from ..files.no_space import NoSpaceError
+from ..log.log import Log
+from ..log.strand import Strand
+from ..workers.worker_pool import Pool
+from .checkpoints import Checkpoints
+from .log_directories import LogDirectories
+from .log_table import LogTable
+
+if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
+    from ..compaction.cleaner_child import CompactionWorker
+    from ..compaction.compaction_job import CompactionDone, CompactionReport, CompactionSettings
+    from ..compaction.compaction_plan import CompactionPlan
+
+logger = logging.getLogger(__name__)
+
+_CRASHES_TO_GIVE_UP = 3
+_UNBOUNDED_MS = 1 << 62
+_LOOKS_APART = 9
+"""Times as long as a look over all logs took no other one begins: there may be thousands, each due at once."""
+
+
+class CancelHandle(Protocol):
+    def cancel(self) -> None: ...
+
+
+class LogCleaner:
+    """See the module's text. `start` has it look for the first time after a backoff; `stop` breaks off what it does.
+
+    `in_background` runs a step that may block; `call_later` takes seconds.
+    """
+
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        pool: Pool,
+        clock: Callable[[], int],
+        table: LogTable,
+        directories: LogDirectories,
+        checkpoints: Checkpoints,
+        *,
+        in_background: Callable[[Callable[[], None]], None],
+        call_later: Callable[[float, Callable[[], None]], CancelHandle],
+        high_watermark_of: Callable[[Log], int],
+        start_worker: Callable[[], CompactionWorker] | None = None,
+    ) -> None:
+        self._config = config
+        self._pool = pool
+        self._clock = clock
+        self._table = table
+        self._directories = directories
+        self._checkpoints = checkpoints
+        self._in_background = in_background
+        self._call_later = call_later
+        self._high_watermark_of = high_watermark_of
+        self._start_worker = start_worker if start_worker is not None else _start_child
+        self._timer: CancelHandle | None = None
+        self._is_looking = False
+        self._looked_ms = 0
+        self._look_took_ms = 0
+        self._due: list[TopicPartition] = []
+        """Found by the last look over all logs, the filthiest last."""
+        self._is_stopped = False
+        self._idle_workers: list[CompactionWorker] = []
+        self._runs: dict[TopicPartition, _Run] = {}
+        self._put_off: set[TopicPartition] = set()
+        """Broken off: they wait for a backoff, whatever others do meanwhile."""
+        self._crashes: dict[TopicPartition, int] = {}
+        self._uncleanable: dict[TopicPartition, Log] = {}
+
+    # --- what may be asked --------------------------------------------------------------------------------------
+
+    @property
+    def uncleanable_partitions_count(self) -> int:
+        """Kafka's `uncleanable-partitions-count`, over all log directories."""
+        self._forget_what_is_gone()
+        return len(self._uncleanable)
+
+    @property
+    def uncleanable_partitions(self) -> list[TopicPartition]:
+        """Those set aside because compaction failed on them, until they are made anew or the broker starts again."""
+        self._forget_what_is_gone()
+        return list(self._uncleanable)
+
+    def is_compacting(self, tp: TopicPartition) -> bool:
+        return tp in self._runs
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._look_later()
+
+    def stop(self) -> None:
+        """Break off what is under way and end the children. Leftovers go at the next start, or compaction."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for run in self._runs.values():
+            run.worker.stop()
+        self._runs.clear()
+        self._end_idle_workers()
+
+    def settings_changed(self) -> None:
+        """`log.cleaner.*` or a topic's defaults may be others: the next look comes after the new backoff."""
+        if self._timer is not None:
+            self._look_later()
+
+    def abort(self, tp: TopicPartition) -> None:
+        """The log is being deleted, moved or truncated: what is under way for it is of no use."""
+        run = self._runs.get(tp)
+        if run is not None and not run.is_over:
+            logger.info("%s: its compaction is broken off, the log has changed", tp)
+            self._break_off(run)
+
+    def _look_later(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_ms = self._config().int("log.cleaner.backoff.ms")
+        if not self._is_stopped and delay_ms < _UNBOUNDED_MS:
+            self._timer = self._call_later(max(delay_ms, 1) / 1000, self._look_after_backoff)
+
+    def _look_after_backoff(self) -> None:
+        self._put_off.clear()
+        self.look()
+
+    # --- choosing -----------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Begin to compact the filthiest log, if one is due and a thread (`log.cleaner.threads`) is free."""
+        if self._is_stopped or self._is_looking:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if len(self._runs) >= self._config().int("log.cleaner.threads"):
+            return  # the end of a run looks again
+        now_ms = self._clock()
+        age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _LOOKS_APART
+        if not 0 <= age_ms < apart_ms:
+            self._look_at_all(now_ms)
+        elif (log := self._next_due()) is not None:
+            self._is_looking = True
+            self._in_background(partial(self._choose, [(log, self._high_watermark_of(log))], self._looked_at_one))
+        else:
+            self._timer = self._call_later((apart_ms - age_ms) / 1000, self.look)
+
+    def _look_at_all(self, now_ms: int) -> None:
+        found = [
+            (log, self._high_watermark_of(log))
+            for log in self._table.all_logs()
+            if log.config.compact and len(log.segments) > 1 and self._may_compact(log)
+        ]
+        if not found:
+            self._rest()
+            return
+        self._is_looking = True
+        self._in_background(partial(self._choose, found, partial(self._looked_at_all, now_ms)))
+
+    def _looked_at_all(self, began_ms: int, due: list[Candidate]) -> None:
+        self._looked_ms = self._clock()
+        self._look_took_ms = max(self._looked_ms - began_ms, 0)
+        self._due = [candidate.topic_partition for candidate in due[:-1]]
+        self._is_looking = False
+        if due:
+            self._compact(due[-1])
+        else:
+            self._rest()
+
+    def _looked_at_one(self, due: list[Candidate]) -> None:
+        self._is_looking = False
+        if due:
+            self._compact(due[0])
+        else:  # any more: the next one
+            self.look()
+
+    def _next_due(self) -> Log | None:
+        while self._due:
+            log = self._table.get(self._due.pop())
+            if log is not None and self._may_compact(log):
+                return log
+        return None
+
+    def _may_compact(self, log: Log) -> bool:
+        tp = log.topic_partition
+        if self._table.move(tp) is not None:  # what is copied is not to change; it is compacted when it has moved
+            return False
+        is_waiting = tp in self._runs or tp in self._put_off
+        return not is_waiting and not log.is_offline and self._uncleanable.get(tp) is not log
+
+    def _choose(self, found: Sequence[tuple[Log, int]], looked: Callable[[list[Candidate]], None]) -> None:
+        """In the background: timestamps may have to be read from files. `looked` gets those that are due."""
+        now_ms = self._clock()
+        candidates: list[Candidate] = []
+        due: list[Candidate] = []
+        try:
+            for log, high_watermark in found:
+                try:
+                    candidates.append(self._assess(log, high_watermark, now_ms))
+                except (OSError, IndexError, KafkaError) as error:  # it is just deleted, or its directory is lost
+                    logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
+                    if isinstance(error, OSError):
+                        self._maybe_lose_directory(log, str(error), error)
+            due = filthiest_last(candidates)
+        finally:
+            self._pool.post(looked, due)
+
+    def _assess(self, log: Log, high_watermark: int, now_ms: int) -> Candidate:
+        view, config, tp = log.view, log.config, log.topic_partition
+        with_first = config.max_compaction_lag_ms < now_ms
+        with_largest = config.min_compaction_lag_ms > 0
+        facts = [
+            DirtySegment(
+                segment.base_offset,
+                segment.size_bytes,
+                segment.first_timestamp if with_first else -1,
+                segment.largest_timestamp() if with_largest else -1,
+            )
+            for segment in view.segments
+        ]
+        candidate, is_reset = assess(
+            tp,
+            config,
+            facts,
+            self._checkpoints.compacted_up_to(tp),
+            view.log_start_offset,
+            view.log_end_offset,
+            view.last_stable_offset(high_watermark),
+            now_ms,
+        )
+        if is_reset:
+            if not config.delete:
+                logger.warning(
+                    "%s: the offset up to which it was compacted does not fit the log (%d to %d): beginning anew",
+                    tp,
+                    view.log_start_offset,
+                    view.log_end_offset,
+                )
+            self._checkpoints.note_compacted(tp, candidate.first_dirty_offset)
+        return candidate
+
+    def _compact(self, chosen: Candidate) -> None:
+        if self._is_stopped:
+            return
+        from ..compaction.compaction_plan import plan_compaction
+
+        tp = chosen.topic_partition
+        strand = self._table.strand(tp)
+        if strand is None or not self._may_compact(strand.log):
+            self._look_later()
+            return
+        worker = self._idle_workers.pop() if self._idle_workers else self._start_worker()
+        run = self._runs[tp] = _Run(strand, worker)
+        settings, now_ms = self._settings(), self._clock()
+        strand.submit(lambda log: plan_compaction(log, chosen, settings, now_ms), lambda plan: self._begin(run, plan))
+        self.look()  # for the next thread
+
+    def _rest(self) -> None:
+        """Nothing is due: the children that have no work end, and the logs are left alone for a while."""
+        self._end_idle_workers()
+        self._look_later()
+
+    def _end_idle_workers(self) -> None:
+        while self._idle_workers:
+            self._idle_workers.pop().stop()
+
+    def _settings(self) -> CompactionSettings:
+        from ..compaction.compaction_job import CompactionSettings
+
+        config = self._config()
+        threads = max(config.int("log.cleaner.threads"), 1)
+        return CompactionSettings(
+            config.int("log.cleaner.dedupe.buffer.size") // threads,
+            config.double("log.cleaner.io.buffer.load.factor"),
+            config.double("log.cleaner.io.max.bytes.per.second") / threads,
+        )
+
+    # --- one compaction -----------------------------------------------------------------------------------------
+
+    def _begin(self, run: _Run, plan: Any) -> None:
+        if not self._is_current(run):
+            return
+        if isinstance(plan, Exception):
+            self._step_failed(run, plan)
+            return
+        run.plan = plan
+        job = plan.job
+        logger.info(
+            "%s: compacting %d segments, dirty from offset %d on",
+            run.tp,
+            len(job.segments),
+            job.first_dirty_offset,
+        )
+        run.worker.run(job, lambda report: self._pool.post(self._take, run, report))
+
+    def _is_current(self, run: _Run) -> bool:
+        return self._runs.get(run.tp) is run and not run.is_over
+
+    def _take(self, run: _Run, report: CompactionReport) -> None:
+        from ..compaction.compaction_job import CleanedGroup, CompactionFailed
+
+        if not self._is_current(run):
+            return
+        if isinstance(report, CompactionFailed):
+            self._failed(run, report.reason, report.errno)
+            return
+        if isinstance(report, CleanedGroup):
+            plan, now_ms = run.plan, self._clock()
+            assert plan is not None
+            run.strand.submit(lambda log: swap_in(log, plan, report, now_ms), lambda result: self._swapped(run, result))
+            return
+        done = report
+        run.strand.submit(finish, lambda result: self._finished(run, result, done))  # behind the swaps
+
+    def _swapped(self, run: _Run, result: Any) -> None:
+        if not self._is_current(run) or result is True:
+            return
+        if result is False:
+            self.abort(run.tp)
+        else:
+            self._step_failed(run, result)
+
+    def _finished(self, run: _Run, result: Any, done: CompactionDone) -> None:
+        if not self._is_current(run):
+            return
+        if isinstance(result, Exception):  # no room for the last step of a swap: due until there is
+            self._step_failed(run, result)
+        else:
+            self._done(run, done)
+
+    def _step_failed(self, run: _Run, error: Exception) -> None:
+        """A step on the strand raised."""
+        errno = error.errno or 0 if isinstance(error, OSError) else 0
+        self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else errno)
+
+    def _done(self, run: _Run, done: CompactionDone) -> None:
+        _tell(run.tp, run.plan, done)
+        self._crashes.pop(run.tp, None)
+        tp, log = run.tp, run.strand.log
+
+        def note() -> None:
+            if self._table.get(tp) is log:
+                self._checkpoints.note_compacted(tp, done.end_offset)
+            self._pool.post(self._end_run, run)
+
+        self._in_background(note)
+
+    def _failed(self, run: _Run, reason: str, errno: int) -> None:
+        """What to do depends on whose fault it was: the log's, the disk's, or nobody's as the log has changed."""
+        from ..compaction.cleaner_child import CHILD_ENDED
+
+        log, tp = run.strand.log, run.tp
+        if self._table.get(tp) is not log or log.is_offline or not run.fits():
+            self.abort(tp)
+            return
+        error = OSError(errno, os.strerror(errno)) if errno > 0 else None
+        if error is not None and is_passing(error):
+            logger.error("%s: not compacted, to be tried again: %s", tp, reason)
+        elif error is not None and not isinstance(error, FileNotFoundError):
+            self._maybe_lose_directory(log, reason, error)
+        elif errno == CHILD_ENDED and self._crashes.get(tp, 0) + 1 < _CRASHES_TO_GIVE_UP:
+            self._crashes[tp] = self._crashes.get(tp, 0) + 1
+            logger.error("%s: not compacted, to be tried again: %s", tp, reason)
+        else:
+            self._crashes.pop(tp, None)
+            self._uncleanable[tp] = log
+            logger.error("%s is set aside as uncleanable: %s", tp, reason)
+        self._break_off(run)
+
+    def _maybe_lose_directory(self, log: Log, reason: str, error: OSError) -> None:
+        """Of a log that is still there, a disk that does not read is lost. From any thread."""
+        directory = self._table.directory_of(log.topic_partition)
+        is_there = self._table.get(log.topic_partition) is log and not log.is_offline
+        if directory is not None and is_there and not is_passing(error) and not isinstance(error, FileNotFoundError):
+            self._directories.failed(directory, f"{log.topic_partition}: cannot compact: {reason}", error)
+
+    def _end_run(self, run: _Run) -> None:
+        """It has done all of its work."""
+        if self._is_current(run):
+            del self._runs[run.tp]
+            self._idle_workers.append(run.worker)
+            self.look()
+
+    def _break_off(self, run: _Run) -> None:
+        """Stop its worker and delete what it has made; only then its log may be compacted again, after a backoff."""
+        run.is_over = True
+        self._put_off.add(run.tp)
+
+        def over(_: object) -> None:
+            self._runs.pop(run.tp, None)
+            if not self._runs:
+                self._look_later()
+
+        def clear() -> None:
+            run.worker.stop()
+            self._pool.post(run.strand.submit, discard, over)
+
+        self._in_background(clear)
+
+    def _forget_what_is_gone(self) -> None:
+        for tp in [tp for tp, log in self._uncleanable.items() if self._table.get(tp) is not log]:
+            del self._uncleanable[tp]
+
+
+class _Run:
+    """The compaction of one log that is under way."""
+
+    __slots__ = ("is_over", "plan", "strand", "worker")
+
+    def __init__(self, strand: Strand, worker: CompactionWorker) -> None:
+        self.strand = strand
+        self.worker = worker
+        self.plan: CompactionPlan | None = None
+        self.is_over = False
+        """Broken off: what still comes of it is of no use."""
+
+    @property
+    def tp(self) -> TopicPartition:
+        return self.strand.log.topic_partition
+
+    def fits(self) -> bool:
+        """Whether the log is still made of what the plan was made from, as far as that is not compacted yet."""
+        return self.plan is None or self.plan.fits(self.strand.log)
+
+
+def _start_child() -> CompactionWorker:
+    from ..compaction.cleaner_child import CleanerChild
+
+    return CleanerChild()
+
+
+def _tell(tp: TopicPartition, plan: CompactionPlan | None, done: CompactionDone) -> None:
+    found = done.statistics
+    logger.info(
+        "%s: compacted up to offset %d in %.1f s (%.1f s for the map of keys, which is %.1f %% full): "
+        "%d of %d bytes and %d of %d records are left, %.0f records a second",
+        tp,
+        done.end_offset,
+        found.total_s,
+        found.map_s,
+        100 * found.map_utilization,
+        found.bytes_written,
+        found.bytes_read,
+        found.records_written,
+        found.records_read,
+        found.records_read / found.total_s if found.total_s else 0,
+    )

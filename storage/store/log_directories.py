@@ -1,0 +1,179 @@
+"""All of `log.dirs`: locked together, this broker's own, and lost one by one.
+
+A directory that fails goes offline with the logs in it; the broker goes on as long as another is left.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+
+from ...base.topic_partition import TopicPartition
+from ...config.config import Config
+from ..files.files import Files, is_passing
+from ..files.meta_properties import (
+    MetaProperties,
+    agree,
+    check_meta_properties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from ..log.inline_append import InlineBudget
+from ..log.log import Log
+from ..workers.worker_pool import Pool
+from .log_directory import LogDirectory
+from .log_table import LogTable
+
+logger = logging.getLogger(__name__)
+
+DirectoryFailureCallback = Callable[[str, list[TopicPartition]], None]
+
+
+class LogDirectoriesError(Exception):
+    """No log directory can be used, or what is in them contradicts itself; one line for the operator."""
+
+
+class LogDirectories:
+    """See the module's text. `all` is in the order of `log.dirs`; `table` says which logs lie in them."""
+
+    def __init__(self, files: Files, pool: Pool, table: LogTable, stopwatch_s: Callable[[], float]) -> None:
+        self.all: list[LogDirectory] = []
+        self._files = files
+        self._pool = pool
+        self._table = table
+        self._stopwatch_s = stopwatch_s
+        self.on_failure: DirectoryFailureCallback | None = None
+        """Called on the loop with the directory's path and the partitions that were in it."""
+        self.on_last_failure: Callable[[LogDirectoriesError], None] | None = None
+        """Called on the loop after it, when no directory is left: the broker has nothing to serve any more."""
+
+    def online(self) -> list[LogDirectory]:
+        return [directory for directory in self.all if directory.is_online]
+
+    def offline_paths(self) -> list[str]:
+        return [directory.path for directory in self.all if not directory.is_online]
+
+    # --- at start -----------------------------------------------------------------------------------------------
+
+    def lock(self, paths: Iterable[str]) -> None:
+        """Lock them, making those that are missing. Raises LogDirectoriesError, DirectoryLockedError."""
+        seen: set[str] = set()
+        for path in paths:
+            absolute = os.path.abspath(path)
+            if os.path.realpath(absolute) in seen:
+                raise LogDirectoriesError(f"log.dirs names {path} twice")
+            seen.add(os.path.realpath(absolute))
+            directory = LogDirectory(self._files, absolute, InlineBudget(self._stopwatch_s))
+            self.all.append(directory)
+            try:
+                directory.open()
+            except OSError as error:
+                self.failed_at_start(directory, "cannot be opened", error)
+        self.require_one_online()
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Check that they are this broker's, and write `meta.properties` into the new ones. Raises MetaPropertiesError,
+        LogDirectoriesError."""
+        new = [directory for directory in self.online() if self._is_new(directory, broker_id, cluster_id)]
+        for directory in new:
+            try:
+                found = read_meta_properties(self._files, directory.path)
+                directory_id = None if found is None else found.directory_id
+                write_meta_properties(self._files, directory.path, MetaProperties(broker_id, cluster_id, directory_id))
+            except OSError as error:
+                if is_passing(error):
+                    logger.error("%s: its meta.properties is written at the next start: %s", directory.path, error)
+                else:
+                    self.failed_at_start(directory, "cannot be used", error)
+        self.require_one_online()
+
+    def _is_new(self, directory: LogDirectory, broker_id: int, cluster_id: str) -> bool:
+        """Whether its `meta.properties` has to be written. Raises MetaPropertiesError."""
+        try:
+            return bool(check_meta_properties(self._files, [directory.path], broker_id, cluster_id))
+        except OSError as error:
+            self.failed_at_start(directory, "cannot be read", error)
+            return False
+
+    def failed_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
+        """Go on without a directory. Nobody is told: the broker hosts nothing yet."""
+        logger.error("log directory %s %s: %s", directory.path, what, error)
+        directory.is_online = False
+        directory.failure = error
+        directory.release()
+
+    def require_one_online(self) -> None:
+        """Raises LogDirectoriesError."""
+        if not self.online():
+            failed = ", ".join(f"{directory.path} ({_reason(directory)})" for directory in self.all)
+            raise LogDirectoriesError(f"no log directory can be used: {failed}")
+
+    # --- failure and end ----------------------------------------------------------------------------------------
+
+    def failed(self, directory: LogDirectory, what: str, error: OSError) -> None:
+        """Take a directory offline with all that is in it. From any thread."""
+        with self._table.lock:
+            if not directory.is_online:
+                return
+            directory.is_online = False
+            is_last = not self.online()
+            logs = self._table.logs_in(directory)
+            self._end_moves(directory, logs)
+        logger.error("log directory %s is offline with %d logs: %s: %s", directory.path, len(logs), what, error)
+        for log in logs:
+            log.mark_offline()
+        directory.release()
+        partitions = [log.topic_partition for log in logs]
+        partitions += self._table.waiting_in(directory)
+        self._pool.post(self._tell_of_failure, directory.path, partitions)
+        if is_last:
+            self._pool.post(
+                self._tell_of_the_end,
+                LogDirectoriesError(f"no log directory is online any more: {directory.path}: {what}: {error}"),
+            )
+
+    def _end_moves(self, directory: LogDirectory, logs: list[Log]) -> None:
+        """Moves to a lost directory end, and those of `logs` out of it: their copies wait for another start."""
+        for move in self._table.all_moves():
+            if move.destination is directory or move.log in logs:
+                self._table.end_move(move)
+                move.future.mark_offline()
+                move.future.close_files()
+
+    def _tell_of_failure(self, path: str, partitions: list[TopicPartition]) -> None:
+        if self.on_failure is not None:
+            self.on_failure(path, partitions)
+
+    def _tell_of_the_end(self, error: LogDirectoriesError) -> None:
+        if self.on_last_failure is not None:
+            self.on_last_failure(error)
+
+    def holding(self, path: str) -> LogDirectory:
+        """The one in which a log's directory lies."""
+        parent = os.path.dirname(path)
+        return next(directory for directory in self.all if directory.path == parent)
+
+    def release(self) -> None:
+        """Let go of the locks."""
+        for directory in self.all:
+            directory.release()
+
+
+def _reason(directory: LogDirectory) -> str:
+    error = directory.failure
+    return error.strerror or str(error) if error is not None else "it is offline"
+
+
+def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:
+    """What the log directories say of broker and cluster, before anything is opened; None when all are new.
+
+    Directories that cannot be read are passed over. Raises MetaPropertiesError.
+    """
+    found: dict[str, MetaProperties | None] = {}
+    for directory in config.log_dirs:
+        try:
+            found[directory] = read_meta_properties(files, directory)
+        except OSError as error:
+            logger.warning("log directory %s cannot be read: %s", directory, error)
+    return agree(found)

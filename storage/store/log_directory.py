@@ -1,0 +1,116 @@
+"""One entry of `log.dirs`: its lock, its checkpoints, the marker of a clean stop, whether it is online."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ...base.topic_partition import TopicPartition
+from ..files import checkpoint_file
+from ..files.checkpoint_file import CorruptCheckpointError
+from ..files.files import DirectoryLock, Files
+from ..log.inline_append import InlineBudget
+
+logger = logging.getLogger(__name__)
+
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
+LOG_START_FILE = "log-start-offset-checkpoint"
+HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
+CLEANER_FILE = "cleaner-offset-checkpoint"
+
+_NO_BROKER_EPOCH = -1
+
+
+class LogDirectory:
+    """A log directory. Checkpoints may be written from any thread, one at a time."""
+
+    def __init__(self, files: Files, path: str, budget: InlineBudget) -> None:
+        self._files = files
+        self.path = path
+        self.budget = budget
+        self.is_online = True
+        self.failure: OSError | None = None
+        self.had_clean_stop = False
+        self.partition_count = 0
+        self.logs_in_making = 0
+        """Will be in `partition_count` soon. Changed under the log table's lock, as that is."""
+        self.compacted: dict[TopicPartition, int] | None = None
+        """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
+        self.are_offsets_stale = False
+        """The checkpoints still name a log that is gone, for want of room: the next of that name must not find them."""
+        self.offsets_lock = threading.RLock()
+        """Held from where the offsets are gathered until they are written: older ones must not come last."""
+        self.written_after_departure = 0
+        """They name no log that had left the table (`LogTable.departures`) by then."""
+        self._lock: DirectoryLock | None = None
+        self._checkpoint_lock = threading.Lock()
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+
+    def open(self) -> None:
+        """Make it when it is new, and lock it. Raises OSError, DirectoryLockedError."""
+        self._files.make_directory(self.path)
+        self._lock = self._files.lock_directory(self.path)
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def path_of(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    # --- the marker of a clean stop -----------------------------------------------------------------------------
+
+    def take_clean_stop_marker(self) -> bool:
+        """Whether the last stop was clean. The marker goes: a crash from now on is one."""
+        self.had_clean_stop = self._files.delete(self.path_of(CLEAN_SHUTDOWN_FILE))
+        if self.had_clean_stop:
+            self._files.sync_directory(self.path)
+        return self.had_clean_stop
+
+    def write_clean_stop_marker(self, broker_epoch: int = _NO_BROKER_EPOCH) -> None:
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._files.write_bytes(self.path_of(CLEAN_SHUTDOWN_FILE), content.encode())
+        self._files.sync_directory(self.path)
+
+    def read_clean_stop_epoch(self) -> int:
+        """The broker epoch in the marker; -1 when there is none."""
+        try:
+            content: Any = json.loads(self._files.read_bytes(self.path_of(CLEAN_SHUTDOWN_FILE)))
+            return int(content["brokerEpoch"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return _NO_BROKER_EPOCH
+
+    # --- checkpoints --------------------------------------------------------------------------------------------
+
+    def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """Offsets by partition. One that cannot be read counts as empty, with a warning. Raises OSError."""
+        try:
+            return checkpoint_file.read_offsets(self._files, self.path_of(name))
+        except CorruptCheckpointError as error:
+            logger.warning("%s; going on without it", error)
+            return {}
+
+    def read_recovery_points(self) -> dict[TopicPartition, int] | None:
+        """None when the checkpoint is lost or damaged. Raises OSError."""
+        path = self.path_of(RECOVERY_POINT_FILE)
+        if not self._files.exists(path):
+            return None
+        try:
+            return checkpoint_file.read_offsets(self._files, path)
+        except CorruptCheckpointError as error:
+            logger.warning("%s; all of the logs may have to be recovered", error)
+            return None
+
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace a checkpoint unless it says just that already. Raises OSError; the old one stays then."""
+        with self._checkpoint_lock:
+            if self._written.get(name) == offsets:
+                return
+            checkpoint_file.write_offsets(self._files, self.path_of(name), offsets)
+            self._written[name] = dict(offsets)

@@ -1,0 +1,117 @@
+"""What a partition's directory holds, in numbers, found out from the headers of its batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ...protocol.errors import KafkaError
+from ...protocol.records.batch import RecordBatch, TimestampType
+from ...protocol.records.compression import CODEC_OF_ID
+from ...protocol.records.record import read_records
+from ..files.files import Files
+from ..segment.partition_files import SegmentFiles, read_partition_files
+from ..segment.segment_reader import SegmentReader
+
+
+@dataclass(slots=True)
+class LogStatistics:
+    """The numbers of one log.
+
+    Attributes:
+        size_bytes: of the `.log` files.
+        segments: how many.
+        batches, records: how many; of records those that are there, whatever compaction took.
+        first_offset: where the first segment begins, or -1 without any.
+        end_offset: behind the last record (LEO), or -1.
+        oldest_ms, newest_ms: least and greatest timestamp, as far as headers tell: of a batch its first record's and
+            its greatest. None without any record that has one.
+        codecs: how many batches have which codec, by its name in Kafka.
+        magics: how many batches have which format.
+        trailing_bytes: behind the last whole batch.
+    """
+
+    size_bytes: int = 0
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    first_offset: int = -1
+    end_offset: int = -1
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+    codecs: Counter[str] = field(default_factory=Counter)
+    magics: Counter[int] = field(default_factory=Counter)
+    trailing_bytes: int = 0
+
+    def add(self, other: LogStatistics) -> None:
+        """Sum up; offsets stay as they are."""
+        self.size_bytes += other.size_bytes
+        self.segments += other.segments
+        self.batches += other.batches
+        self.records += other.records
+        self.trailing_bytes += other.trailing_bytes
+        self.codecs += other.codecs
+        self.magics += other.magics
+        for timestamp in (other.oldest_ms, other.newest_ms):
+            if timestamp is not None:
+                self._see_time(timestamp)
+
+    def see(self, batch: RecordBatch) -> None:
+        """Count a batch of magic 2 by its header."""
+        self._see_batch(batch, batch.record_count)
+        if batch.record_count:
+            # With a delete horizon the first timestamp's place is taken by that (KIP-534).
+            if batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon_ms is None:
+                self._see_time(batch.base_timestamp)
+            self._see_time(batch.max_timestamp)
+
+    def see_messages(self, batch: RecordBatch) -> None:
+        """Count a message of an old format, or those inside, by looking at them."""
+        timestamps = []
+        try:
+            timestamps = [record.timestamp_ms for record in read_records(batch)]
+        except KafkaError:  # damaged: `pybroker log verify` says how
+            timestamps = [batch.max_timestamp]
+        self._see_batch(batch, len(timestamps))
+        for timestamp in timestamps:
+            self._see_time(timestamp)
+
+    def _see_batch(self, batch: RecordBatch, records: int) -> None:
+        codec = CODEC_OF_ID[batch.attributes & 7]
+        self.batches += 1
+        self.records += records
+        self.end_offset = batch.next_offset
+        self.codecs["unknown" if codec is None else codec.name.lower()] += 1
+        self.magics[batch.magic] += 1
+
+    def _see_time(self, timestamp: int) -> None:
+        if timestamp >= 0:
+            self.oldest_ms = timestamp if self.oldest_ms is None else min(self.oldest_ms, timestamp)
+            self.newest_ms = timestamp if self.newest_ms is None else max(self.newest_ms, timestamp)
+
+
+def log_statistics(files: Files, directory: str) -> LogStatistics:
+    """Of the partition directory at this path. Raises OSError."""
+    found = LogStatistics()
+    for segment in read_partition_files(files, directory).segments:
+        try:
+            _add_segment(files, segment, found)
+        except FileNotFoundError:  # a running broker deleted it
+            continue
+    return found
+
+
+def _add_segment(files: Files, segment: SegmentFiles, found: LogStatistics) -> None:
+    with SegmentReader(files, segment.log_path) as reader:
+        if found.segments == 0:
+            found.first_offset = segment.base_offset
+        found.segments += 1
+        found.size_bytes += reader.size_bytes
+        found.end_offset = max(found.end_offset, segment.base_offset)
+        for position, header in reader.headers():
+            if header.magic >= 2:
+                found.see(header)
+            else:
+                found.see_messages(RecordBatch(reader.read(position, header.size_bytes), 0))
+        if reader.tail is not None:
+            found.trailing_bytes += reader.tail.size_bytes

@@ -1,0 +1,444 @@
+"""All logs of this broker: opened with the log directories, made, configured, and closed.
+
+`open` finds, recovers and loads what is on disk. The store's parts do the rest, by name: `directories`, `checkpoints`,
+`creation`, `deletion`, `moves`, `upkeep`. Methods that touch files block: they run on a worker (or before the loop
+starts). Look-ups (`get`, `strand`) never block. What runs by the clock is started by `StoreSchedule`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...base.topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
+from ...config.config import Config
+from ...config.topic_config import TopicConfig
+from ...protocol.errors import KafkaError
+from ..files.files import Files, is_passing
+from ..log.log import Log
+from ..log.log_files import MARK_FILE
+from ..log.strand import Strand
+from ..log_config import LogConfig
+from ..recovery.log_recovery import StartingPoint
+from ..recovery.recovery_progress import RecoveryProgress
+from ..workers.worker_pool import Pool
+from .checkpoints import Checkpoints
+from .directory_host import DirectoryHost
+from .log_cleaner import CancelHandle, LogCleaner
+from .log_creation import LogCreation
+from .log_deletion import LogDeletion
+from .log_directories import LogDirectories, LogDirectoriesError
+from .log_directory import LOG_START_FILE, LogDirectory
+from .log_move import LogMove
+from .log_mover import LogMoves
+from .log_opening import LogOpening
+from .log_table import LogTable
+from .log_upkeep import LogUpkeep
+from .recovery_plan import FoundCopy, FoundLogs, Unflushed, find_unflushed, recover_ahead
+from .unfinished_move import settle_unfinished_moves
+
+if TYPE_CHECKING:
+    from ..compaction.cleaner_child import CompactionWorker
+
+logger = logging.getLogger(__name__)
+
+
+class LogStore:
+    """See the module's text. `open` is the way to make one."""
+
+    def __init__(
+        self,
+        config: Config,
+        files: Files,
+        pool: Pool,
+        clock: Callable[[], int],
+        topic_overrides: Callable[[str], Mapping[str, str]],
+        randomness: random.Random,
+        stopwatch_s: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.config = config
+        self.files = files
+        self._pool = pool
+        self._clock = clock
+        self._topic_overrides = topic_overrides
+        self._table = LogTable()
+        self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
+        self.checkpoints = Checkpoints(self.directories, self._table)
+        self.deletion = LogDeletion(files, pool, self._table, self.directories, self.checkpoints, randomness)
+        self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
+        self._randomness = randomness
+        self._opening = LogOpening(files, pool, clock, self._table, self.log_config, self._host_in)
+        self.creation = LogCreation(
+            files, self._table, self.directories, self.checkpoints, self.deletion, self._opening
+        )
+        self._loading_is_given_up = threading.Event()
+        self.cleaner: LogCleaner | None = None
+        """Set by `start_cleaner`."""
+        self.moves = LogMoves(
+            config,
+            pool,
+            clock,
+            self._table,
+            self.directories,
+            self.checkpoints,
+            self.deletion,
+            self._opening.open,
+            self.deletion.new_uuid,
+        )
+
+    def _host_in(self, directory: LogDirectory) -> DirectoryHost:
+        parts = self.directories, self.checkpoints, self.deletion, self.upkeep
+        return DirectoryHost(directory, *parts, self._pool, self._randomness)
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        config: Config,
+        files: Files,
+        pool: Pool,
+        clock: Callable[[], int],
+        *,
+        broker_id: int | None = None,
+        cluster_id: str | None = None,
+        topic_overrides: Callable[[str], Mapping[str, str]] | None = None,
+        randomness: random.Random | None = None,
+    ) -> LogStore:
+        """Lock the log directories, check whose they are, recover and load every log in them.
+
+        With `broker_id` and `cluster_id`, `meta.properties` is checked against them and written where it is missing;
+        `clock` gives ms since 1970. Raises MetaPropertiesError, LogDirectoriesError, DirectoryLockedError.
+        """
+        overrides = topic_overrides if topic_overrides is not None else _no_overrides
+        store = cls(config, files, pool, clock, overrides, randomness or random.Random())
+        try:
+            store.lock_directories()
+            if broker_id is not None and cluster_id is not None:
+                store.claim(broker_id, cluster_id)
+            store.load()
+        except BaseException:
+            store.release()
+            raise
+        return store
+
+    def lock_directories(self) -> None:
+        """Step one of `open`: lock the log directories, making those that are missing. Raises as `open` does."""
+        self.directories.lock(self.config.log_dirs)
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Check that the directories are this broker's, and write `meta.properties` into the new ones."""
+        self.directories.claim(broker_id, cluster_id)
+
+    def load(self) -> None:
+        """The last step of `open`: recover and load every log. Blocks."""
+        started = self._clock()
+        found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
+        settle_unfinished_moves(self.files, found, self.directories, self.deletion)
+        unflushed = [self._find_unflushed(logs) for logs in found]
+        sizes = [log.size_bytes for logs in unflushed for log in logs]
+        progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
+        threads = self.config.int("num.recovery.threads.per.data.dir")
+        recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
+        found = [logs for logs in found if logs.directory.is_online]
+        for logs in found:
+            try:
+                self._load_found(logs, recovered, progress)
+            except OSError as error:
+                self.directories.failed_at_start(logs.directory, "cannot be read", error)
+                self._forget_logs_in(logs.directory)
+        self.directories.require_one_online()
+        self._load_copies(found, recovered, progress)
+        progress.finish()
+        logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
+
+    def give_up_loading(self) -> None:
+        """Have a `load` that runs just now in another thread end soon, behind the logs it is at. Does not wait."""
+        self._loading_is_given_up.set()
+
+    def _find_logs(self, directory: LogDirectory) -> FoundLogs | None:
+        """None: the directory cannot be read, and is offline."""
+        try:
+            names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
+            clean = directory.take_clean_stop_marker()
+            points = directory.read_recovery_points()
+            log_starts = directory.read_checkpoint(LOG_START_FILE)
+        except OSError as error:
+            self.directories.failed_at_start(directory, "cannot be read", error)
+            return None
+        logs, copies = self._partitions_among(names, directory)
+        if logs and not clean:
+            logger.info("%s: the last stop was not clean, recovering %d logs", directory.path, len(logs))
+        return FoundLogs(directory, logs, copies, clean, points, log_starts)
+
+    def _find_unflushed(self, found: FoundLogs) -> list[Unflushed]:
+        """Those of the logs, and of the copies that are no more than copies, that are to be recovered."""
+        has_leftover = self.deletion.has_leftover
+        copies = [copy for copy in found.copies if not has_leftover(copy.topic_partition, copy.unique)]
+        try:
+            return find_unflushed(self.files, found._replace(copies=copies))
+        except OSError as error:
+            self.directories.failed_at_start(found.directory, "cannot be read", error)
+            return []
+
+    def _load_found(self, found: FoundLogs, recovered: set[str], progress: RecoveryProgress) -> None:
+        directory = found.directory
+
+        def load(named: tuple[str, TopicPartition]) -> Log | None:
+            name, tp = named
+            if self._loading_is_given_up.is_set():
+                raise LogDirectoriesError(f"{directory.path}: loading its logs was given up")
+            start = found.start_of(tp)
+            if directory.path_of(name) in recovered:
+                start = replace(start, is_recovered=True)
+            return self._open_found(directory, name, tp, start, progress)
+
+        threads = self.config.int("num.recovery.threads.per.data.dir")
+        if threads == 1:
+            self._add_all(directory, map(load, found.logs))
+        else:
+            with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
+                self._add_all(directory, executor.map(load, found.logs))
+        if found.recovery_points is None:  # from now on, a log that is not in it is a new one
+            self.checkpoints.write_recovery_points_of(directory)
+
+    def _open_found(
+        self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: RecoveryProgress
+    ) -> Log | None:
+        """None: there is no room to open it, now. Raises OSError."""
+        try:
+            log = self._opening.open(directory, name, tp, start, progress.read)
+        except OSError as error:
+            if not is_passing(error):
+                raise
+            self._opening.wait_for_room(directory, tp, start, error)
+            return None
+        if start.needs_recovery:
+            progress.log_is_done()
+        return log
+
+    def _add_all(self, directory: LogDirectory, logs: Iterable[Log | None]) -> None:
+        for log in logs:
+            if log is not None:
+                self._opening.add(directory, log)
+
+    def _partitions_among(
+        self, names: Iterable[str], directory: LogDirectory
+    ) -> tuple[list[tuple[str, TopicPartition]], list[FoundCopy]]:
+        """The names that are partitions' directories, and whose; and the copies of logs that were on their way here.
+        What else is there is left alone, or deleted later."""
+        logs: list[tuple[str, TopicPartition]] = []
+        copies: list[FoundCopy] = []
+        for name in names:
+            parsed = parse_directory_name(name)
+            if parsed is None:
+                logger.warning("%s: %s is no partition's directory; it is left alone", directory.path, name)
+            elif parsed.suffix == DELETE_SUFFIX:
+                self.deletion.note_leftover(directory, os.path.join(directory.path, name))
+            elif parsed.suffix == FUTURE_SUFFIX:
+                copies.append(FoundCopy(name, parsed.topic_partition, parsed.unique or ""))
+            elif parsed.suffix is not None:
+                logger.warning("%s: %s is stray; it is left alone", directory.path, name)
+            else:
+                logs.append((name, parsed.topic_partition))
+        return logs, copies
+
+    def _load_copies(self, found: Iterable[FoundLogs], recovered: set[str], progress: RecoveryProgress) -> None:
+        """Go on with the moves between log directories that the last stop left unfinished."""
+        for logs in found:
+            directory = logs.directory
+            for copy in logs.copies:
+                if not directory.is_online:
+                    continue
+                try:
+                    self._load_copy(logs, copy, recovered, progress)
+                except OSError as error:
+                    if is_passing(error):
+                        logger.error("%s: left for the next start: %s", directory.path_of(copy.name), error)
+                        continue
+                    self.directories.failed_at_start(directory, "cannot be read", error)
+                    self._forget_logs_in(directory)
+        self.directories.require_one_online()
+
+    def _load_copy(self, logs: FoundLogs, copy: FoundCopy, recovered: set[str], progress: RecoveryProgress) -> None:
+        tp = copy.topic_partition
+        if self._table.get(tp) is None and self.deletion.has_leftover(tp, copy.unique):
+            self._finish_move(logs, copy, progress)
+            return
+        is_recovered = logs.directory.path_of(copy.name) in recovered
+        start = replace(logs.start_of(tp), is_copy=True, is_recovered=is_recovered)
+        self.moves.resume(logs.directory, copy, start, progress.read)
+        if start.needs_recovery:
+            progress.log_is_done()
+
+    def _finish_move(self, logs: FoundLogs, copy: FoundCopy, progress: RecoveryProgress) -> None:
+        """The stop came when the log had lost its name to the copy, and before the copy had it."""
+        directory, tp = logs.directory, copy.topic_partition
+        logger.info("%s: finishing its move to %s", tp, directory.path)
+        self.files.rename(directory.path_of(copy.name), directory.path_of(str(tp)))
+        self.files.sync_directory(directory.path)
+        self.files.delete(os.path.join(directory.path_of(str(tp)), MARK_FILE))
+        self.files.sync_directory(directory.path_of(str(tp)))
+        start = logs.start_of(tp)
+        log = self._open_found(directory, str(tp), tp, start, progress)
+        if log is not None:
+            self._opening.add(directory, log)
+
+    def _forget_logs_in(self, directory: LogDirectory) -> None:
+        for log in self._table.logs_in(directory):
+            log.close_files()
+            self._table.remove(log.topic_partition)
+        for tp in self._table.waiting_in(directory):
+            self._table.wait_no_more(tp)
+        for move in self._table.all_moves():
+            if move.destination is directory or move.source is directory:
+                self._table.end_move(move)
+                move.future.close_files()
+
+    # --- looking up ---------------------------------------------------------------------------------------------
+
+    def get(self, tp: TopicPartition) -> Log | None:
+        return self._table.get(tp)
+
+    def strand(self, tp: TopicPartition) -> Strand | None:
+        """The queue through which all that changes the log of `tp` goes."""
+        return self._table.strand(tp)
+
+    def all_logs(self) -> list[Log]:
+        return self._table.all_logs()
+
+    def logs_in(self, directory: LogDirectory) -> list[Log]:
+        return self._table.logs_in(directory)
+
+    def moves_to(self, directory: LogDirectory) -> list[LogMove]:
+        """The moves whose copies lie in that directory."""
+        return self._table.moves_to(directory)
+
+    def directory_of(self, tp: TopicPartition) -> str | None:
+        directory = self._table.directory_of(tp)
+        return None if directory is None else directory.path
+
+    def is_online(self, tp: TopicPartition) -> bool:
+        log = self._table.get(tp)
+        return log is not None and not log.is_offline
+
+    def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
+        """`LogCreation.get_or_create`."""
+        return self.creation.get_or_create(tp, is_new, topic_id)
+
+    # --- compaction ---------------------------------------------------------------------------------------------
+
+    def start_cleaner(
+        self,
+        in_background: Callable[[Callable[[], None]], None],
+        call_later: Callable[[float, Callable[[], None]], CancelHandle],
+        high_watermark_of: Callable[[Log], int],
+        start_worker: Callable[[], CompactionWorker] | None = None,
+    ) -> None:
+        """Have compacted topics compacted from now on. On the loop; arguments as for `LogCleaner`."""
+        cleaner = LogCleaner(
+            lambda: self.config,
+            self._pool,
+            self._clock,
+            self._table,
+            self.directories,
+            self.checkpoints,
+            in_background=in_background,
+            call_later=call_later,
+            high_watermark_of=high_watermark_of,
+            start_worker=start_worker,
+        )
+        self.cleaner = cleaner
+        self.upkeep.is_compacting = cleaner.is_compacting
+        self.deletion.on_deletion = cleaner.abort
+        self.moves.on_begin = cleaner.abort
+        cleaner.start()
+
+    def stop_cleaner(self) -> None:
+        """Blocks until the child processes are gone, which are not asked to finish anything."""
+        if self.cleaner is not None:
+            self.cleaner.stop()
+
+    # --- settings -----------------------------------------------------------------------------------------------
+
+    def log_config(self, topic: str) -> LogConfig:
+        """What the logs of a topic go by: its overrides above the broker's settings."""
+        return LogConfig.from_topic_config(TopicConfig.in_force(self.config, self._topic_overrides(topic)), self.config)
+
+    def update_topic_config(self, topic: str) -> None:
+        """A topic's settings have changed: its logs go by the new ones from their next step on."""
+        for log in self.all_logs():
+            if log.topic_partition.topic == topic:
+                self._apply_config(log)
+
+    def update_config(self, config: Config) -> None:
+        """The broker's own (dynamic) settings have changed."""
+        self.config = config
+        self.moves.update_config(config)
+        for log in self.all_logs():
+            self._apply_config(log)
+        if self.cleaner is not None:
+            self.cleaner.settings_changed()
+
+    def _apply_config(self, log: Log) -> None:
+        config = self.log_config(log.topic_partition.topic)
+        strand = self._table.strand(log.topic_partition)
+        if strand is not None and config != log.config:
+            strand.submit(lambda log: log.update_config(config))
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def close(self, broker_epoch: int = -1) -> None:
+        """Flush and close every log, write the checkpoints and the marker of a clean stop, release the locks.
+
+        What is still queued on a strand then fails. Blocks.
+        """
+        self.moves.stop()
+        unclean = self.moves.close()
+        for directory in self.directories.online():
+            clean = self._close_logs(self.logs_in(directory)) and directory not in unclean
+            # The marker would say of all that lies there that it needs no recovery.
+            clean = clean and not any(each.start.needs_recovery for each in self._table.waiting_in(directory).values())
+            self.checkpoints.write_offsets_of(directory)
+            if clean and directory.is_online:
+                try:
+                    directory.write_clean_stop_marker(broker_epoch)
+                except OSError as error:
+                    logger.error("%s: cannot mark the stop as clean: %s", directory.path, error)
+        self.release()
+
+    def _close_logs(self, logs: Iterable[Log]) -> bool:
+        def flush_and_close(log: Log) -> None:
+            log.flush(self._clock())
+            log.close()
+
+        clean = True
+        for log in logs:
+            strand = self._table.strand(log.topic_partition)
+            try:
+                if strand is not None:
+                    strand.run_now(flush_and_close)
+            except KafkaError as error:
+                clean = False
+                logger.error("%s: not closed cleanly: %s", log.topic_partition, error)
+        return clean
+
+    def release(self) -> None:
+        """Let go of the directories without writing anything, as after a crash."""
+        self.moves.stop()
+        self.moves.release()
+        for log in self.all_logs():
+            log.close_files()
+        self.directories.release()
+
+
+def _no_overrides(topic: str) -> Mapping[str, str]:
+    return {}

@@ -1,0 +1,147 @@
+"""When the store does what is due by the clock: the thin asyncio shell around `LogStore`'s plain methods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from ..log.log import Log
+from ..workers.worker_pool import Pool
+from .log_store import LogStore
+
+if TYPE_CHECKING:
+    from ..compaction.cleaner_child import CompactionWorker
+
+logger = logging.getLogger(__name__)
+
+
+class KillablePool(Pool, Protocol):
+    """Threads of a pool of one's own."""
+
+    def kill(self) -> None:
+        """Drop what is queued, wait for the steps that run just now."""
+
+
+class StoreSchedule:
+    """Retention, flush, checkpoints, late deletions, expiry of producers, compaction. Made and used on the loop.
+
+    `background` is the small pool for what blocks, its own so that a slow fsync holds up no fetch. `high_watermark_of`
+    tells up to where retention may go. `start_movers` makes the threads that copy logs into other directories, once one
+    is to be moved: syncs may keep the background busy for long.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        loop: asyncio.AbstractEventLoop,
+        background: Pool,
+        high_watermark_of: Callable[[Log], int],
+        start_movers: Callable[[], KillablePool],
+        start_compaction: Callable[[], CompactionWorker] | None = None,
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._background = background
+        self._high_watermark_of = high_watermark_of
+        self._start_movers = start_movers
+        self._start_compaction = start_compaction
+        self._movers: KillablePool | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._delayed: set[asyncio.TimerHandle] = set()
+        self._stopped = False
+
+    def start(self) -> None:
+        config, store = self._store.config, self._store
+        store.deletion.run_later = self._run_later
+        store.upkeep.in_background = self._background.submit
+        store.moves.start(self)
+        blocking = self._background.submit
+        blocking(store.deletion.delete_leftovers)
+        initial_ms = config.int("log.initial.task.delay.ms")
+        for name, interval_ms, step in (
+            ("retention", config.int("log.retention.check.interval.ms"), self._apply_retention),
+            ("flush", config.int("log.flush.scheduler.interval.ms"), store.upkeep.flush_due_logs),
+            (
+                "recovery points",
+                config.int("log.flush.offset.checkpoint.interval.ms"),
+                lambda: blocking(store.checkpoints.write_recovery_points),
+            ),
+            (
+                "log starts",
+                config.int("log.flush.start.offset.checkpoint.interval.ms"),
+                lambda: blocking(store.checkpoints.write_log_starts),
+            ),
+            (
+                "producer expiry",
+                config.int("producer.id.expiration.check.interval.ms"),
+                store.upkeep.remove_expired_producers,
+            ),
+        ):
+            if interval_ms < _NEVER_MS:
+                self._repeat(name, initial_ms, max(interval_ms, 1), step)
+        if config.boolean("log.cleaner.enable") and config.int("log.cleaner.threads"):
+            store.start_cleaner(blocking, self._loop.call_later, self._high_watermark_of, self._start_compaction)
+
+    def stop(self) -> None:
+        """Nothing more is started; files whose deletion is pending go at the next start."""
+        self._stopped = True
+        self._store.stop_cleaner()
+        for timer in (*self._timers.values(), *self._delayed):
+            timer.cancel()
+        self._timers.clear()
+        self._delayed.clear()
+        self._store.deletion.run_later = _drop
+        self._store.upkeep.in_background = None
+        self._store.moves.stop()
+        if self._movers is not None:
+            self._movers.kill()
+
+    # --- where moves between log directories run ----------------------------------------------------------------
+
+    def submit(self, step: Callable[[], None]) -> None:
+        """On a thread of its own kind."""
+        if self._stopped:
+            return
+        if self._movers is None:
+            self._movers = self._start_movers()
+        self._movers.submit(step)
+
+    def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        """On the loop, in so many ms."""
+
+        def run() -> None:
+            self._delayed.discard(timer)
+            if not self._stopped:
+                callback()
+
+        timer = self._loop.call_later(delay_ms / 1000, run)
+        self._delayed.add(timer)
+
+    # --- timers ---------------------------------------------------------------------------------------------------
+
+    def _repeat(self, name: str, delay_ms: int, interval_ms: int, step: Callable[[], None]) -> None:
+        def run() -> None:
+            self._repeat(name, interval_ms, interval_ms, step)
+            step()
+
+        if not self._stopped:
+            self._timers[name] = self._loop.call_later(delay_ms / 1000, run)
+
+    def _apply_retention(self) -> None:
+        self._store.upkeep.apply_retention(self._high_watermark_of)
+
+    def _run_later(self, delay_ms: int, step: Callable[[], None]) -> None:
+        """From any thread."""
+        self._background.post(self._start_timer, delay_ms, step)
+
+    def _start_timer(self, delay_ms: int, step: Callable[[], None]) -> None:
+        self.later(delay_ms, lambda: self._background.submit(step))
+
+
+_NEVER_MS = 1 << 50
+
+
+def _drop(delay_ms: int, step: Callable[[], None]) -> None:
+    """After the stop: what was to be deleted stays, under its name, for the next start."""

@@ -1,0 +1,1 @@
+"""The worker pool and its queues, and the child process that reads big batches."""
