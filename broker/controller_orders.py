@@ -6,8 +6,8 @@ They come as message objects of the newest version, whose partitions are grouped
 from collections.abc import Iterable, Iterator
 
 from ..base.topic_partition import TopicPartition
-from ..controller.cluster_tree import ClusterTree
-from ..controller.metadata_store import SessionExpiredError
+from ..controller.tree.cluster_tree import ClusterTree
+from ..controller.tree.metadata_store import SessionExpiredError
 from ..protocol.errors import ErrorCode, KafkaError, StaleBrokerEpochError
 from ..protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,

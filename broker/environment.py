@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from ..config.config import Config
-from ..controller.metadata_store import MetadataStore
+from ..controller.tree.metadata_store import MetadataStore
 from ..storage.files.files import Files
 from ..storage.workers.worker_pool import Pool, WorkerPool
 from .network.local_peers import congestion_control_that_paces
@@ -55,12 +55,12 @@ def start_cleaner_child() -> "CompactionWorker":
 async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> MetadataStore:
     """A session with the store that ``config`` names: ZooKeeper, or a file of this broker's own."""
     if config.uses_embedded_store:
-        from ..controller.embedded_store import EmbeddedStore
+        from ..controller.tree.embedded_store import EmbeddedStore
 
         return await EmbeddedStore.open(config.metadata_store_path, clock_ms, starts_broker=True)
 
-    from ..controller.zookeeper_settings import ZooKeeperSettings
-    from ..controller.zookeeper_store import ZooKeeperStore
+    from ..controller.tree.zookeeper_settings import ZooKeeperSettings
+    from ..controller.tree.zookeeper_store import ZooKeeperStore
 
     return await ZooKeeperStore.open(ZooKeeperSettings.from_config(config))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..config.config import Config
 from ..config.dynamic_layers import DynamicLayers
-from ..controller.cluster_tree import ClusterTree
 from ..controller.config_changes import ConfigChanges
 from ..controller.metadata_plane import MetadataPlane
-from ..controller.settings_room import SettingsRoom
+from ..controller.settings_limit import SettingsRoom
+from ..controller.tree.cluster_tree import ClusterTree
 from ..replication.state_changes import StateChanges
 from ..storage.store.log_store import LogStore
 from .altered_config import ALL_BROKERS, AlteredConfig

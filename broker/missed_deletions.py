@@ -7,8 +7,13 @@ restarted).
 import asyncio
 import logging
 
-from ..controller.cluster_tree import ClusterTree
-from ..controller.metadata_store import ConnectionLossError, MetadataStoreError, SessionExpiredError, StoreClosedError
+from ..controller.tree.cluster_tree import ClusterTree
+from ..controller.tree.metadata_store import (
+    ConnectionLossError,
+    MetadataStoreError,
+    SessionExpiredError,
+    StoreClosedError,
+)
 from .metadata_cache import MetadataCache
 
 __all__ = ["forget_missed_deletions"]

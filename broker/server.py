@@ -25,20 +25,20 @@ from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
-from ..controller.cluster_tree import ClusterTree
-from ..controller.lasting_store import LastingStore
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
-from ..controller.metadata_store import (
+from ..controller.settings_limit import SettingsRoom
+from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ..controller.tree.cluster_tree import ClusterTree
+from ..controller.tree.lasting_store import LastingStore
+from ..controller.tree.metadata_store import (
     ConnectionLossError,
     MetadataStore,
     MetadataStoreError,
     SessionExpiredError,
     StoreClosedError,
 )
-from ..controller.settings_room import SettingsRoom
-from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from ..controller.znodes import BrokerInfo, ZnodeDecodeError
-from ..controller.znodes import Endpoint as RegisteredEndpoint
+from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
+from ..controller.tree.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
 from ..replication.answer_pace import AnswerPace
 from ..replication.isr import PendingIsr

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from ..config.topic_config import usable_overrides
-from ..controller.cluster_tree import ClusterTree
-from ..controller.settings_room import settings_bytes
+from ..controller.settings_limit import settings_bytes
+from ..controller.tree.cluster_tree import ClusterTree
 
 __all__ = ["TopicOverrides"]
 

@@ -9,9 +9,9 @@ import logging
 
 from ..base.quiet_lines import QUIET
 from ..base.topic_partition import TopicPartition
-from ..controller import znodes
-from ..controller.cluster_tree import ClusterTree
-from ..controller.metadata_store import InvalidPathError, NoNodeError
+from ..controller.tree import znodes
+from ..controller.tree.cluster_tree import ClusterTree
+from ..controller.tree.metadata_store import InvalidPathError, NoNodeError
 from ..protocol.errors import InvalidCommitOffsetSizeError, UnknownServerError
 from ..protocol.text_size import text_bytes
 

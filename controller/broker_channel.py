@@ -13,7 +13,7 @@ from typing import Protocol
 from ..protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from .znodes import BrokerInfo
+from .tree.znodes import BrokerInfo
 
 __all__ = ["BrokerChannel", "BrokerQueue", "ChannelTo", "ControlRequest", "ControlResponse", "LocalChannel"]
 

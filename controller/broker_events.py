@@ -7,17 +7,17 @@ from functools import partial
 
 from ..base.topic_partition import TopicPartition
 from .broker_requests import BrokerRequests
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
-from .metadata_store import EventType, WatchEvent
 from .partition_state_machine import PartitionStateMachine
-from .reassignments import Reassignments
+from .reassignment_steps import Reassignments
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState
 from .topic_deletion import TopicDeletion
-from .znodes import BrokerInfo, ZnodeDecodeError
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import EventType, WatchEvent
+from .tree.znodes import BrokerInfo, ZnodeDecodeError
 
 __all__ = ["BrokerEvents"]
 

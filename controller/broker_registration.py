@@ -5,9 +5,9 @@ import logging
 from base64 import urlsafe_b64encode
 from random import Random
 
-from . import znodes
-from .cluster_tree import ClusterTree
-from .metadata_store import (
+from .tree import znodes
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import (
     ConnectionLossError,
     Create,
     MetadataStoreError,
@@ -17,7 +17,7 @@ from .metadata_store import (
     SetDataResult,
     WatchEvent,
 )
-from .znodes import BrokerInfo
+from .tree.znodes import BrokerInfo
 
 __all__ = [
     "BrokerIdTakenError",

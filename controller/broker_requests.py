@@ -10,7 +10,7 @@ from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResp
 from .broker_channel import BrokerQueue, ChannelTo, ControlRequest, ControlResponse
 from .context import ControllerContext
 from .request_batch import RequestBatch
-from .znodes import BrokerInfo
+from .tree.znodes import BrokerInfo
 
 __all__ = ["BrokerRequests"]
 

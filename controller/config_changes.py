@@ -11,10 +11,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from . import znodes
-from .cluster_tree import ClusterTree
-from .metadata_store import MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError, WatchEvent
-from .znodes import ZnodeDecodeError
+from .tree import znodes
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError, WatchEvent
+from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["ConfigChanges", "Take"]
 

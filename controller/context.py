@@ -7,10 +7,10 @@ from uuid import UUID
 
 from ..base.invariant import invariant
 from ..base.topic_partition import TopicPartition
-from .leader_and_isr import EPOCH_DURING_DELETE, NO_EPOCH, PartitionLeadership
-from .replica_assignment import ReplicaAssignment
 from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_partition, may_move_replica
-from .znodes import BrokerInfo
+from .tree.leader_and_isr import EPOCH_DURING_DELETE, NO_EPOCH, PartitionLeadership
+from .tree.replica_assignment import ReplicaAssignment
+from .tree.znodes import BrokerInfo
 
 __all__ = ["ControllerContext", "IllegalMoveError"]
 

@@ -28,24 +28,24 @@ from ..protocol.errors import (
     UnknownServerError,
 )
 from .broker_channel import ChannelTo
-from .cluster_tree import ClusterTree, ControllerMovedError
 from .context import ControllerContext
 from .controller_term import ControllerTerm
 from .election_request import ElectionRequest, outcome
-from .isr_change import IsrChange
-from .leader_and_isr import LeaderAndIsr
+from .isr_rules import IsrChange
 from .leader_balance import LeaderBalance
 from .leader_election import ElectionStrategy
-from .metadata_store import (
+from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
+from .tree.cluster_tree import ClusterTree, ControllerMovedError
+from .tree.leader_and_isr import LeaderAndIsr
+from .tree.metadata_store import (
     ConnectionLossError,
     MetadataStoreError,
     SessionEvent,
     SessionExpiredError,
     WatchEvent,
 )
-from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
-from .replica_assignment import ReplicaAssignment
-from .znodes import ControllerInfo, ProducerIdBlock, ZnodeDecodeError
+from .tree.replica_assignment import ReplicaAssignment
+from .tree.znodes import ControllerInfo, ProducerIdBlock, ZnodeDecodeError
 
 __all__ = ["Controller"]
 

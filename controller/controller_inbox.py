@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from ..base.topic_partition import TopicPartition
-from . import znodes
-from .cluster_tree import ClusterTree
-from .config_tree import read_watched
-from .metadata_store import Delete, NoNodeError, SetData, Watch
-from .znode_json import ZnodeDecodeError
+from .tree import znodes
+from .tree.cluster_tree import ClusterTree
+from .tree.config_tree import read_watched
+from .tree.metadata_store import Delete, NoNodeError, SetData, Watch
+from .tree.znode_json import ZnodeDecodeError
 
 __all__ = ["ControllerInbox"]
 

@@ -12,25 +12,25 @@ from random import Random
 
 from ..base.topic_partition import TopicPartition
 from ..config.versions import is_at_least
+from .alter_partition_events import IsrChanges
 from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
 from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
-from .feature_node import enable_features
 from .inbox_events import InboxEvents
-from .isr_changes import IsrChanges
 from .leader_balance import FIRST_CHECK_SECONDS, LeaderBalance, partitions_to_give_back
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
-from .reassignments import Reassignments
+from .reassignment_steps import Reassignments
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .topic_deletion import TopicDeletion
 from .topic_events import TopicEvents
-from .znodes import ZnodeDecodeError
+from .tree.cluster_tree import ClusterTree
+from .tree.feature_node import enable_features
+from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["ControllerTerm"]
 

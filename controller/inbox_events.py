@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from ..base.topic_partition import TopicPartition
 from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
 from .election_request import ElectionRequest
 from .leader_election import ElectionStrategy
-from .metadata_store import WatchEvent
 from .partition_state_machine import PartitionStateMachine
-from .reassignments import Reassignments
-from .znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
+from .reassignment_steps import Reassignments
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import WatchEvent
+from .tree.znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
 
 __all__ = ["InboxEvents"]
 

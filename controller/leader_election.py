@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .leader_and_isr import LeaderAndIsr
-from .replica_assignment import ReplicaAssignment
+from .tree.leader_and_isr import LeaderAndIsr
+from .tree.replica_assignment import ReplicaAssignment
 
 __all__ = [
     "Election",

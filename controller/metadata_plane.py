@@ -17,16 +17,16 @@ from .broker_registration import (
     earlier_broker_id,
     generate_broker_id,
 )
-from .cluster_tree import ClusterTree
 from .controller import Controller
 from .leader_balance import LeaderBalance
-from .metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
-from .partition_room import PartitionRoom
+from .partition_limit import PartitionRoom
 from .producer_ids import ProducerIdBlocks, ProducerIds
-from .settings_room import SettingsRoom
+from .settings_limit import SettingsRoom
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
-from .znodes import BrokerInfo, Endpoint, ZnodeDecodeError
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
+from .tree.znodes import BrokerInfo, Endpoint, ZnodeDecodeError
 
 __all__ = ["BrokerIdentity", "MetadataPlane", "patience_ms", "resolve_identity"]
 

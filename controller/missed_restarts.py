@@ -11,10 +11,10 @@ import logging
 from collections.abc import Mapping
 
 from ..base.topic_partition import TopicPartition
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
-from .leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .leader_election import elect_after_restarts
+from .tree.cluster_tree import ClusterTree
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 
 __all__ = ["settle_missed_restarts"]
 

@@ -6,9 +6,7 @@ from functools import partial
 from typing import assert_never
 
 from ..base.topic_partition import TopicPartition
-from .cluster_tree import ClusterTree
 from .context import ControllerContext, IllegalMoveError
-from .leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .leader_election import (
     Election,
     ElectionStrategy,
@@ -20,6 +18,8 @@ from .leader_election import (
 )
 from .request_batch import RequestBatch
 from .state_tables import PartitionState
+from .tree.cluster_tree import ClusterTree
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 
 __all__ = ["PartitionStateMachine"]
 

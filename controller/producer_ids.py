@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from . import znodes
-from .cluster_tree import ClusterTree
-from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
-from .znodes import ProducerIdBlock
+from .tree import znodes
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
+from .tree.znodes import ProducerIdBlock
 
 __all__ = ["BLOCK_SIZE", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
 

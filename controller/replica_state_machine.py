@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from ..base.topic_partition import TopicPartition
-from .cluster_tree import ClusterTree
 from .context import ControllerContext, IllegalMoveError
-from .leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership
-from .replica_assignment import ReplicaAssignment
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_replica
+from .tree.cluster_tree import ClusterTree
+from .tree.leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership
+from .tree.replica_assignment import ReplicaAssignment
 
 __all__ = ["ReplicaStateMachine"]
 

@@ -21,8 +21,8 @@ from ..protocol.messages.update_metadata import (
 )
 from .broker_channel import ControlRequest
 from .context import ControllerContext
-from .leader_and_isr import LeaderAndIsr, PartitionLeadership
-from .znodes import BrokerInfo
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from .tree.znodes import BrokerInfo
 
 __all__ = ["RequestBatch"]
 

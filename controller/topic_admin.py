@@ -23,15 +23,15 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
-from .cluster_tree import ClusterTree
 from .colliding_topics import CollidingTopics
-from .metadata_store import BadVersionError, NodeExistsError, NoNodeError
-from .partition_room import PartitionRoom
-from .replica_assignment import ReplicaAssignment
-from .settings_room import SettingsRoom
-from .topic_ids import new_topic_id
+from .partition_limit import PartitionRoom
+from .settings_limit import SettingsRoom
 from .topic_names import check_directory_names, check_topic_name, is_internal_topic
-from .znodes import TopicInfo
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
+from .tree.replica_assignment import ReplicaAssignment
+from .tree.topic_ids import new_topic_id
+from .tree.znodes import TopicInfo
 
 __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
 

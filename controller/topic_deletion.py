@@ -9,12 +9,12 @@ back; so does a reassignment under way.
 import logging
 from collections.abc import Callable, Iterable
 
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState, ReplicaState
+from .tree.cluster_tree import ClusterTree
 
 __all__ = ["TopicDeletion"]
 

@@ -7,17 +7,17 @@ from functools import partial
 from random import Random
 
 from ..base.topic_partition import TopicPartition
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
-from .metadata_store import WatchEvent
 from .missed_restarts import settle_missed_restarts
 from .partition_state_machine import PartitionStateMachine
 from .replica_state_machine import ReplicaStateMachine
 from .state_tables import PartitionState
 from .topic_deletion import TopicDeletion
-from .topic_ids import new_topic_id
-from .znodes import TopicInfo
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import WatchEvent
+from .tree.topic_ids import new_topic_id
+from .tree.znodes import TopicInfo
 
 __all__ = ["TopicEvents"]
 

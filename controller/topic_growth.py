@@ -16,12 +16,12 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
-from .cluster_tree import ClusterTree
-from .metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
-from .partition_room import PartitionRoom
-from .replica_assignment import ReplicaAssignment
+from .partition_limit import PartitionRoom
 from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name
-from .znodes import CONTROLLER_PATH, TopicInfo, topic_path
+from .tree.cluster_tree import ClusterTree
+from .tree.metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
+from .tree.replica_assignment import ReplicaAssignment
+from .tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
 
 __all__ = ["MorePartitions", "TopicGrowth"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from ...controller.znodes import ProducerIdBlock
+from ...controller.tree.znodes import ProducerIdBlock
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from .context import RequestContext
 

@@ -9,8 +9,8 @@ from typing import Protocol
 from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
-from ...controller.isr_change import UNKNOWN_BROKER_EPOCH, IsrChange
-from ...controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from ...controller.isr_rules import UNKNOWN_BROKER_EPOCH, IsrChange
+from ...controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from ...protocol.errors import ErrorCode, InvalidRequestError, KafkaError, NotControllerError
 from ...protocol.messages.alter_partition import (
     AlterPartitionRequest,

@@ -19,8 +19,8 @@ from ...config.config_entries import (
     topic_entries,
 )
 from ...config.topic_config import TopicConfig, usable_overrides
-from ...controller.cluster_tree import ClusterTree
 from ...controller.topic_names import check_topic_name
+from ...controller.tree.cluster_tree import ClusterTree
 from ...protocol.errors import InvalidRequestError, KafkaError, UnknownTopicOrPartitionError
 from ...protocol.messages.describe_configs import (
     DescribeConfigsRequest,

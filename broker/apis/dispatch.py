@@ -10,7 +10,7 @@ from functools import partial
 from struct import Struct
 from typing import Any
 
-from ...controller.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
+from ...controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
-from ...controller.replica_assignment import ReplicaAssignment
+from ...controller.tree.replica_assignment import ReplicaAssignment
 from ...protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

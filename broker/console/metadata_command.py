@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ...config.config import Config
-from ...controller.metadata_store import MetadataStoreError
-from ...controller.tree_copy import TreeCopy
-from ...controller.znodes import ZnodeDecodeError
+from ...controller.tree.metadata_store import MetadataStoreError
+from ...controller.tree.tree_copy import TreeCopy
+from ...controller.tree.znodes import ZnodeDecodeError
 from ...storage.files.files import DirectoryLockedError
 from ...storage.files.meta_properties import MetaPropertiesError
 from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser

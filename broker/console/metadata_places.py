@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 from ...config.config import METADATA_STORE_FILE, Config
-from ...controller import znodes
-from ...controller.embedded_store import EmbeddedStore
-from ...controller.metadata_store import MetadataStore, NoNodeError
-from ...controller.tree_copy import TreeCopy, read_tree, roots_present, write_tree
-from ...controller.zookeeper_settings import ZooKeeperSettings
-from ...controller.zookeeper_store import ZooKeeperStore
+from ...controller.tree import znodes
+from ...controller.tree.embedded_store import EmbeddedStore
+from ...controller.tree.metadata_store import MetadataStore, NoNodeError
+from ...controller.tree.tree_copy import TreeCopy, read_tree, roots_present, write_tree
+from ...controller.tree.zookeeper_settings import ZooKeeperSettings
+from ...controller.tree.zookeeper_store import ZooKeeperStore
 from ...storage.files.files import DirectoryLock, Files
 from ...storage.files.meta_properties import read_meta_properties
 from ..command_parser import BAD_INPUT, CommandError

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ...config.config import Config
 from ...controller.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
-from ...controller.znodes import ProducerIdBlock
+from ...controller.tree.znodes import ProducerIdBlock
 from ...protocol.codec import Message
 from ...protocol.errors import CoordinatorLoadInProgressError, ErrorCode, LeaderNotAvailableError, error_for
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse

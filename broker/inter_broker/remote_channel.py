@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...config.config import Config
 from ...controller.broker_channel import ControlRequest, ControlResponse
-from ...controller.znodes import BrokerInfo
+from ...controller.tree.znodes import BrokerInfo
 from ...protocol.codec import Message
 from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ...protocol.messages.stop_replica import StopReplicaRequest

@@ -11,9 +11,9 @@ from pybroker.broker.dynamic_config import DynamicConfig
 from pybroker.broker.loggers import LoggerLevels
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.settings_room import SettingsRoom
+from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER

@@ -9,14 +9,14 @@ import pytest
 from pybroker.broker.controller_orders import ControllerOrders
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.topic_overrides import TopicOverrides
-from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.context import ControllerContext
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.metadata_store import SessionExpiredError
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.request_batch import RequestBatch
-from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.tree.metadata_store import SessionExpiredError
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leader_and_isr import (

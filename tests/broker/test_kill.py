@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import SessionEvent
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import SessionEvent
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

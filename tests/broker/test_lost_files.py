@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.broker.start_error import StartError
-from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from support.wire_client import WireClient
 

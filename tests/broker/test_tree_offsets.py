@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.tree_offsets import TreeOffsets, tree_offset_bytes
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.znodes import consumer_offset_path
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.znodes import consumer_offset_path
 from pybroker.protocol.errors import InvalidCommitOffsetSizeError, UnknownServerError
 
 TP = TopicPartition("t", 3)

@@ -12,11 +12,11 @@ from pybroker.controller.broker_registration import (
     cluster_id,
     generate_broker_id,
 )
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_plane import patience_ms
-from pybroker.controller.metadata_store import ConnectionLossError, Create
-from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import ConnectionLossError, Create
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 
 INFO = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
 OTHER = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "other.example", 9092),), 1)

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.metadata_store import ConnectionLossError, MetadataStore, SessionExpiredError
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.tree.metadata_store import ConnectionLossError, MetadataStore, SessionExpiredError
 
 
 class BrokenStore:

@@ -5,12 +5,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.colliding_topics import CollidingTopics
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import Watch
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.znodes import TopicInfo
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import Watch
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import TopicInfo
 
 
 class CountingTree(ClusterTree):

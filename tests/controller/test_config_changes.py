@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from pybroker.controller import config_changes, znodes
-from pybroker.controller.cluster_tree import ClusterTree
+from pybroker.controller import config_changes
 from pybroker.controller.config_changes import EXPIRATION_MS, MOST_KEPT_ALONE, ConfigChanges
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import ConnectionLossError, NoNodeError, Watch
-from pybroker.controller.znodes import ConfigEntity, ControllerInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import ConnectionLossError, NoNodeError, Watch
+from pybroker.controller.tree.znodes import ConfigEntity, ControllerInfo
 
 NOW_MS = 1_700_000_000_000
 

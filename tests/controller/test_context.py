@@ -6,10 +6,10 @@ import pytest
 from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext, IllegalMoveError
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
-from pybroker.controller.topic_ids import NULL_TOPIC_ID, new_topic_id
-from pybroker.controller.znode_json import uuid_from_text, uuid_to_text
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.topic_ids import NULL_TOPIC_ID, new_topic_id
+from pybroker.controller.tree.znode_json import uuid_from_text, uuid_to_text
 
 PARTITION = TopicPartition("t", 0)
 REPLICA = PartitionReplica(PARTITION, 1)

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.controller import znodes
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.isr_change import IsrChange
-from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
+from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_election import ElectionStrategy
-from pybroker.controller.metadata_store import Create, Delete, Watch
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
-from pybroker.controller.znodes import ControllerInfo, Features, TopicInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
+from pybroker.controller.tree.metadata_store import Create, Delete, Watch
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import ControllerInfo, Features, TopicInfo
 from pybroker.protocol.errors import (
     BrokerNotAvailableError,
     ErrorCode,

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pybroker.controller import embedded_store
-from pybroker.controller.embedded_database import EmbeddedDatabase
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree import embedded_store
+from pybroker.controller.tree.embedded_database import EmbeddedDatabase
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import (
     Create,
     EventType,
     MetadataStore,
@@ -21,7 +21,7 @@ from pybroker.controller.metadata_store import (
     StoreLockedError,
     StoreWriteError,
 )
-from pybroker.controller.znode_tree import RowChange
+from pybroker.controller.tree.znode_tree import RowChange
 from support.metadata_store_suite import MetadataStoreSuite, Watcher
 
 
@@ -60,7 +60,7 @@ def create_nodes_and_die(path: Path) -> None:
     code = f"""
 import asyncio, os
 from pathlib import Path
-from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 async def main():
     store = await EmbeddedStore.open(Path({str(path)!r}), lambda: 1)
     await store.create("/kept", b"data")

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pybroker.controller import znodes
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.feature_node import enable_features
-from pybroker.controller.znodes import Features, FeatureStatus
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.feature_node import enable_features
+from pybroker.controller.tree.znodes import Features, FeatureStatus
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.metadata_store import Create, Delete, SetData
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.tree.metadata_store import Create, Delete, SetData
 from pybroker.protocol.errors import ErrorCode
 from support.control_plane import ControlPlane
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext
-from pybroker.controller.isr_change import IsrChange, decide
-from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.znodes import BrokerInfo
+from pybroker.controller.isr_rules import IsrChange, decide
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import BrokerInfo
 from pybroker.protocol.errors import (
     FencedLeaderEpochError,
     IneligibleReplicaError,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.isr_change import IsrChange
-from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.znodes import ProducerIdBlock
+from pybroker.controller.isr_rules import IsrChange
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.tree.znodes import ProducerIdBlock
 from pybroker.protocol.errors import (
     BrokerIdNotRegisteredError,
     InvalidUpdateVersionError,

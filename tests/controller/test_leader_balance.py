@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.isr_change import IsrChange
+from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_balance import LeaderBalance, partitions_to_give_back
 from pybroker.controller.leader_election import ElectionStrategy
+from pybroker.controller.tree import znodes
 from pybroker.protocol.errors import ElectionNotNeededError, PreferredLeaderNotAvailableError
 from support.control_plane import ControlPlane
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from pybroker.controller.leader_election import (
     Election,
     elect_after_restarts,
@@ -14,7 +13,8 @@ from pybroker.controller.leader_election import (
     elect_preferred,
     elect_when_offline,
 )
-from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 
 THREE = ReplicaAssignment((1, 2, 3))
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     Check,
     Create,
     Delete,
@@ -19,8 +19,8 @@ from pybroker.controller.metadata_store import (
     SetDataResult,
     Stat,
 )
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from simulation.model_zookeeper import ModelZooKeeper
 from support.kafka_process import ZooKeeperProcess
 from support.metadata_store_suite import Watcher

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     Create,
     EventType,

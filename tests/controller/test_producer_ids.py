@@ -5,10 +5,10 @@ import gc
 from pathlib import Path
 
 import pytest
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.producer_ids import ProducerIdBlocks, ProducerIds, ProducerIdsExhaustedError
-from pybroker.controller.znodes import ProducerIdBlock
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.znodes import ProducerIdBlock
 
 
 async def test_blocks_follow_one_another_across_restarts(tmp_path: Path) -> None:

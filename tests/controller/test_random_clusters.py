@@ -13,10 +13,10 @@ from random import Random
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.controller.isr_change import IsrChange
-from pybroker.controller.leader_and_isr import LeaderAndIsr
+from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_election import ElectionStrategy
-from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from simulation.model_zookeeper import ModelZooKeeper
 from support.control_plane import ControlPlane
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.protocol.errors import (
     InvalidReplicaAssignmentError,
     KafkaError,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.isr_change import IsrChange
-from pybroker.controller.leader_and_isr import LeaderAndIsr
-from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState
-from pybroker.controller.znodes import TopicInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import TopicInfo
 from pybroker.protocol.errors import (
     InvalidReplicaAssignmentError,
     KafkaError,

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.context import ControllerContext
-from pybroker.controller.leader_and_isr import LeaderAndIsr, PartitionLeadership
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.request_batch import RequestBatch
-from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.controller import guard_post, session_guard
-from pybroker.controller.metadata_store import WatchEvent
-from pybroker.controller.session_guard import SessionGuard
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree import guard_supervisor as guard_post
+from pybroker.controller.tree import session_guard
+from pybroker.controller.tree.metadata_store import WatchEvent
+from pybroker.controller.tree.session_guard import SessionGuard
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from pybroker.storage.compaction.cleaner_child import CleanerChild
 from pybroker.storage.workers.big_batches import run_apart
 from support.kafka_process import ZooKeeperProcess
@@ -56,8 +57,8 @@ class Owner:
     ) -> None:
         code = f"""
 import asyncio, os, signal, sys
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 async def main():
     store = await ZooKeeperStore.open(
         ZooKeeperSettings({servers!r}, {root!r}, {session_timeout_ms}, 30_000, is_guarded=True)

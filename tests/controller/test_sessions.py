@@ -7,12 +7,13 @@ from functools import partial
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config_error import ConfigError
-from pybroker.controller import lasting_store, znodes
 from pybroker.controller.broker_registration import BrokerRegistration
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.lasting_store import LastingStore
 from pybroker.controller.leader_election import ElectionStrategy
-from pybroker.controller.metadata_store import (
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.tree import lasting_store, znodes
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.lasting_store import LastingStore
+from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     Create,
     Delete,
@@ -21,9 +22,8 @@ from pybroker.controller.metadata_store import (
     SessionEvent,
     StoreUnreachableError,
 )
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.topic_admin import NewTopic
-from pybroker.controller.znodes import BrokerInfo, ControllerInfo, Endpoint
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import BrokerInfo, ControllerInfo, Endpoint
 from pybroker.protocol.errors import NotControllerError
 from support.control_cluster import ControlCluster
 

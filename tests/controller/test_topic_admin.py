@@ -9,13 +9,13 @@ from pybroker.config.config import Config
 from pybroker.controller import topic_names
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.auto_creation import AutoTopicCreation
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.internal_topics import auto_created_topic
-from pybroker.controller.partition_room import PartitionRoom
-from pybroker.controller.settings_room import SettingsRoom
+from pybroker.controller.partition_limit import PartitionRoom
+from pybroker.controller.settings_limit import SettingsRoom
 from pybroker.controller.topic_admin import NewTopic, TopicAdmin
-from pybroker.controller.znodes import ControllerInfo
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.znodes import ControllerInfo
 from pybroker.protocol.errors import (
     ErrorCode,
     InvalidConfigurationError,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.metadata_store import Delete
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.state_tables import ReplicaState
-from pybroker.controller.znodes import TopicInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.metadata_store import Delete
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest

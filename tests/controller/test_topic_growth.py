@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.controller import znodes
 from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.cluster_tree import ClusterTree, ControllerNode
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import Watch
-from pybroker.controller.partition_room import PartitionRoom
-from pybroker.controller.replica_assignment import ReplicaAssignment
+from pybroker.controller.partition_limit import PartitionRoom
 from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
-from pybroker.controller.znodes import ControllerInfo, TopicInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.cluster_tree import ClusterTree, ControllerNode
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import Watch
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import ControllerInfo, TopicInfo
 from pybroker.protocol.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,

@@ -7,9 +7,9 @@ from random import Random
 from unittest.mock import patch
 
 import pytest
-from pybroker.controller import znodes
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.metadata_store import (
     Check,
     ConnectionLossError,
     MetadataStore,
@@ -18,7 +18,7 @@ from pybroker.controller.metadata_store import (
     Operation,
     OperationResult,
 )
-from pybroker.controller.tree_copy import CopiedNode, read_tree, roots_present, write_tree
+from pybroker.controller.tree.tree_copy import CopiedNode, read_tree, roots_present, write_tree
 from simulation.model_zookeeper import ModelZooKeeper
 
 LASTING = {

@@ -4,8 +4,8 @@ import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.controller.metadata_store import Check, Create, Delete, MetadataStoreError, Operation, SetData
-from pybroker.controller.znode_tree import ZnodeTree
+from pybroker.controller.tree.metadata_store import Check, Create, Delete, MetadataStoreError, Operation, SetData
+from pybroker.controller.tree.znode_tree import ZnodeTree
 
 PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/deep", "/b/x"])
 VERSIONS = st.integers(-1, 2)

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.controller import znodes
-from pybroker.controller.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.znodes import (
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.znodes import (
     BrokerInfo,
     ConfigEntity,
     ControllerInfo,

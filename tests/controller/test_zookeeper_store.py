@@ -14,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 from pybroker.config.config import Config
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     EventType,
     MetadataStore,
@@ -23,9 +23,9 @@ from pybroker.controller.metadata_store import (
     SessionExpiredError,
     StoreUnreachableError,
 )
-from pybroker.controller.zookeeper_connection import KazooHandler
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree.zookeeper_connection import KazooHandler
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.kafka_process import ZooKeeperProcess
 from support.metadata_store_suite import MetadataStoreSuite, Watcher
 from support.ports import free_port

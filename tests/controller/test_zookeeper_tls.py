@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from pybroker.controller.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.certificates import Authority
 from support.secured_zookeeper import SecuredZooKeeper
 

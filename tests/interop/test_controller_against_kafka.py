@@ -16,11 +16,11 @@ from kazoo.client import KazooClient
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
 from pybroker.config.config import Config
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.lasting_store import LastingStore
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.zookeeper_settings import ZooKeeperSettings
-from pybroker.controller.zookeeper_store import ZooKeeperStore
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.lasting_store import LastingStore
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages import alter_partition_reassignments as ar

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
-from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.storage.files.files import checkpoint_file
 from pybroker.storage.files.files.files import Files
 from support.broker_process import BrokerProcess

@@ -18,7 +18,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetad
 from kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError as ZooKeeperNodeExistsError
-from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from support.broker_process import BrokerProcess
 from support.kafka_process import KafkaProcess, ZooKeeperProcess
 

@@ -13,9 +13,9 @@ from pybroker.broker.coordinator.group.append_bridge import AppendBridge
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
-from pybroker.controller.leader_and_isr import LeaderAndIsr
 from pybroker.controller.leader_election import elect_when_offline
-from pybroker.controller.metadata_store import Check, Operation
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
+from pybroker.controller.tree.metadata_store import Check, Operation
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication import fetch_reads, reader, record_deletion
 from pybroker.replication.append import AppendResult

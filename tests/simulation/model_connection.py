@@ -7,7 +7,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pybroker.controller.metadata_store import MetadataStoreError, WatchEvent
+from pybroker.controller.tree.metadata_store import MetadataStoreError, WatchEvent
 
 if TYPE_CHECKING:
     from simulation.model_store import ModelStore

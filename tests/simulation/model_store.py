@@ -9,7 +9,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
     Create,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     Delete,
     EventType,
     Operation,
@@ -28,8 +28,8 @@ from pybroker.controller.metadata_store import (
     Watch,
     WatchEvent,
 )
-from pybroker.controller.watches import WatchTable
-from pybroker.controller.znode_tree import ZnodeTree
+from pybroker.controller.tree.watches import WatchTable
+from pybroker.controller.tree.znode_tree import ZnodeTree
 from simulation.model_connection import ClientConnection, WatchedPaths
 from simulation.model_store import ModelStore
 

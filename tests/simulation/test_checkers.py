@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from pybroker.controller.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
+from pybroker.controller.tree.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
 from pybroker.protocol.errors import ErrorCode
 from simulation.final_checker import FinalChecker, Replica
 from simulation.history import Acknowledged, Commit, Guarantee, History, Outcome, Read, Sent, Transaction

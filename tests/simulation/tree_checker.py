@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from pybroker.controller.metadata_store import Check, Operation
-from pybroker.controller.znode_tree import Applied, RowChange, ZnodeTree
+from pybroker.controller.tree.metadata_store import Check, Operation
+from pybroker.controller.tree.znode_tree import Applied, RowChange, ZnodeTree
 from simulation.history import Acknowledged, Place, ViolationError
 
 __all__ = ["Excuse", "Forgotten", "ObservedTree", "PartitionRecord", "Reason", "TreeChecker"]

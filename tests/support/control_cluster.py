@@ -7,11 +7,11 @@ from random import Random
 
 from pybroker.config.config import Config
 from pybroker.controller.controller import Controller
-from pybroker.controller.lasting_store import LastingStore
 from pybroker.controller.metadata_plane import BrokerIdentity, MetadataPlane
-from pybroker.controller.metadata_store import MetadataStore
-from pybroker.controller.settings_room import SettingsRoom
-from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.tree.lasting_store import LastingStore
+from pybroker.controller.tree.metadata_store import MetadataStore
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 from simulation.model_zookeeper import ModelZooKeeper
 from support.control_plane import FakeBroker
 from support.patience import LOOKS

@@ -7,17 +7,17 @@ from random import Random
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.controller import znodes
 from pybroker.controller.broker_channel import ControlRequest, ControlResponse
-from pybroker.controller.cluster_tree import ClusterTree
 from pybroker.controller.controller import Controller
-from pybroker.controller.embedded_store import EmbeddedStore
-from pybroker.controller.leader_and_isr import LeaderAndIsr
 from pybroker.controller.leader_balance import LeaderBalance
-from pybroker.controller.metadata_store import Create, Delete, MetadataStore
-from pybroker.controller.replica_assignment import ReplicaAssignment
-from pybroker.controller.topic_ids import new_topic_id
-from pybroker.controller.znodes import BrokerInfo, Endpoint, TopicInfo
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
+from pybroker.controller.tree.metadata_store import Create, Delete, MetadataStore
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
+from pybroker.controller.tree.topic_ids import new_topic_id
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint, TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pybroker.controller.embedded_store import EmbeddedStore
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from support.broker_process import BrokerProcess
 
 __all__ = ["LOGDIRS", "Found", "batches", "broker_on", "committed", "records"]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 import pytest
-from pybroker.controller.metadata_store import (
+from pybroker.controller.tree.metadata_store import (
     ANY_VERSION,
     BadVersionError,
     Check,

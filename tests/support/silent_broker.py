@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 
 from pybroker.controller.broker_registration import BrokerRegistration
-from pybroker.controller.cluster_tree import ClusterTree
-from pybroker.controller.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 from simulation.model_zookeeper import ModelZooKeeper
 
 __all__ = ["SilentBroker"]

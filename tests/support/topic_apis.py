@@ -9,10 +9,10 @@ from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.topic_waiters import TopicWaiters
 from pybroker.config.config import Config
-from pybroker.controller.embedded_store import EmbeddedStore
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
-from pybroker.controller.settings_room import SettingsRoom
-from pybroker.controller.znodes import Endpoint
+from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.znodes import Endpoint
 from support.control_plane import FakeBroker
 
 

@@ -16,8 +16,8 @@ from pybroker.broker.apis.stop_replica import StopReplica
 from pybroker.broker.apis.update_metadata import UpdateMetadata
 from pybroker.config.config import Config
 from pybroker.controller.controller import Controller
-from pybroker.controller.isr_change import IsrChange
-from pybroker.controller.leader_and_isr import LeaderAndIsr as LeaderAndIsrState
+from pybroker.controller.isr_rules import IsrChange
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr as LeaderAndIsrState
 from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode, KafkaError, NotControllerError
 from pybroker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from pybroker.protocol.messages.alter_partition import (

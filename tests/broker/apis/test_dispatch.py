@@ -16,7 +16,7 @@ from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.apis.failures import failure_answer
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
-from pybroker.controller.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
+from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError

@@ -7,8 +7,8 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.alter_partition_reassignments import AlterPartitionReassignments
 from pybroker.broker.apis.list_partition_reassignments import ListPartitionReassignments
-from pybroker.controller.replica_assignment import ReplicaAssignment
 from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.protocol.errors import ErrorCode, NotControllerError
 from pybroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

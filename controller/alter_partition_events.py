@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import InvalidUpdateVersionError, KafkaError, UnknownTopicOrPartitionError
 from .broker_requests import BrokerRequests
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
-from .isr_change import IsrChange, decide
-from .leader_and_isr import LeaderAndIsr, PartitionLeadership
+from .isr_rules import IsrChange, decide
+from .tree.cluster_tree import ClusterTree
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 
 __all__ = ["IsrChanges"]
 

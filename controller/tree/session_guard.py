@@ -2,7 +2,7 @@
 
 Kafka's brokers are missed when their session runs out, seconds after they died: until then nobody leads what they led.
 The guard (`session_guard_process.py`) notices the death of the process at once. A machine that is lost takes the guard
-along; then the session's time-out decides, as in Kafka. That the guard lives is watched by `guard_post.py`.
+along; then the session's time-out decides, as in Kafka. That the guard lives is watched by `guard_supervisor.py`.
 """
 
 import json

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
 from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json, uuid_from_text, uuid_to_text

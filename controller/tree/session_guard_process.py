@@ -111,7 +111,7 @@ def _connection(host: str, port: int, order: dict[str, Any]) -> socket.socket:
         return connection
     sys.path[:] = order["import_path"]
     _find_package()
-    from pybroker.controller.zookeeper_tls import TlsSettings  # the broker's, for it is the same connection
+    from pybroker.controller.tree.zookeeper_tls import TlsSettings  # the broker's, for it is the same connection
 
     return TlsSettings(**order["tls"]).context().wrap_socket(connection, server_hostname=host)
 

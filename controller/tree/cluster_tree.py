@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from . import znodes
 from .config_tree import ConfigTree, ControllerNode, all_found
 from .leader_and_isr import LeaderAndIsr, PartitionLeadership

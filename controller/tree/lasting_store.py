@@ -10,7 +10,7 @@ import logging
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 
-from ..config.config_error import ConfigError
+from ...config.config_error import ConfigError
 from .metadata_store import (
     ANY_VERSION,
     MetadataStore,

@@ -17,7 +17,7 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from .context import ControllerContext
-from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState
+from .tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
 __all__ = ["UNKNOWN_BROKER_EPOCH", "IsrChange", "decide"]
 

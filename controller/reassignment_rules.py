@@ -1,5 +1,5 @@
 """What is said to a wish to move a partition to other replicas (AlterPartitionReassignments, KIP-455), and when a move
-is complete. Pure; `reassignments.py` carries it out."""
+is complete. Pure; `reassignment_steps.py` carries it out."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,8 +11,8 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from .context import ControllerContext
-from .leader_and_isr import LeaderAndIsr
-from .replica_assignment import ReplicaAssignment
+from .tree.leader_and_isr import LeaderAndIsr
+from .tree.replica_assignment import ReplicaAssignment
 
 __all__ = ["is_complete", "requested_assignment"]
 

@@ -4,8 +4,8 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..config.config import Config
-from ..config.config_error import ConfigError
+from ...config.config import Config
+from ...config.config_error import ConfigError
 
 __all__ = ["TlsSettings"]
 

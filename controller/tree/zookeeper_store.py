@@ -25,7 +25,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
-from .guard_post import GuardPost
+from .guard_supervisor import GuardPost
 from .metadata_store import (
     ANY_VERSION,
     ConnectionLossError,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..config.config import Config
+from ...config.config import Config
 from .zookeeper_tls import TlsSettings
 
 __all__ = ["ZooKeeperSettings"]

@@ -20,18 +20,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import KafkaError
 from .broker_requests import BrokerRequests
-from .cluster_tree import ClusterTree
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
-from .leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
-from .reassignment import is_complete, requested_assignment
-from .replica_assignment import ReplicaAssignment
+from .reassignment_rules import is_complete, requested_assignment
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState, ReplicaState
 from .topic_deletion import TopicDeletion
+from .tree.cluster_tree import ClusterTree
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
+from .tree.replica_assignment import ReplicaAssignment
 
 __all__ = ["Reassignments"]
 

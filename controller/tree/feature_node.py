@@ -1,6 +1,6 @@
 """/feature: the cluster's feature levels, which a broker with feature versioning keeps enabled (KIP-584)."""
 
-from ..config.versions import is_at_least
+from ...config.versions import is_at_least
 from . import znodes
 from .metadata_store import MetadataStore, NodeExistsError
 from .znodes import Features, FeatureStatus
