@@ -19,7 +19,7 @@ from ..protocol.messages.leader_and_isr import (
 )
 from ..protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from ..replication.partition_state import PartitionState
+from ..replication.partition.partition_state import PartitionState
 from ..replication.state_changes import ReplicaStop, StateChanges
 from .metadata_cache import MetadataCache
 from .topic_overrides import TopicOverrides

@@ -40,11 +40,11 @@ from ..controller.tree.metadata_store import (
 from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
 from ..controller.tree.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
-from ..replication.answer_pace import AnswerPace
-from ..replication.isr import PendingIsr
-from ..replication.offload import Offload
-from ..replication.partition import Partition
+from ..replication.partition.answer_pace import AnswerPace
+from ..replication.partition.isr import PendingIsr
+from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
+from ..replication.run_in_pool import Offload
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import EPOCH_DURING_DELETE, Leadership, StateChanges
 from ..storage.files.files import DirectoryLockedError

@@ -31,17 +31,17 @@ from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
 from ..storage.producers.transaction_guards import TransactionGuard
-from .answer_pace import AnswerPace
-from .append import AppendResult
-from .delayed_fetch import DelayedFetch
-from .fetch import EpochEnd, FetchParams, PartitionFetch
-from .fetch_reads import FetchReads, FetchResults
-from .hosted_partition import HostedPartition
-from .isr import PendingIsr
-from .offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
-from .partition import Partition
-from .replication_throttle import ReplicationThrottle
-from .wakeups import Wakeups
+from .leader.fetch_reads import FetchReads, FetchResults
+from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
+from .leader.replication_throttle import ReplicationThrottle
+from .partition.answer_pace import AnswerPace
+from .partition.append_result import AppendResult
+from .partition.delayed_fetch import DelayedFetch
+from .partition.fetch import EpochEnd, FetchParams, PartitionFetch
+from .partition.hosted_partition import HostedPartition
+from .partition.isr import PendingIsr
+from .partition.partition import Partition
+from .partition.wakeups import Wakeups
 
 __all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
 

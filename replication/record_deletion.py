@@ -17,7 +17,7 @@ from ..protocol.errors import (
     PolicyViolationError,
 )
 from ..storage.log.log import Log
-from .hosted_partition import HostedPartition
+from .partition.hosted_partition import HostedPartition
 from .partition_set import INTERNAL_TOPICS, PartitionSet
 
 __all__ = ["HIGH_WATERMARK", "NO_LOW_WATERMARK", "Deleted", "RecordDeletion"]

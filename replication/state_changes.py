@@ -28,11 +28,11 @@ from ..protocol.errors import (
 from ..storage.files.no_space import NoSpaceError
 from ..storage.log.log import Log
 from ..storage.store.log_store import LogStore
-from .hosted_partition import HostedPartition, settle
-from .partition import Partition
+from .leader.replication_throttle import is_named
+from .partition.hosted_partition import HostedPartition, settle
+from .partition.partition import Partition
+from .partition.partition_state import NO_LEADER, PartitionState
 from .partition_set import PartitionSet
-from .partition_state import NO_LEADER, PartitionState
-from .replication_throttle import is_named
 
 __all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
 

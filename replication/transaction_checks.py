@@ -17,7 +17,7 @@ from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
 from ..storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuard
 from ..storage.workers.callbacks import call_apart
-from .append import AppendResult
+from .partition.append_result import AppendResult
 from .partition_set import PartitionSet
 
 __all__ = ["AskCoordinator", "ProducerBatch", "TransactionChecks", "TransactionPart", "producer_of"]

@@ -24,8 +24,8 @@ from ...protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
+from ...replication.run_in_pool import Offload
 from ...storage.store.log_store import LogStore
 from .context import RequestContext
 from .partitions_by_topic import partitions_by_topic

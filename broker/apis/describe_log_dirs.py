@@ -15,8 +15,8 @@ from ...protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ...replication.offload import Offload
 from ...replication.partition_set import PartitionSet
+from ...replication.run_in_pool import Offload
 from ...storage.log.log import Log
 from ...storage.store.log_directory import LogDirectory
 from ...storage.store.log_store import LogStore

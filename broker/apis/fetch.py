@@ -34,11 +34,11 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ...protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
-from ...replication.delayed_fetch import DelayedFetch
-from ...replication.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
-from ...replication.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
-from ...replication.isolation import Isolation
-from ...replication.nearest_replica import ReplicaChoice
+from ...replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
+from ...replication.partition.delayed_fetch import DelayedFetch
+from ...replication.partition.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
+from ...replication.partition.isolation import Isolation
+from ...replication.partition.nearest_replica import ReplicaChoice
 from ...replication.partition_set import PartitionSet
 from ...storage.files.files import FileRegion
 from ...storage.workers.big_batches import run_apart

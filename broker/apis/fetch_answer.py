@@ -19,7 +19,7 @@ from ...protocol.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
-from ...replication.fetch import FetchResult, PartitionFetch
+from ...replication.partition.fetch import FetchResult, PartitionFetch
 from ...storage.files.files import NotCachedError
 from .context import EncodedAnswer
 

@@ -30,8 +30,7 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from ...replication.isolation import Isolation
-from ...replication.offset_lookup import (
+from ...replication.leader.offset_lookup import (
     EARLIEST,
     EARLIEST_LOCAL,
     LATEST,
@@ -40,6 +39,7 @@ from ...replication.offset_lookup import (
     FoundOffset,
     OffsetQuery,
 )
+from ...replication.partition.isolation import Isolation
 from ...replication.partition_set import PartitionSet
 from .context import RequestContext
 from .repeats import MOST_REPEATS

@@ -4,7 +4,7 @@ import logging
 from functools import partial
 
 from ...config.config import Config
-from ...replication.nearest_replica import ReplicaChoice, nearest_replica
+from ...replication.partition.nearest_replica import ReplicaChoice, nearest_replica
 from ..metadata_cache import MetadataCache
 
 __all__ = ["NearConsumers"]

@@ -38,7 +38,7 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from ...replication.append import AppendResult
+from ...replication.partition.append_result import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, producer_of
 from ..network.request import Request

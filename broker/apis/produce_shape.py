@@ -18,7 +18,7 @@ from ...protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from ...replication.append import AppendResult
+from ...replication.partition.append_result import AppendResult
 
 __all__ = ["FIRST_VERSION", "FoundBatch", "ProduceShape", "ProduceShapes"]
 

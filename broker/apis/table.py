@@ -7,10 +7,10 @@ from ...config.config import Config
 from ...config.config_entries import topic_entries
 from ...controller.metadata_plane import MetadataPlane
 from ...protocol.apis import ApiKey
-from ...replication.fetch_session import FetchSessions
-from ...replication.offload import Offload
+from ...replication.leader.fetch_session import FetchSessions
 from ...replication.partition_set import PartitionSet
 from ...replication.record_deletion import RecordDeletion
+from ...replication.run_in_pool import Offload
 from ...replication.transaction_checks import TransactionChecks
 from ...storage.store.log_store import LogStore
 from ...storage.workers.unpacking import InlineBounds

@@ -21,7 +21,7 @@ from ...protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from ...protocol.records.control import EndTransactionMarker, build_marker_batch
-from ...replication.append import AppendResult
+from ...replication.partition.append_result import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...storage.producers.producer_state import AppendOrigin
 from .context import RequestContext

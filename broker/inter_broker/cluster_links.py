@@ -20,12 +20,12 @@ from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
-from ...replication.fetcher import Fetcher
-from ...replication.fetchers import FetcherId, ReplicaFetchers
-from ...replication.isr import PendingIsr
-from ...replication.partition import Partition
+from ...replication.follower.fetcher import Fetcher
+from ...replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
+from ...replication.leader.replication_throttle import ReplicationThrottle
+from ...replication.partition.isr import PendingIsr
+from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
-from ...replication.replication_throttle import ReplicationThrottle
 from ...replication.transaction_checks import TransactionChecks, TransactionPart
 from ..apis.allocate_producer_ids import AllocateProducerIds
 from ..apis.alter_partition import AlterPartition

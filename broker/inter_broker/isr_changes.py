@@ -21,8 +21,8 @@ from ...protocol.messages.alter_partition import (
     RequestTopicData,
     ResponsePartitionData,
 )
-from ...replication.isr import PendingIsr
-from ...replication.partition import Partition
+from ...replication.partition.isr import PendingIsr
+from ...replication.partition.partition import Partition
 
 __all__ = ["IsrChanges"]
 

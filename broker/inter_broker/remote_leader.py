@@ -24,10 +24,10 @@ from ...protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from ...replication.fetch_session_client import ClientFetchSession, SessionRequest
-from ...replication.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
-from ...replication.offset_lookup import EARLIEST, LATEST
-from ...replication.truncation import LeaderEpochEnd
+from ...replication.follower.fetch_session_client import ClientFetchSession, SessionRequest
+from ...replication.follower.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
+from ...replication.follower.truncation import LeaderEpochEnd
+from ...replication.leader.offset_lookup import EARLIEST, LATEST
 
 __all__ = ["FetchSettings", "LeaderVersions", "RemoteLeader"]
 

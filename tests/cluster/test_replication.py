@@ -23,7 +23,7 @@ from pybroker.protocol.messages.incremental_alter_configs import (
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
-from pybroker.replication.fetcher import Fetcher
+from pybroker.replication.follower.fetcher import Fetcher
 from support.broker_cluster import BrokerCluster, until
 from support.replicas import offsets_and_values
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
-from pybroker.replication.fetch_session import (
+from pybroker.replication.leader.fetch_session import (
     DEFAULT_MAX_PARTITIONS,
     FINAL_EPOCH,
     FIRST_PATIENCE_MS,
@@ -20,6 +19,7 @@ from pybroker.replication.fetch_session import (
     SessionAnswer,
     next_epoch,
 )
+from pybroker.replication.partition.partition.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
 
 EVICTION_MS = 120_000
 

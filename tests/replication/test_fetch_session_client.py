@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.fetch_session_client import ClientFetchSession, SessionRequest
-from pybroker.replication.leader_endpoint import WantedPartition
+from pybroker.replication.follower.fetch_session_client import ClientFetchSession, SessionRequest
+from pybroker.replication.follower.leader_endpoint import WantedPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 OLD_ID, NEW_ID = UUID(int=1), UUID(int=2)

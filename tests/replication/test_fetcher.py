@@ -11,10 +11,10 @@ from pybroker.broker.inter_broker.remote_leader import LeaderVersions
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
-from pybroker.replication.fetch_states import FetchState, Phase
-from pybroker.replication.fetchers import fetcher_number
-from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.partition_state import NO_LEADER
+from pybroker.replication.follower.fetch_states import FetchState, Phase
+from pybroker.replication.follower.fetcher_pool import fetcher_number
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.log.log.log_append import FollowerAppend
 from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.answer_pace import AnswerPace
-from pybroker.replication.delayed_fetch import DelayedFetch, FetchWatchers
-from pybroker.replication.fetch import FetchParams, PartitionFetch
-from pybroker.replication.isolation import Isolation
-from pybroker.replication.operation_heap import OperationHeap
-from pybroker.replication.patient_fetches import LOOKS_IN_A_TURN
-from pybroker.replication.purgatory import (
+from pybroker.replication.partition.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.partition.delayed_fetch import DelayedFetch, FetchWatchers
+from pybroker.replication.partition.partition.fetch import FetchParams, PartitionFetch
+from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.partition.operation_heap import OperationHeap
+from pybroker.replication.partition.partition.patient_fetches import LOOKS_IN_A_TURN
+from pybroker.replication.partition.partition.purgatory import (
     COMPLETED_IN_A_TURN,
     AppendPurgatory,
     DelayedAppend,

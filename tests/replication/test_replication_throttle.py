@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pybroker.replication.replication_throttle import ReplicationThrottle, is_named
+from pybroker.replication.leader.replication_throttle import ReplicationThrottle, is_named
 from support.replicas import TOPIC, Replicas, batch_of, fetch_from, follower
 
 

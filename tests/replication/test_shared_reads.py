@@ -6,10 +6,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.replication.fetch import FetchResult, PartitionFetch
-from pybroker.replication.isolation import Isolation
-from pybroker.replication.reader import read_partition
-from pybroker.replication.shared_reads import SharedReads
+from pybroker.replication.leader.shared_reads import SharedReads
+from pybroker.replication.partition.partition.fetch import FetchResult, PartitionFetch
+from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.partition.reader import read_partition
 from support.replicas import TOPIC_ID, Replicas, batch_of, consumer, fetch_from, follower, values_in
 
 ROOM = 1 << 20

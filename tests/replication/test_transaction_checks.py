@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.replication.append import AppendResult
+from pybroker.replication.partition.partition.append_result import AppendResult
 from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.loop_errors import loop_errors, on_purpose

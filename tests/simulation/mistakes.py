@@ -17,16 +17,18 @@ from pybroker.controller.leader_election import elect_when_offline
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
 from pybroker.controller.tree.metadata_store import Check, Operation
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication import fetch_reads, reader, record_deletion
-from pybroker.replication.append import AppendResult
-from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
-from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.isolation import Isolation
-from pybroker.replication.isr import PendingExpand
-from pybroker.replication.partition import Leader, Partition
+from pybroker.replication import record_deletion
+from pybroker.replication.leader import fetch_reads
+from pybroker.replication.partition.partition import reader
+from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.partition.isr import PendingExpand
+from pybroker.replication.partition.partition.partition import Leader, Partition
+from pybroker.replication.partition.partition.partition_state import PartitionState
+from pybroker.replication.partition.partition.reader import read_partition
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.replication.partition_state import PartitionState
-from pybroker.replication.reader import read_partition
 from pybroker.replication.state_changes import StateChanges
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend

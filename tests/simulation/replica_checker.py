@@ -6,9 +6,9 @@ What has been below some replica's high watermark is committed: from then on eve
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.isr import IsrState, PendingExpand
-from pybroker.replication.partition import Leader, Partition
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.isr import IsrState, PendingExpand
+from pybroker.replication.partition.partition.partition import Leader, Partition
 from simulation.committed_batches import CommittedBatches, batches_of
 from simulation.history import History, Place, ViolationError
 from simulation.tree_checker import TreeChecker

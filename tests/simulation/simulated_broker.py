@@ -16,7 +16,7 @@ from pybroker.broker.server import BrokerServer
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.controller.tree.metadata_store import MetadataStore
-from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
 from pybroker.storage.log.log.log import Log
 from simulation.cluster_shape import ClusterShape
 from simulation.disk import Disk, Loss

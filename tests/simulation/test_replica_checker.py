@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pybroker.replication.isr import CommittedIsr, PendingExpand
-from pybroker.replication.partition import Partition
+from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand
+from pybroker.replication.partition.partition.partition import Partition
 from pybroker.storage.log.log.log import Log
 from simulation.history import History, ViolationError
 from simulation.replica_checker import ReplicaChecker

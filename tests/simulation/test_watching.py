@@ -1,7 +1,7 @@
 """The checkers look after every turn of the loop, at the brokers on whose machines something ran: nothing else changes
 what they hold."""
 
-from pybroker.replication.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
 from simulation.cluster_shape import ClusterShape
 from simulation.simulated_cluster import SimulatedCluster
 from simulation.simulation_run import Plan, run_seed

@@ -17,12 +17,12 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.protocol.messages.list_offsets import ListOffsetsRequest
 from pybroker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from pybroker.replication.append import AppendResult
-from pybroker.replication.fetch_session import FetchSessions
-from pybroker.replication.fetcher import Fetcher
-from pybroker.replication.fetchers import FetcherId, ReplicaFetchers
-from pybroker.replication.isr import PendingIsr
-from pybroker.replication.partition import Partition
+from pybroker.replication.follower.fetcher import Fetcher
+from pybroker.replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
+from pybroker.replication.leader.fetch_session import FetchSessions
+from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.partition.isr import PendingIsr
+from pybroker.replication.partition.partition.partition import Partition
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.workers.worker_pool import Pool
 from support.replicas import NOW_MS, TOPIC_ID, TP, FixedHints, Replicas, offsets_and_values, request_context

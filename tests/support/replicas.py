@@ -18,16 +18,16 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.walk import Record
-from pybroker.replication.answer_pace import AnswerPace
-from pybroker.replication.append import AppendResult
-from pybroker.replication.fetch import FetchParams, FetchResult, PartitionFetch
-from pybroker.replication.hosted_partition import HostedPartition
-from pybroker.replication.isolation import Isolation
-from pybroker.replication.isr import PendingIsr
-from pybroker.replication.offload import Offload
-from pybroker.replication.partition import Partition
+from pybroker.replication.partition.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.partition.isr import PendingIsr
+from pybroker.replication.partition.partition.partition import Partition
+from pybroker.replication.partition.partition.partition_state import PartitionState
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.replication.partition_state import PartitionState
+from pybroker.replication.run_in_pool import Offload
 from pybroker.replication.state_changes import Following, StateChanges
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.store.log_store import LogStore

@@ -11,7 +11,7 @@ from pybroker.broker.apis.fetch_answer import FIRST_SHARED_VERSION, partition_da
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse
-from pybroker.replication.fetch import FetchResult, PartitionFetch
+from pybroker.replication.partition.partition.fetch import FetchResult, PartitionFetch
 from pybroker.storage.files.files.files import File, FileRegion, Files, NotCachedError
 from pybroker.storage.segment.segment.transaction_index import AbortedTransaction
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..base.topic_partition import TopicPartition
-from ..storage.log.log import Log
-from ..storage.log.strand import Strand
-from ..storage.log_config import LogConfig
-from ..storage.workers.callbacks import call_apart
+from ...base.topic_partition import TopicPartition
+from ...storage.log.log import Log
+from ...storage.log.strand import Strand
+from ...storage.log_config import LogConfig
+from ...storage.workers.callbacks import call_apart
 from .delayed_fetch import FetchWatchers
 from .operation_heap import OperationHeap
 from .partition import Partition

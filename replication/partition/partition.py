@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from ..base.invariant import invariant
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import (
+from ...base.invariant import invariant
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import (
     ErrorCode,
     FencedLeaderEpochError,
     NotEnoughReplicasError,

@@ -4,20 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import KafkaError, UnknownTopicOrPartitionError
-from ..storage.files.files import NotCachedError
-from .delayed_fetch import DelayedFetch
-from .end_of_partition import end_for_follower, result_at_end
-from .fetch import FetchParams, FetchResult, PartitionFetch
-from .hosted_partition import HostedPartition
-from .isolation import Isolation
-from .isr import PendingIsr
-from .partition import Partition
-from .reader import available_bytes, read_partition, sent_on, warm_up
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
+from ...storage.files.files import NotCachedError
+from ..partition.delayed_fetch import DelayedFetch
+from ..partition.end_of_partition import end_for_follower, result_at_end
+from ..partition.fetch import FetchParams, FetchResult, PartitionFetch
+from ..partition.hosted_partition import HostedPartition
+from ..partition.isolation import Isolation
+from ..partition.isr import PendingIsr
+from ..partition.partition import Partition
+from ..partition.reader import available_bytes, read_partition, sent_on, warm_up
+from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
 from .shared_reads import SharedReads
-from .wakeups import Wakeups
 
 __all__ = ["FetchReads", "FetchResults"]
 

@@ -8,11 +8,11 @@ ended, and no longer: it holds a file open.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..storage.log.log_view import LogView
-from .end_of_partition import is_plain
-from .fetch import FetchParams, FetchResult, PartitionFetch
-from .hosted_partition import HostedPartition
-from .isolation import Isolation
+from ...storage.log.log_view import LogView
+from ..partition.end_of_partition import is_plain
+from ..partition.fetch import FetchParams, FetchResult, PartitionFetch
+from ..partition.hosted_partition import HostedPartition
+from ..partition.isolation import Isolation
 
 __all__ = ["SharedReads"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from uuid import UUID
 
-from ..base.invariant import invariant
-from ..base.topic_partition import TopicPartition
+from ...base.invariant import invariant
+from ...base.topic_partition import TopicPartition
 
 __all__ = ["FetchState", "FetchStates", "Phase"]
 

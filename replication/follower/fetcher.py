@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ..base.invariant import InvariantError
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import (
+from ...base.invariant import InvariantError
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import (
     CorruptRecordError,
     ErrorCode,
     FencedLeaderEpochError,
@@ -27,14 +27,14 @@ from ..protocol.errors import (
     KafkaStorageError,
     NotLeaderOrFollowerError,
 )
-from ..storage.files.no_space import NoSpaceError
-from ..storage.log.log_append import LogAppendInfo
+from ...storage.files.no_space import NoSpaceError
+from ...storage.log.log_append import LogAppendInfo
+from ..partition.hosted_partition import HostedPartition
+from ..partition_set import PartitionSet
 from . import follower_log
 from .fetch_states import FetchState, FetchStates
 from .follower_log import last_epoch_of
-from .hosted_partition import HostedPartition
 from .leader_endpoint import EpochQuestion, FetchedPartition, LeaderEndpoint, WantedPartition
-from .partition_set import PartitionSet
 from .truncation import LeaderEpochEnd, epoch_truncation, offset_reset
 
 __all__ = ["Fetcher"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..storage.log.log import Log
-from .isolation import Isolation
-from .partition import Partition
+from ...storage.log.log import Log
+from ..partition.isolation import Isolation
+from ..partition.partition import Partition
 
 __all__ = [
     "EARLIEST",

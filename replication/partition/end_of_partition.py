@@ -6,8 +6,8 @@ before knows by its identity that it is no news. The same goes for followers: ea
 all that they follow.
 """
 
-from ..protocol.errors import ErrorCode
-from ..storage.log.log_view import LogView
+from ...protocol.errors import ErrorCode
+from ...storage.log.log_view import LogView
 from .fetch import FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..protocol.errors import ErrorCode, KafkaError
-from ..storage.errors import RecordError
+from ...protocol.errors import ErrorCode, KafkaError
+from ...storage.errors import RecordError
 
 __all__ = ["AppendResult"]
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ..protocol.errors import ErrorCode
+from ...protocol.errors import ErrorCode
 from .answer_pace import AnswerPace
 from .delayed_fetch import DelayedFetch
 from .fetch import PartitionFetch

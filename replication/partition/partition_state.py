@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 
 __all__ = ["NO_LEADER", "PartitionState"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import ErrorCode
-from ..storage.files.files import Buffer
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import ErrorCode
+from ...storage.files.files import Buffer
 from .truncation import LeaderEpochEnd
 
 __all__ = ["EpochAnswer", "EpochQuestion", "FetchedPartition", "LeaderEndpoint", "WantedPartition"]

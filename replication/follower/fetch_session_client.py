@@ -8,9 +8,9 @@ request with epoch 0 that still names the old session closes that one.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import ErrorCode
-from .fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import ErrorCode
+from ..leader.fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
 from .leader_endpoint import WantedPartition
 
 __all__ = ["ClientFetchSession", "SessionRequest"]

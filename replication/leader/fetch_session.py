@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from ..protocol.errors import ErrorCode
-from .fetch import FetchResult, PartitionFetch, PartitionKey
+from ...protocol.errors import ErrorCode
+from ..partition.fetch import FetchResult, PartitionFetch, PartitionKey
 
 __all__ = [
     "DEFAULT_MAX_PARTITIONS",

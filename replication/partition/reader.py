@@ -2,8 +2,8 @@
 
 import logging
 
-from ..protocol.errors import ErrorCode, InconsistentTopicIdError, KafkaError, OffsetOutOfRangeError
-from ..storage.log.log import Log
+from ...protocol.errors import ErrorCode, InconsistentTopicIdError, KafkaError, OffsetOutOfRangeError
+from ...storage.log.log import Log
 from .fetch import EpochEnd, FetchParams, FetchResult, PartitionFetch
 from .hosted_partition import HostedPartition
 from .isolation import Isolation

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import ErrorCode
-from ..storage.files.files import FileRegion
-from ..storage.segment.transaction_index import AbortedTransaction
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import ErrorCode
+from ...storage.files.files import FileRegion
+from ...storage.segment.transaction_index import AbortedTransaction
 from .isolation import Isolation
 from .nearest_replica import ReplicaChoice
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from ..base.topic_partition import TopicPartition
-from ..storage.log.log import Log
-from .hosted_partition import HostedPartition
+from ...base.topic_partition import TopicPartition
+from ...storage.log.log import Log
+from ..partition.hosted_partition import HostedPartition
 
 __all__ = ["FetcherId", "ReplicaFetchers", "fetcher_number"]
 

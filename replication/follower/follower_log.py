@@ -8,12 +8,12 @@ change any more.
 import logging
 from functools import partial
 
-from ..storage.errors import UnexpectedAppendOffsetError
-from ..storage.files.files import Buffer
-from ..storage.log.log import Log
-from ..storage.log.log_append import FollowerAppend, LogAppendInfo
-from ..storage.log.strand import AppendCallback, StepCallback
-from .hosted_partition import HostedPartition
+from ...storage.errors import UnexpectedAppendOffsetError
+from ...storage.files.files import Buffer
+from ...storage.log.log import Log
+from ...storage.log.log_append import FollowerAppend, LogAppendInfo
+from ...storage.log.strand import AppendCallback, StepCallback
+from ..partition.hosted_partition import HostedPartition
 
 __all__ = ["append", "empty", "last_epoch_of", "move_log_start", "truncate"]
 

@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ..protocol.errors import ErrorCode
-from ..storage.workers.callbacks import call_apart
+from ...protocol.errors import ErrorCode
+from ...storage.workers.callbacks import call_apart
 from .answer_pace import FEW, AnswerPace
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
 from .fetch import FetchParams

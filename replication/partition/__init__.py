@@ -1,0 +1,1 @@
+"""One partition on this broker, and the requests that wait for it."""
