@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from .apis.leader_hints import BrokerEndpoint
+from .metadata.leader_hints import BrokerEndpoint
 from .metadata_cache import MetadataCache
 
 __all__ = ["AdvertisedAddresses", "ReachedBy", "reachable_host"]

@@ -13,7 +13,7 @@ from ..protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
-from .apis.leader_hints import BrokerEndpoint
+from .metadata.leader_hints import BrokerEndpoint
 
 __all__ = ["MetadataCache", "MetadataUpdate"]
 

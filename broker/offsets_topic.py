@@ -10,9 +10,9 @@ from ..protocol.errors import ErrorCode
 from ..replication.partition_set import PartitionSet
 from ..storage.producers.transaction_guards import TransactionGuard
 from .advertised_address import AdvertisedAddresses
-from .apis.context import RequestContext
-from .apis.leader_hints import BrokerEndpoint
+from .metadata.leader_hints import BrokerEndpoint
 from .metadata_cache import MetadataCache
+from .requests.context import RequestContext
 from .topic_waiters import TopicWaiters
 
 __all__ = ["CoordinatorPlaces", "OffsetsTopic"]

@@ -55,9 +55,8 @@ from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
 from .advertised_address import AdvertisedAddresses
-from .apis.dispatch import Dispatcher
-from .apis.find_coordinator import CoordinatorDirectory
-from .apis.table import handlers
+from .apis.groups.find_coordinator import CoordinatorDirectory
+from .apis.handler_table import handlers
 from .controller_orders import ControllerOrders
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
@@ -71,6 +70,7 @@ from .network.listener import Listeners
 from .network.settings import Endpoint
 from .offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .open_parts import OpenParts
+from .requests.dispatch import Dispatcher
 from .start_error import StartError
 from .topic_overrides import TopicOverrides
 from .topic_waiters import TopicWaiters

@@ -27,13 +27,13 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, TransactionPart
-from ..apis.allocate_producer_ids import AllocateProducerIds
-from ..apis.alter_partition import AlterPartition
-from ..apis.context import Handler, RequestContext
-from ..apis.controlled_shutdown import ControlledShutdown
+from ..apis.between_brokers.allocate_producer_ids import AllocateProducerIds
+from ..apis.between_brokers.alter_partition import AlterPartition
+from ..apis.between_brokers.controlled_shutdown import ControlledShutdown
 from ..coordinator.group.partitioning import partition_for_key
 from ..metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
+from ..requests.context import Handler, RequestContext
 from .asked_of_controller import ProducerIdsOfController, TopicsOfController
 from .broker_link import Address, BrokerLink
 from .controller_link import ControllerLink, LocalHandler

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
-from ..apis.failures import failure_answer
+from ..requests.failures import failure_answer
 from .broker_link import Address
 
 __all__ = ["ControllerLink", "IsControllerError", "LocalHandler"]

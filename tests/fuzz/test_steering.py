@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import uvloop
-from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.network.request import LaterReply
+from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.broker_process import BrokerProcess
 from support.fuzzing.branch_map import BranchMap

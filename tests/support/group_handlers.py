@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any, TypeVar
 
-from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from support.group_clients import NO_DELAY

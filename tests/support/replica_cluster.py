@@ -8,9 +8,9 @@ from typing import Any, cast
 from uuid import UUID
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.fetch import Fetch
-from pybroker.broker.apis.list_offsets import ListOffsets
-from pybroker.broker.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
+from pybroker.broker.apis.records.fetch import Fetch
+from pybroker.broker.apis.records.list_offsets import ListOffsets
+from pybroker.broker.apis.records.offset_for_leader_epoch import OffsetForLeaderEpoch
 from pybroker.broker.inter_broker.remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from pybroker.protocol.codec import Message, decode, encode_parts
 from pybroker.protocol.errors import ErrorCode

@@ -7,9 +7,9 @@ from pathlib import Path
 from uuid import UUID
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.context import RequestContext
-from pybroker.broker.apis.leader_hints import BrokerEndpoint
+from pybroker.broker.metadata.leader_hints import BrokerEndpoint
 from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.requests.context import RequestContext
 from pybroker.config.config import Config
 from pybroker.config.topic_config import TopicConfig
 from pybroker.protocol.errors import ErrorCode

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
-from pybroker.broker.apis.table import handlers
+from pybroker.broker.apis.handler_table import handlers
 from pybroker.config.config import Config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Struct

@@ -4,9 +4,9 @@ from pathlib import Path
 from random import Random
 
 from pybroker.broker.advertised_address import AdvertisedAddresses
-from pybroker.broker.apis.context import RequestContext
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.requests.context import RequestContext
 from pybroker.broker.topic_waiters import TopicWaiters
 from pybroker.config.config import Config
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity

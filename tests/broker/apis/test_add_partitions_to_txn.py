@@ -1,7 +1,7 @@
 """AddPartitionsToTxn in a cluster, where a partition of ``__transaction_state`` may have come to a pybroker."""
 
 import pytest
-from pybroker.broker.apis.add_partitions_to_txn import add_partitions_to_txn_elsewhere
+from pybroker.broker.apis.transactions.add_partitions_to_txn import add_partitions_to_txn_elsewhere
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

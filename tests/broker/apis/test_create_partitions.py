@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.create_partitions import CreatePartitions
-from pybroker.broker.apis.pauses import BETWEEN_PAUSES
+from pybroker.broker.apis.topics.create_partitions import CreatePartitions
+from pybroker.broker.requests.yielding import BETWEEN_PAUSES
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, NotControllerError

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.create_topics import CreateTopics
+from pybroker.broker.apis.topics.create_topics import CreateTopics
 from pybroker.config.config_entries import ConfigEntry, ConfigSource, topic_entries
 from pybroker.config.topic_config import TopicConfig
 from pybroker.protocol.codec import decode, encode

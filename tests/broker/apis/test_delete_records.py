@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.delete_records import DeleteRecords
-from pybroker.broker.apis.pauses import BETWEEN_PAUSES
+from pybroker.broker.apis.records.delete_records import DeleteRecords
+from pybroker.broker.requests.yielding import BETWEEN_PAUSES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_records import (

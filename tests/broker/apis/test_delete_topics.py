@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.delete_topics import DeleteTopics, TopicDeleter
+from pybroker.broker.apis.topics.delete_topics import DeleteTopics, TopicDeleter
 from pybroker.controller.controller import Controller
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode

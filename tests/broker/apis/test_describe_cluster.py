@@ -2,7 +2,7 @@
 
 import pytest
 from pybroker.broker.advertised_address import AdvertisedAddresses
-from pybroker.broker.apis.describe_cluster import DescribeCluster
+from pybroker.broker.apis.cluster.describe_cluster import DescribeCluster
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.apis.api_versions import ApiVersions
-from pybroker.broker.apis.context import EncodedAnswer, Handler, RequestContext
-from pybroker.broker.apis.dispatch import Dispatcher
-from pybroker.broker.apis.failures import failure_answer
+from pybroker.broker.apis.cluster.api_versions import ApiVersions
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
+from pybroker.broker.requests.context import EncodedAnswer, Handler, RequestContext
+from pybroker.broker.requests.dispatch import Dispatcher
+from pybroker.broker.requests.failures import failure_answer
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode

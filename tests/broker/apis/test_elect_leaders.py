@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.elect_leaders import ElectLeaders
+from pybroker.broker.apis.cluster.elect_leaders import ElectLeaders
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.broker.topic_waiters import TopicWaiters
 from pybroker.controller.leader_election import ElectionStrategy

@@ -12,10 +12,10 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.context import EncodedAnswer, RequestContext
-from pybroker.broker.apis.fetch import MAX_WAITING_BYTES, Fetch
-from pybroker.broker.apis.parked_fetches import fetch_bytes
+from pybroker.broker.apis.records.fetch import MAX_WAITING_BYTES, Fetch
+from pybroker.broker.apis.records.parked_fetches import fetch_bytes
 from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.requests.context import EncodedAnswer, RequestContext
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.fetch import (

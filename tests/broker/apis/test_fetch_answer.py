@@ -6,8 +6,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.broker.apis.context import EncodedAnswer
-from pybroker.broker.apis.fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
+from pybroker.broker.apis.records.fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
+from pybroker.broker.requests.context import EncodedAnswer
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse

@@ -1,6 +1,6 @@
 import pytest
-from pybroker.broker.apis.context import RequestContext
-from pybroker.broker.apis.find_coordinator import CoordinatorDirectory, CoordinatorType, FindCoordinator, Node
+from pybroker.broker.apis.groups.find_coordinator import CoordinatorDirectory, CoordinatorType, FindCoordinator, Node
+from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest

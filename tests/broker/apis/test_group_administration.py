@@ -2,11 +2,11 @@
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.delete_groups import DeleteGroups
-from pybroker.broker.apis.describe_groups import DescribeGroups
-from pybroker.broker.apis.list_groups import ListGroups
-from pybroker.broker.apis.offset_delete import OffsetDelete
-from pybroker.broker.apis.repeats import MOST_REPEATS
+from pybroker.broker.apis.groups.delete_groups import DeleteGroups
+from pybroker.broker.apis.groups.describe_groups import DescribeGroups
+from pybroker.broker.apis.groups.list_groups import ListGroups
+from pybroker.broker.apis.groups.offset_delete import OffsetDelete
+from pybroker.broker.requests.duplicate_names import MOST_REPEATS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest

@@ -2,11 +2,11 @@
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.offset_commit import OffsetCommit
-from pybroker.broker.apis.offset_fetch import OffsetFetch
-from pybroker.broker.apis.repeats import MOST_REPEATS
+from pybroker.broker.apis.groups.offset_commit import OffsetCommit
+from pybroker.broker.apis.groups.offset_fetch import OffsetFetch
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.requests.duplicate_names import MOST_REPEATS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from pybroker.protocol.messages.offset_commit import (

@@ -1,5 +1,5 @@
 import pytest
-from pybroker.broker.apis.heartbeat import Heartbeat
+from pybroker.broker.apis.groups.heartbeat import Heartbeat
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest

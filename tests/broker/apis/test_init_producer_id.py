@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from pybroker.broker.apis.init_producer_id import InitProducerId
+from pybroker.broker.apis.transactions.init_producer_id import InitProducerId
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import CoordinatorNotAvailableError, ErrorCode
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from pybroker.broker.apis.join_group import JoinGroup
+from pybroker.broker.apis.groups.join_group import JoinGroup
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol

@@ -1,5 +1,5 @@
 import pytest
-from pybroker.broker.apis.leave_group import LeaveGroup
+from pybroker.broker.apis.groups.leave_group import LeaveGroup
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity

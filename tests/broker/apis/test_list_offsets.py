@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.list_offsets import ListOffsets
-from pybroker.broker.apis.repeats import MOST_REPEATS
+from pybroker.broker.apis.records.list_offsets import ListOffsets
+from pybroker.broker.requests.duplicate_names import MOST_REPEATS
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.list_offsets import (

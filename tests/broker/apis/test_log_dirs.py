@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.alter_replica_log_dirs import AlterReplicaLogDirs
-from pybroker.broker.apis.describe_log_dirs import DescribeLogDirs
-from pybroker.broker.apis.pauses import BETWEEN_PAUSES
+from pybroker.broker.apis.cluster.alter_replica_log_dirs import AlterReplicaLogDirs
+from pybroker.broker.apis.cluster.describe_log_dirs import DescribeLogDirs
+from pybroker.broker.requests.yielding import BETWEEN_PAUSES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_replica_log_dirs import (

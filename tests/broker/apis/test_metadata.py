@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.broker.advertised_address import AdvertisedAddresses
-from pybroker.broker.apis.metadata import Metadata
+from pybroker.broker.apis.topics.metadata import Metadata
 from pybroker.broker.metadata_cache import MetadataCache
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode

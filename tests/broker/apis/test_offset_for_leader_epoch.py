@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pybroker.broker.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
+from pybroker.broker.apis.records.offset_for_leader_epoch import OffsetForLeaderEpoch
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.offset_for_leader_epoch import (

@@ -1,7 +1,7 @@
 """Between the many things that a request names, others have the loop."""
 
 import pytest
-from pybroker.broker.apis.pauses import BETWEEN_PAUSES, with_pauses
+from pybroker.broker.requests.yielding import BETWEEN_PAUSES, with_pauses
 from support.loop_turns import turns_during
 
 

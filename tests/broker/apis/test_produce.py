@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.context import CloseConnectionError, RequestContext
-from pybroker.broker.apis.produce import Produce
+from pybroker.broker.apis.records.produce import Produce
 from pybroker.broker.network.request import Request
+from pybroker.broker.requests.context import CloseConnectionError, RequestContext
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidPidMappingError
 from pybroker.protocol.messages.produce import (

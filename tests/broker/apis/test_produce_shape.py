@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.apis import produce_shape
-from pybroker.broker.apis.produce_shape import FIRST_VERSION, ProduceShapes
+from pybroker.broker.apis.records import produce_shape
+from pybroker.broker.apis.records.produce_shape import FIRST_VERSION, ProduceShapes
 from pybroker.protocol.codec import DecodeError, decode_prefix, encode
 from pybroker.protocol.messages.produce import (
     PartitionProduceData,

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.context import RequestContext
-from pybroker.broker.apis.dispatch import Dispatcher
-from pybroker.broker.apis.produce import Produce
-from pybroker.broker.apis.produce_shape import FIRST_VERSION
+from pybroker.broker.apis.records.produce import Produce
+from pybroker.broker.apis.records.produce_shape import FIRST_VERSION
 from pybroker.broker.network.request import LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
+from pybroker.broker.requests.context import RequestContext
+from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode

@@ -1,7 +1,7 @@
 """When names of a request are repeated so often that each is answered once."""
 
 import pytest
-from pybroker.broker.apis.repeats import MOST_REPEATS, is_repetitive
+from pybroker.broker.requests.duplicate_names import MOST_REPEATS, is_repetitive
 
 
 @pytest.mark.parametrize(

@@ -4,28 +4,28 @@ import math
 from typing import Any
 
 import pytest
-from pybroker.broker.apis.add_offsets_to_txn import add_offsets_to_txn
-from pybroker.broker.apis.add_partitions_to_txn import add_partitions_to_txn
-from pybroker.broker.apis.alter_client_quotas import alter_client_quotas
-from pybroker.broker.apis.alter_user_scram_credentials import alter_user_scram_credentials
-from pybroker.broker.apis.consumer_group_describe import consumer_group_describe
-from pybroker.broker.apis.consumer_group_heartbeat import consumer_group_heartbeat
-from pybroker.broker.apis.context import Handler
-from pybroker.broker.apis.create_acls import create_acls
-from pybroker.broker.apis.create_delegation_token import create_delegation_token
-from pybroker.broker.apis.delete_acls import delete_acls
-from pybroker.broker.apis.describe_acls import describe_acls
-from pybroker.broker.apis.describe_client_quotas import describe_client_quotas
-from pybroker.broker.apis.describe_delegation_token import describe_delegation_token
-from pybroker.broker.apis.describe_transactions import describe_transactions
-from pybroker.broker.apis.describe_user_scram_credentials import describe_user_scram_credentials
-from pybroker.broker.apis.end_txn import end_txn
-from pybroker.broker.apis.expire_delegation_token import expire_delegation_token
-from pybroker.broker.apis.list_transactions import list_transactions
-from pybroker.broker.apis.renew_delegation_token import renew_delegation_token
-from pybroker.broker.apis.sasl_authenticate import sasl_authenticate
-from pybroker.broker.apis.sasl_handshake import sasl_handshake
-from pybroker.broker.apis.txn_offset_commit import txn_offset_commit
+from pybroker.broker.apis.configs.alter_client_quotas import alter_client_quotas
+from pybroker.broker.apis.configs.describe_client_quotas import describe_client_quotas
+from pybroker.broker.apis.groups.consumer_group_describe import consumer_group_describe
+from pybroker.broker.apis.groups.consumer_group_heartbeat import consumer_group_heartbeat
+from pybroker.broker.apis.security.alter_user_scram_credentials import alter_user_scram_credentials
+from pybroker.broker.apis.security.create_acls import create_acls
+from pybroker.broker.apis.security.create_delegation_token import create_delegation_token
+from pybroker.broker.apis.security.delete_acls import delete_acls
+from pybroker.broker.apis.security.describe_acls import describe_acls
+from pybroker.broker.apis.security.describe_delegation_token import describe_delegation_token
+from pybroker.broker.apis.security.describe_user_scram_credentials import describe_user_scram_credentials
+from pybroker.broker.apis.security.expire_delegation_token import expire_delegation_token
+from pybroker.broker.apis.security.renew_delegation_token import renew_delegation_token
+from pybroker.broker.apis.security.sasl_authenticate import sasl_authenticate
+from pybroker.broker.apis.security.sasl_handshake import sasl_handshake
+from pybroker.broker.apis.transactions.add_offsets_to_txn import add_offsets_to_txn
+from pybroker.broker.apis.transactions.add_partitions_to_txn import add_partitions_to_txn
+from pybroker.broker.apis.transactions.describe_transactions import describe_transactions
+from pybroker.broker.apis.transactions.end_txn import end_txn
+from pybroker.broker.apis.transactions.list_transactions import list_transactions
+from pybroker.broker.apis.transactions.txn_offset_commit import txn_offset_commit
+from pybroker.broker.requests.context import Handler
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError, UnknownServerError, UnsupportedVersionError
 from pybroker.protocol.messages.alter_client_quotas import (

@@ -1,6 +1,6 @@
 import pytest
-from pybroker.broker.apis.join_group import JoinGroup
-from pybroker.broker.apis.sync_group import SyncGroup
+from pybroker.broker.apis.groups.join_group import JoinGroup
+from pybroker.broker.apis.groups.sync_group import SyncGroup
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.txn_offset_commit import TxnOffsetCommit
+from pybroker.broker.apis.transactions.txn_offset_commit import TxnOffsetCommit
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode

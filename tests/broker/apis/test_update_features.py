@@ -1,7 +1,7 @@
 """UpdateFeatures: there are none with ZooKeeper, and each update is told what is wrong with it first."""
 
 import pytest
-from pybroker.broker.apis.update_features import UpdateFeatures
+from pybroker.broker.apis.cluster.update_features import UpdateFeatures
 from pybroker.protocol.errors import ErrorCode, NotControllerError
 from pybroker.protocol.messages.update_features import (
     FeatureUpdateKey,

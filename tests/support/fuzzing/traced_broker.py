@@ -14,9 +14,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pybroker
-from pybroker.broker.apis.dispatch import Dispatcher
 from pybroker.broker.command_line import main
 from pybroker.broker.network.request import LaterReply, Request
+from pybroker.broker.requests.dispatch import Dispatcher
 from support.fuzzing.branch_map import BranchMap
 
 TRACED = (

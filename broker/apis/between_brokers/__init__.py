@@ -1,0 +1,1 @@
+"""APIs that only brokers and controllers call."""

@@ -1,0 +1,39 @@
+"""ControlledShutdown: a broker about to stop asks this one, the controller, to have others lead its partitions.
+
+v2 broker epoch (KIP-380) · v3 flexible. The answer names the partitions that it still leads.
+"""
+
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from ...requests.context import RequestContext
+
+__all__ = ["ControlledShutdown", "ShutdownController"]
+
+
+class ShutdownController(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Awaitable[Sequence[TopicPartition]]: ...
+
+
+class ControlledShutdown:
+    """Handler."""
+
+    def __init__(self, controller: ShutdownController) -> None:
+        self._controller = controller
+
+    async def __call__(self, context: RequestContext, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+        remaining = await self._controller.controlled_shutdown(request.broker_id, request.broker_epoch)
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                RemainingPartition(topic_name=partition.topic, partition_index=partition.partition)
+                for partition in remaining
+            ]
+        )

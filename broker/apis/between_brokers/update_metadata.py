@@ -1,0 +1,37 @@
+"""UpdateMetadata: the controller says which brokers are up and who leads what.
+
+v5 groups partitions by topic.
+"""
+
+from typing import Protocol
+
+from ....protocol.messages.update_metadata import (
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+    UpdateMetadataTopicState,
+)
+from ...requests.context import RequestContext
+
+__all__ = ["MetadataOrders", "UpdateMetadata"]
+
+
+class MetadataOrders(Protocol):
+    """`ControllerOrders`, as far as this handler needs it."""
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse: ...
+
+
+class UpdateMetadata:
+    """Handler."""
+
+    def __init__(self, orders: MetadataOrders) -> None:
+        self._orders = orders
+
+    def __call__(self, context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        if context.api_version < 5:
+            topics: dict[str, UpdateMetadataTopicState] = {}
+            for state in request.ungrouped_partition_states:
+                topic = topics.setdefault(state.topic_name, UpdateMetadataTopicState(topic_name=state.topic_name))
+                topic.partition_states.append(state)
+            request.topic_states = list(topics.values())
+        return self._orders.update_metadata(request)

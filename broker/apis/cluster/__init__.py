@@ -1,0 +1,1 @@
+"""APIs about the cluster: its brokers, elections, reassignments and log directories."""

@@ -1,0 +1,61 @@
+"""AlterPartitionReassignments: move partitions to other replicas, or call such a move off (KIP-455). Only v0."""
+
+from collections.abc import Awaitable, Mapping
+from typing import Protocol
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+
+__all__ = ["AlterPartitionReassignments", "Reassigner"]
+
+
+class Reassigner(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    def reassign(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> Awaitable[Mapping[TopicPartition, KafkaError | None]]: ...
+
+
+class AlterPartitionReassignments:
+    """Handler. NotControllerError is the whole request's error."""
+
+    def __init__(self, controller: Reassigner) -> None:
+        self._controller = controller
+
+    async def __call__(
+        self, context: RequestContext, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        """Of a partition that is named twice, the last wish counts."""
+        targets = {
+            TopicPartition(topic.name, partition.partition_index): (
+                None if partition.replicas is None else tuple(partition.replicas)
+            )
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        results = await self._controller.reassign(targets)
+        return AlterPartitionReassignmentsResponse(
+            responses=[
+                ReassignableTopicResponse(
+                    name=topic,
+                    partitions=[
+                        ReassignablePartitionResponse(
+                            partition_index=index,
+                            error_code=ErrorCode.NONE if error is None else error.code,
+                            error_message=None if error is None else error.message,
+                        )
+                        for index, error in partitions
+                    ],
+                )
+                for topic, partitions in partitions_by_topic(results).items()
+            ]
+        )

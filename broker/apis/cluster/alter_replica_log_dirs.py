@@ -1,0 +1,117 @@
+"""AlterReplicaLogDirs: move a replica to another log directory of this broker (KIP-113).
+
+The answer comes when the move has begun (`storage/store/log_mover.py`); DescribeLogDirs shows how far it is. For a partition
+that is not here yet the directory is remembered, and its log is then made there; the answer is an error all the same,
+as in Kafka.
+
+v1 throttling happens after the response (KIP-219) · v2 flexible.
+"""
+
+import logging
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import (
+    ErrorCode,
+    InvalidTopicError,
+    KafkaError,
+    KafkaStorageError,
+    LogDirNotFoundError,
+    NotLeaderOrFollowerError,
+)
+from ....protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from ....replication.partition_set import PartitionSet
+from ....replication.run_in_pool import Offload
+from ....storage.store.log_store import LogStore
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+from ...requests.yielding import with_pauses
+
+__all__ = ["AlterReplicaLogDirs"]
+
+logger = logging.getLogger(__name__)
+
+_MAX_NAME_LENGTH = 255
+_FUTURE_SUFFIX_LENGTH = len(".00000000000000000000000000000000-future")
+"""While it is moved, a replica is in a directory of such a name."""
+
+
+class AlterReplicaLogDirs:
+    """Handler."""
+
+    def __init__(self, logs: LogStore, partitions: PartitionSet, offload: Offload) -> None:
+        self._logs = logs
+        self._partitions = partitions
+        self._offload = offload
+
+    async def __call__(
+        self, context: RequestContext, request: AlterReplicaLogDirsRequest
+    ) -> AlterReplicaLogDirsResponse:
+        wanted = {
+            TopicPartition(topic.name, index): directory.path
+            for directory in request.dirs
+            for topic in directory.topics
+            for index in topic.partitions
+        }
+        codes: dict[TopicPartition, ErrorCode] = {}
+        refusals = _Refusals()
+        async for partition, path in with_pauses(wanted.items()):
+            codes[partition] = await self._code(partition, path, refusals)
+        refusals.tell()
+        return AlterReplicaLogDirsResponse(
+            results=[
+                AlterReplicaLogDirTopicResult(
+                    topic_name=topic,
+                    partitions=[
+                        AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                        for index, code in partitions
+                    ],
+                )
+                for topic, partitions in partitions_by_topic(codes).items()
+            ]
+        )
+
+    async def _code(self, partition: TopicPartition, path: str, refusals: "_Refusals") -> ErrorCode:
+        try:
+            self._check(partition, path)
+            await self._offload(lambda: self._logs.moves.begin(partition, path))
+        except NotLeaderOrFollowerError:
+            return ErrorCode.REPLICA_NOT_AVAILABLE
+        except KafkaError as error:
+            refusals.note(partition, path, error)
+            return ErrorCode(error.code)
+        return ErrorCode.NONE
+
+    def _check(self, partition: TopicPartition, path: str) -> None:
+        """Raise unless the partition is here and may move to ``path``, which must be named as the broker names it."""
+        if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
+            raise InvalidTopicError("The topic name is too long.")
+        directory = next((each for each in self._logs.directories.all if each.path == path), None)
+        if directory is None:
+            raise LogDirNotFoundError(f"Log directory {path} is not one of this broker's")
+        if not directory.is_online:
+            raise KafkaStorageError(f"Log directory {path} is offline")
+        if self._partitions.get(partition) is None and not self._partitions.is_offline(partition):
+            self._logs.creation.prefer_directory(partition, path)
+        self._partitions.require(partition)
+
+
+class _Refusals:
+    """Of one request, which are told in one line."""
+
+    def __init__(self) -> None:
+        self._first: tuple[TopicPartition, str, KafkaError] | None = None
+        self._count = 0
+
+    def note(self, partition: TopicPartition, path: str, error: KafkaError) -> None:
+        self._first = self._first or (partition, path, error)
+        self._count += 1
+
+    def tell(self) -> None:
+        if self._first is not None:
+            more = f" (and {self._count - 1} other partitions)" if self._count > 1 else ""
+            logger.warning("%s is not moved to log directory %s: %s%s", *self._first, more)

@@ -1,0 +1,59 @@
+"""DescribeCluster: the brokers, the controller, the cluster's id (KIP-700).
+
+v1 asks for brokers or KRaft controllers (KIP-919); there are only brokers here.
+"""
+
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from ...advertised_address import AdvertisedAddresses
+from ...metadata_cache import MetadataCache
+from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, NOT_ASKED
+from ...requests.context import RequestContext
+
+__all__ = ["DescribeCluster"]
+
+_BROKERS = 1
+_CONTROLLERS = 2
+_NO_CONTROLLER = -1
+
+
+class DescribeCluster:
+    """Handler."""
+
+    def __init__(self, cache: MetadataCache, addresses: AdvertisedAddresses, cluster_id: str) -> None:
+        self._cache = cache
+        self._addresses = addresses
+        self._cluster_id = cluster_id
+
+    def __call__(self, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+        if request.endpoint_type != _BROKERS:
+            return _refusal(context, request.endpoint_type)
+        brokers = [
+            DescribeClusterBroker(broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in self._addresses.endpoints(context.address)
+        ]
+        controller_id = self._cache.controller_id
+        listed = any(broker.broker_id == controller_id for broker in brokers)
+        asks_for_operations = request.include_cluster_authorized_operations
+        return DescribeClusterResponse(
+            cluster_id=self._cluster_id,
+            controller_id=controller_id if listed else _NO_CONTROLLER,
+            brokers=brokers,
+            cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asks_for_operations else NOT_ASKED,
+        )
+
+
+def _refusal(context: RequestContext, endpoint_type: int) -> DescribeClusterResponse:
+    if endpoint_type == _CONTROLLERS:
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    else:
+        error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        message = f"Unsupported endpoint type {endpoint_type}"
+    if context.api_version == 0:
+        error = ErrorCode.INVALID_REQUEST
+    return DescribeClusterResponse(error_code=error, error_message=message)

@@ -1,0 +1,131 @@
+"""ElectLeaders: have the preferred replica lead again, or any that lives (KIP-183, KIP-460).
+
+v1 unclean elections, and an error for the whole request · v2 flexible.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Protocol
+
+from ....base.topic_partition import TopicPartition
+from ....controller.leader_election import ElectionStrategy
+from ....protocol.errors import (
+    ElectionNotNeededError,
+    ErrorCode,
+    KafkaError,
+    NotControllerError,
+    RequestTimedOutError,
+    UnknownServerError,
+)
+from ....protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+from ...metadata_cache import MetadataCache
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+from ...topic_waiters import TopicWaiters
+
+__all__ = ["ElectLeaders", "LeaderElector"]
+
+_AT_A_TIME = 500
+"""Partitions that the controller is asked for at once; it has the loop to itself meanwhile."""
+_STRATEGIES = {0: ElectionStrategy.PREFERRED, 1: ElectionStrategy.UNCLEAN}
+
+
+class LeaderElector(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    def elect_leaders(
+        self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
+    ) -> Awaitable[Mapping[TopicPartition, int | KafkaError]]: ...
+
+
+class ElectLeaders:
+    """Handler."""
+
+    def __init__(self, controller: LeaderElector, cache: MetadataCache, waiters: TopicWaiters) -> None:
+        self._controller = controller
+        self._cache = cache
+        self._waiters = waiters
+        self._for_all = asyncio.Lock()
+
+    async def __call__(self, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+        """Asked about all partitions, it does not mention those that need no election."""
+        strategy = _STRATEGIES.get(request.election_type)
+        if strategy is None:
+            raise UnknownServerError()
+        if request.topic_partitions is not None:
+            elected = await self._elect(list(dict.fromkeys(_asked(request))), strategy)
+        else:
+            async with self._for_all:  # a few bytes ask for it, and it takes as much memory as all partitions
+                elected = await self._elect(self._all(), strategy, if_needed=True)
+        return _response(await self._led(elected, request.timeout_ms))
+
+    async def _elect(
+        self, partitions: list[TopicPartition], strategy: ElectionStrategy, *, if_needed: bool = False
+    ) -> dict[TopicPartition, int | KafkaError]:
+        """The leader of each, or why none was elected; ``if_needed``: nothing of those that need no election."""
+        elected: dict[TopicPartition, int | KafkaError] = {}
+        for begin in range(0, len(partitions), _AT_A_TIME):
+            try:
+                portion = await self._controller.elect_leaders(partitions[begin : begin + _AT_A_TIME], strategy)
+            except NotControllerError as error:
+                return elected | dict.fromkeys(partitions[begin:], error)
+            elected |= {
+                partition: outcome
+                for partition, outcome in portion.items()
+                if not if_needed or not isinstance(outcome, ElectionNotNeededError)
+            }
+        return elected
+
+    async def _led(
+        self, elected: Mapping[TopicPartition, int | KafkaError], timeout_ms: int
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """None for the partitions whose new leader this broker's metadata has, in time."""
+        leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
+        await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
+        results: dict[TopicPartition, KafkaError | None] = {}
+        for partition, outcome in elected.items():
+            if isinstance(outcome, KafkaError):
+                results[partition] = outcome
+            else:
+                results[partition] = None if self._is_led_by(partition, outcome) else RequestTimedOutError()
+        return results
+
+    def _is_led_by(self, partition: TopicPartition, leader: int) -> bool:
+        known = self._cache.leader_of(partition.topic, partition.partition)
+        return known is not None and known[0] == leader
+
+    def _all(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic, state.partition_index)
+            for topic in sorted(self._cache.topics)
+            for state in self._cache.partitions(topic)
+        ]
+
+
+def _asked(request: ElectLeadersRequest) -> list[TopicPartition]:
+    assert request.topic_partitions is not None
+    return [TopicPartition(each.topic, index) for each in request.topic_partitions for index in each.partitions]
+
+
+def _response(results: Mapping[TopicPartition, KafkaError | None]) -> ElectLeadersResponse:
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic,
+                partition_result=[
+                    PartitionResult(
+                        partition_id=index,
+                        error_code=ErrorCode.NONE if error is None else error.code,
+                        error_message=None if error is None else error.message,
+                    )
+                    for index, error in partitions
+                ],
+            )
+            for topic, partitions in partitions_by_topic(results).items()
+        ]
+    )

@@ -1,0 +1,57 @@
+"""ListPartitionReassignments: the moves of partitions under way, all or those of some partitions (KIP-455). Only v0."""
+
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Protocol
+
+from ....base.topic_partition import TopicPartition
+from ....controller.tree.replica_assignment import ReplicaAssignment
+from ....protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+
+__all__ = ["ListPartitionReassignments", "ReassignmentsUnderWay"]
+
+
+class ReassignmentsUnderWay(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    def reassignments(
+        self, partitions: Iterable[TopicPartition] | None
+    ) -> Awaitable[Mapping[TopicPartition, ReplicaAssignment]]: ...
+
+
+class ListPartitionReassignments:
+    """Handler. NotControllerError is the whole request's error."""
+
+    def __init__(self, controller: ReassignmentsUnderWay) -> None:
+        self._controller = controller
+
+    async def __call__(
+        self, context: RequestContext, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        asked = None
+        if request.topics is not None:
+            asked = [TopicPartition(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+        found = await self._controller.reassignments(asked)
+        return ListPartitionReassignmentsResponse(
+            topics=[
+                OngoingTopicReassignment(
+                    name=topic,
+                    partitions=[
+                        OngoingPartitionReassignment(
+                            partition_index=index,
+                            replicas=list(assignment.replicas),
+                            adding_replicas=list(assignment.adding),
+                            removing_replicas=list(assignment.removing),
+                        )
+                        for index, assignment in partitions
+                    ],
+                )
+                for topic, partitions in partitions_by_topic(found).items()
+            ]
+        )

@@ -1,0 +1,74 @@
+"""UpdateFeatures: raise or lower the level of a feature of the cluster (KIP-584).
+
+Kafka has features with KRaft alone. In ZooKeeper mode it supports none, so every update is refused; which refusal it is
+depends on what is wrong first.
+
+v1 kinds of updates in place of a flag, and a request that only asks whether it could be done (KIP-778).
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+
+from ....protocol.errors import ErrorCode, NotControllerError
+from ....protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from ...requests.context import RequestContext
+
+__all__ = ["UpdateFeatures"]
+
+
+class _Kind(IntEnum):
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class UpdateFeatures:
+    """Handler. ``is_controller`` tells whether this broker is the controller."""
+
+    def __init__(self, is_controller: Callable[[], bool]) -> None:
+        self._is_controller = is_controller
+
+    def __call__(self, context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+        """At once. Of a feature that is named twice, the first update counts."""
+        if not self._is_controller():
+            raise NotControllerError()
+        updates: dict[str, FeatureUpdateKey] = {}
+        for update in request.feature_updates:
+            updates.setdefault(update.feature, update)
+        return UpdateFeaturesResponse(
+            error_message=None,
+            results=[
+                UpdatableFeatureResult(
+                    feature=feature,
+                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_message=_why_refused(update, _kind_of(update, context.api_version)),
+                )
+                for feature, update in updates.items()
+            ],
+        )
+
+
+def _kind_of(update: FeatureUpdateKey, version: int) -> int:
+    if version == 0:
+        return _Kind.SAFE_DOWNGRADE if update.allow_downgrade else _Kind.UPGRADE
+    return update.upgrade_type
+
+
+def _why_refused(update: FeatureUpdateKey, kind: int) -> str:
+    level = update.max_version_level
+    if not update.feature:
+        return "Feature name can not be empty."
+    if kind not in set(_Kind):
+        return "Received unknown upgrade type."
+    if level < 1 and kind != _Kind.UPGRADE:
+        return "Can not delete non-existing finalized feature."
+    if level < 1:
+        return (
+            f"Can not provide versionLevel: {level} less than 1 without setting the SAFE downgradeType in the request."
+        )
+    return "Could not apply finalized feature update because the provided feature is not supported."

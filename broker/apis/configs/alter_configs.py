@@ -1,0 +1,44 @@
+"""AlterConfigs: give topics and brokers new settings in place of all that were set for them (KIP-133).
+
+Who means to change single settings sends IncrementalAlterConfigs. v2 flexible.
+"""
+
+from ....protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from ...altered_config import AlteredConfig
+from ...requests.context import RequestContext
+from .altered_resources import alter_each, check_entries
+
+__all__ = ["AlterConfigs"]
+
+
+class AlterConfigs:
+    """Handler."""
+
+    def __init__(self, configs: AlteredConfig) -> None:
+        self._configs = configs
+
+    async def __call__(self, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+        async def replace(resource: AlterConfigsResource) -> None:
+            check_entries((config.name, config.value) for config in resource.configs)
+            settings = {config.name: config.value for config in resource.configs if config.value is not None}
+            await self._configs.replace(
+                resource.resource_type, resource.resource_name, settings, validate_only=request.validate_only
+            )
+
+        outcomes = await alter_each(request.resources, replace)
+        return AlterConfigsResponse(
+            responses=[
+                AlterConfigsResourceResponse(
+                    error_code=code,
+                    error_message=message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, (code, message) in zip(request.resources, outcomes, strict=True)
+            ]
+        )

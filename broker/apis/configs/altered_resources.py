@@ -1,0 +1,52 @@
+"""What the two APIs that alter settings have in common: resource by resource, each once, each with its own outcome."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
+from ...requests.yielding import with_pauses
+
+__all__ = ["Outcome", "alter_each", "check_entries"]
+
+Outcome = tuple[ErrorCode, str | None]
+"""The code, and what is wrong in words."""
+
+
+class Resource(Protocol):
+    """What is altered, in either API's request."""
+
+    resource_type: int
+    resource_name: str
+
+
+AnyResource = TypeVar("AnyResource", bound=Resource)
+
+
+async def alter_each(
+    resources: Sequence[AnyResource], alter: Callable[[AnyResource], Awaitable[None]]
+) -> list[Outcome]:
+    """The outcome of ``alter`` for each resource, in their order. What is named twice is not altered at all."""
+    mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    outcomes: list[Outcome] = []
+    async for resource in with_pauses(resources):
+        try:
+            if mentions[resource.resource_type, resource.resource_name] > 1:
+                raise InvalidRequestError("A resource must not appear more than once.")
+            await alter(resource)
+        except KafkaError as error:
+            outcomes.append((error.code, str(error)))
+        else:
+            outcomes.append((ErrorCode.NONE, None))
+    return outcomes
+
+
+def check_entries(entries: Iterable[tuple[str, str | None]]) -> None:
+    """Raise InvalidRequestError when a setting is named twice or has null for its value."""
+    values = list(entries)
+    names = [name for name, _ in values]
+    if len(set(names)) < len(names):
+        raise InvalidRequestError("A setting must not appear more than once.")
+    nulls = [name for name, value in values if value is None]
+    if nulls:
+        raise InvalidRequestError(f"A value must not be null: {', '.join(nulls)}.")

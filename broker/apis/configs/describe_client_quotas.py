@@ -1,0 +1,47 @@
+"""DescribeClientQuotas (KIP-546): there are no quotas; a filter is checked all the same. v1 is flexible."""
+
+from enum import IntEnum
+
+from ....protocol.errors import InvalidRequestError, UnknownServerError, UnsupportedVersionError
+from ....protocol.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from ...requests.context import RequestContext
+
+__all__ = ["describe_client_quotas"]
+
+_USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
+
+
+class _Match(IntEnum):
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+def describe_client_quotas(
+    context: RequestContext, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
+    seen: set[str] = set()
+    for component in request.components:
+        _check(component)
+        if component.entity_type in seen:
+            raise InvalidRequestError(f"Duplicate {component.entity_type} filter component entity type")
+        seen.add(component.entity_type)
+    if _IP in seen and len(seen) > 1:
+        raise InvalidRequestError(
+            "Invalid entity filter component combination, IP filter component should not be used with user or"
+            " clientId filter component."
+        )
+    return DescribeClientQuotasResponse()
+
+
+def _check(component: ComponentData) -> None:
+    if component.match_type not in set(_Match) or (component.match_type == _Match.EXACT and component.match is None):
+        raise UnknownServerError()
+    if not component.entity_type:
+        raise InvalidRequestError("Unexpected empty filter component entity type")
+    if component.entity_type not in (_USER, _CLIENT_ID, _IP):
+        raise UnsupportedVersionError(f"Custom entity type '{component.entity_type}' not supported")

@@ -1,0 +1,157 @@
+"""DescribeConfigs: the settings of topics, brokers and loggers, and where each value comes from (KIP-133).
+
+A topic's stand in the metadata, so any broker tells them; of brokers, each tells its own and what was set for all of
+them (an empty name). Passwords, and values of settings that are unknown here, are null.
+
+v0 whether a value is the default · v1 its source, and synonyms on request (KIP-226) · v3 types, and documentation on
+request (KIP-569) · v4 flexible.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache, partial
+
+from ....config.config_entries import (
+    ConfigEntry,
+    ConfigSource,
+    ConfigType,
+    broker_entries,
+    cluster_entries,
+    topic_entries,
+)
+from ....config.topic_config import TopicConfig, usable_overrides
+from ....controller.topic_names import check_topic_name
+from ....controller.tree.cluster_tree import ClusterTree
+from ....protocol.errors import InvalidRequestError, KafkaError, UnknownTopicOrPartitionError
+from ....protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from ...altered_config import ResourceType, broker_id_of
+from ...dynamic_config import DynamicConfig
+from ...loggers import LoggerLevels
+from ...requests.context import RequestContext
+from ...requests.duplicate_names import is_repetitive
+from ...requests.yielding import with_pauses
+
+__all__ = ["DescribeConfigs"]
+
+_SERVED: tuple[int, ...] = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.CLIENT_METRICS,
+)
+
+
+class DescribeConfigs:
+    """Handler."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        tree: ClusterTree,
+        dynamic: DynamicConfig,
+        topic_exists: Callable[[str], bool],
+        loggers: LoggerLevels,
+    ) -> None:
+        self._broker_id = broker_id
+        self._tree = tree
+        self._dynamic = dynamic
+        self._topic_exists = topic_exists
+        self._loggers = loggers
+
+    async def __call__(self, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        for resource in request.resources:
+            if resource.resource_type not in _SERVED:
+                raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
+        # Most topics have the same settings, and there may be very many.
+        show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
+        return DescribeConfigsResponse(
+            results=[
+                await self._describe(*resource, wanted, show)
+                async for resource, wanted in with_pauses(_wanted(request.resources))
+            ]
+        )
+
+    async def _describe(
+        self,
+        resource_type: int,
+        name: str,
+        wanted: Collection[str],
+        show: Callable[[ConfigEntry], DescribeConfigsResourceResult],
+    ) -> DescribeConfigsResult:
+        result = DescribeConfigsResult(resource_type=resource_type, resource_name=name)
+        try:
+            entries = await self._entries(resource_type, name)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = str(error)
+            return result
+        result.configs = [show(entry) for entry in entries if not wanted or entry.name in wanted]
+        return result
+
+    async def _entries(self, resource_type: int, name: str) -> Iterable[ConfigEntry]:
+        config = self._dynamic.config
+        match resource_type:
+            case ResourceType.TOPIC:
+                check_topic_name(name)
+                if not self._topic_exists(name):
+                    raise UnknownTopicOrPartitionError(f"There is no topic '{name}'.")
+                settings, _ = usable_overrides(await self._tree.config("topics", name))
+                return topic_entries(config, TopicConfig.in_force(config, settings))
+            case ResourceType.BROKER:
+                if not name:
+                    return cluster_entries(config)
+                self._require_this_broker(name)
+                return broker_entries(config)
+            case ResourceType.BROKER_LOGGER:
+                self._require_this_broker(name)
+                return [_logger_entry(logger, level) for logger, level in self._loggers.levels().items()]
+            case _:
+                raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
+
+    def _require_this_broker(self, name: str) -> None:
+        if broker_id_of(name) != self._broker_id:
+            raise InvalidRequestError(f"Settings of broker {name} were asked of broker {self._broker_id}.")
+
+
+Resource = tuple[int, str]
+
+
+def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Resource, Collection[str]]]:
+    """Type and name of each resource, and the settings asked for (none: all). One that is named very often comes once:
+    a broker's settings take a thousand times the bytes of its name."""
+    named = [((each.resource_type, each.resource_name), frozenset(each.configuration_keys or ())) for each in resources]
+    if not is_repetitive(resource for resource, _ in named):
+        return named
+    wanted: dict[Resource, frozenset[str]] = {}
+    for resource, keys in named:
+        before = wanted.get(resource)
+        wanted[resource] = keys if before is None else before | keys if before and keys else frozenset()
+    return wanted.items()
+
+
+def _shown(
+    version: int, with_synonyms: bool, with_documentation: bool, entry: ConfigEntry
+) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if with_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        is_default=version == 0 and entry.source is ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
+        config_type=entry.type,
+        # A logger's is always there, and empty; Kafka's is.
+        documentation=entry.documentation if with_documentation or entry.documentation == "" else None,
+    )
+
+
+def _logger_entry(name: str, level: str) -> ConfigEntry:
+    return ConfigEntry(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False, False, ConfigType.UNKNOWN, "", ())

@@ -1,0 +1,48 @@
+"""IncrementalAlterConfigs: set, delete, append to and subtract from single settings of topics, brokers and loggers
+(KIP-339, KIP-412). v1 flexible.
+"""
+
+from ....protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ...altered_config import AlteredConfig, Operation, OperationType
+from ...requests.context import RequestContext
+from .altered_resources import alter_each, check_entries
+
+__all__ = ["IncrementalAlterConfigs"]
+
+
+class IncrementalAlterConfigs:
+    """Handler."""
+
+    def __init__(self, configs: AlteredConfig) -> None:
+        self._configs = configs
+
+    async def __call__(
+        self, context: RequestContext, request: IncrementalAlterConfigsRequest
+    ) -> IncrementalAlterConfigsResponse:
+        async def alter(resource: AlterConfigsResource) -> None:
+            check_entries(
+                (config.name, "" if config.config_operation == OperationType.DELETE else config.value)
+                for config in resource.configs
+            )
+            operations = [Operation(config.name, config.config_operation, config.value) for config in resource.configs]
+            await self._configs.alter(
+                resource.resource_type, resource.resource_name, operations, validate_only=request.validate_only
+            )
+
+        outcomes = await alter_each(request.resources, alter)
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                AlterConfigsResourceResponse(
+                    error_code=code,
+                    error_message=message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, (code, message) in zip(request.resources, outcomes, strict=True)
+            ]
+        )

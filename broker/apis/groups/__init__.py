@@ -1,0 +1,1 @@
+"""APIs of consumer groups and their offsets."""

@@ -1,0 +1,26 @@
+"""DeleteGroups: remove groups without members, with their offsets (KIP-229).
+
+v1 throttle time handled by clients · v2 flexible.
+"""
+
+from ....protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from ...coordinator.group.administration import Administration
+from ...requests.context import RequestContext
+
+__all__ = ["DeleteGroups"]
+
+
+class DeleteGroups:
+    """Handler."""
+
+    def __init__(self, administration: Administration) -> None:
+        self._administration = administration
+
+    def __call__(self, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+        """At once: the deletion takes effect in memory, its records follow. A name given twice counts once."""
+        return DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(group_id=group_id, error_code=self._administration.delete_group(group_id))
+                for group_id in dict.fromkeys(request.groups_names)
+            ]
+        )

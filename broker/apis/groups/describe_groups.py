@@ -1,0 +1,62 @@
+"""DescribeGroups: state, protocol and members of groups.
+
+v1 throttle time · v3 authorized operations (KIP-430) · v4 instance ids (KIP-345) · v5 flexible.
+"""
+
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from ...coordinator.group.administration import Administration
+from ...coordinator.group.results import GroupSummary
+from ...requests.context import RequestContext
+from ...requests.duplicate_names import is_repetitive
+
+__all__ = ["DescribeGroups"]
+
+_OPERATIONS_NOT_ASKED = -(2**31)
+_ALL_GROUP_OPERATIONS = (1 << 3) | (1 << 6) | (1 << 8)
+"""READ, DELETE and DESCRIBE, as bits: without an authorizer everybody may do everything."""
+
+
+class DescribeGroups:
+    """Handler."""
+
+    def __init__(self, administration: Administration) -> None:
+        self._administration = administration
+
+    def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        """Always at once; a group that does not exist is Dead, not an error."""
+        names = dict.fromkeys(request.groups) if is_repetitive(request.groups) else request.groups
+        return DescribeGroupsResponse(
+            groups=[
+                _described(group_id, self._administration.describe(group_id), request.include_authorized_operations)
+                for group_id in names
+            ]
+        )
+
+
+def _described(group_id: str, summary: GroupSummary, with_operations: bool) -> DescribedGroup:
+    shows_operations = with_operations and summary.error is ErrorCode.NONE
+    return DescribedGroup(
+        error_code=summary.error,
+        group_id=group_id,
+        group_state=summary.state,
+        protocol_type=summary.protocol_type,
+        protocol_data=summary.protocol_name,
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata,
+                member_assignment=member.assignment,
+            )
+            for member in summary.members
+        ],
+        authorized_operations=_ALL_GROUP_OPERATIONS if shows_operations else _OPERATIONS_NOT_ASKED,
+    )

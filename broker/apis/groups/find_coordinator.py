@@ -1,0 +1,171 @@
+"""FindCoordinator: which broker serves a group, and where it is reached.
+
+v0 one group · v1 a key type: groups or transactions (KIP-98) · v3 flexible · v4 many keys at once (KIP-699) ·
+v5 a new error for transactions (KIP-890) · v6 share groups (KIP-932).
+
+Kafka answers COORDINATOR_NOT_AVAILABLE while the internal topic is being made; here the answer waits for it, which
+spares every first consumer a round trip. Where it cannot be made (too few brokers), or the partition in question has no
+leader, that is the answer.
+
+Transactions are not served here. In a cluster with brokers of Kafka they are, by these: who asks is told of them.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from ....base.quiet_lines import QUIET
+from ....protocol.errors import ErrorCode, error_for
+from ....protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ...requests.context import RequestContext
+
+__all__ = ["CoordinatorDirectory", "CoordinatorType", "FindCoordinator", "Node"]
+
+logger = logging.getLogger(__name__)
+
+_FIRST_BATCHED_VERSION = 4
+_LAST_VERSION_OF_LIBRDKAFKA = 2
+_FIRST_SHARE_VERSION = 6
+
+
+class CoordinatorType(IntEnum):
+    """What kind of key is asked for."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Node(Protocol):
+    """A broker as clients of one listener reach it."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorDirectory:
+    """How to find the coordinators of one type.
+
+    ``node_of(partition, context)``: the leader of that partition of the internal topic, by the address that the
+    asking client can use, or None when there is none (yet). ``ensure_topic()`` makes the topic if it is missing and
+    returns when its leaders are known here; False: nobody is there who would serve it. ``serves(node_id)``: whether
+    that broker, as far as is known, serves what it would be asked for.
+    """
+
+    partition_for: Callable[[str], int]
+    node_of: Callable[[int, RequestContext], Node | None]
+    ensure_topic: Callable[[], Awaitable[bool]]
+    serves: Callable[[int], bool] = lambda _node_id: True
+
+
+class _Found(NamedTuple):
+    key: str
+    node: Node | None
+    error: ErrorCode
+    message: str | None
+
+
+class FindCoordinator:
+    """Handler; transactions that nobody serves are refused for good, so that producers do not wait."""
+
+    def __init__(self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory | None = None) -> None:
+        self._directories = {CoordinatorType.GROUP: groups}
+        if transactions is not None:
+            self._directories[CoordinatorType.TRANSACTION] = transactions
+
+    def __call__(
+        self, context: RequestContext, request: FindCoordinatorRequest
+    ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+        """At once when the internal topic is there."""
+        keys = [request.key] if context.api_version < _FIRST_BATCHED_VERSION else request.coordinator_keys
+        refusal = self._refusal(context, request.key_type)
+        if refusal is not None:
+            error, message = refusal
+            return _response(context, [_Found(key, None, error, message) for key in keys])
+        directory = self._directories[CoordinatorType(request.key_type)]
+        found = [_look_up(directory, context, key) for key in keys]
+        if all(one.error is not ErrorCode.COORDINATOR_NOT_AVAILABLE for one in found):
+            return _response(context, found)
+        return self._after_creation(directory, context, keys)
+
+    async def _after_creation(
+        self, directory: CoordinatorDirectory, context: RequestContext, keys: list[str]
+    ) -> FindCoordinatorResponse:
+        if await directory.ensure_topic():
+            return _response(context, [_look_up(directory, context, key) for key in keys])
+        return _response(context, [_refused(context, key) for key in keys])
+
+    def _refusal(self, context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | None:
+        match key_type:
+            case CoordinatorType.SHARE if context.api_version < _FIRST_SHARE_VERSION:
+                return ErrorCode.INVALID_REQUEST, "Share groups need FindCoordinator version 6."
+            case CoordinatorType.GROUP | CoordinatorType.TRANSACTION | CoordinatorType.SHARE:
+                if CoordinatorType(key_type) in self._directories:
+                    return None
+                # Not COORDINATOR_NOT_AVAILABLE: on that a client retries until its own time-out.
+                if key_type == CoordinatorType.SHARE:
+                    return ErrorCode.UNSUPPORTED_VERSION, "This broker does not serve share groups."
+                return _refusal_of_transactions(context)
+            case _:
+                return ErrorCode.INVALID_REQUEST, f"Coordinator type {key_type} is unknown."
+
+
+def _refusal_of_transactions(context: RequestContext) -> tuple[ErrorCode, str]:
+    """What a client takes for final: librdkafka, which asks in versions up to 2, goes on asking at UNSUPPORTED_VERSION;
+    of the other code the Java client, which asks in newer ones, would not show the message."""
+    logger.warning(
+        "client %s at %s asks for transactions, which this broker does not serve; an idempotent producer needs no "
+        "transactional.id",
+        context.client_id,
+        context.address,
+        extra=QUIET,
+    )
+    is_old = context.api_version <= _LAST_VERSION_OF_LIBRDKAFKA
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_old else ErrorCode.UNSUPPORTED_VERSION
+    return code, "This broker does not serve transactions."
+
+
+def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:
+    node = directory.node_of(directory.partition_for(key), context)
+    if node is None:
+        error = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _Found(key, None, error.code, error.message)
+    return _Found(key, node, ErrorCode.NONE, None) if directory.serves(node.node_id) else _refused(context, key)
+
+
+def _refused(context: RequestContext, key: str) -> _Found:
+    return _Found(key, None, *_refusal_of_transactions(context))
+
+
+def _response(context: RequestContext, found: list[_Found]) -> FindCoordinatorResponse:
+    if context.api_version < _FIRST_BATCHED_VERSION:
+        one = found[0]
+        return FindCoordinatorResponse(
+            error_code=one.error,
+            error_message=one.error.name if one.message is None else one.message,
+            node_id=-1 if one.node is None else one.node.node_id,
+            host="" if one.node is None else one.node.host,
+            port=-1 if one.node is None else one.node.port,
+        )
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(
+                key=one.key,
+                node_id=-1 if one.node is None else one.node.node_id,
+                host="" if one.node is None else one.node.host,
+                port=-1 if one.node is None else one.node.port,
+                error_code=one.error,
+                error_message=one.message or "",
+            )
+            for one in found
+        ]
+    )

@@ -1,0 +1,24 @@
+"""Heartbeat: a member says that it lives, and hears whether it has to join again.
+
+v1 throttle time · v3 static members (KIP-345) · v4 flexible.
+"""
+
+from ....protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ...coordinator.group.membership import Membership
+from ...requests.context import RequestContext
+
+__all__ = ["Heartbeat"]
+
+
+class Heartbeat:
+    """Handler."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    def __call__(self, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Always at once."""
+        error = self._membership.heartbeat(
+            request.group_id, request.member_id, request.group_instance_id, request.generation_id
+        )
+        return HeartbeatResponse(error_code=error)

@@ -1,0 +1,43 @@
+"""LeaveGroup: members go of their own accord, or an administrator removes static ones.
+
+v1 throttle time · v3 many members, by id or instance id (KIP-345) · v4 flexible · v5 a reason (KIP-800).
+"""
+
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from ...coordinator.group.membership import Membership
+from ...coordinator.group.results import LeavingMember
+from ...requests.context import RequestContext
+
+__all__ = ["LeaveGroup"]
+
+_FIRST_BATCHED_VERSION = 3
+
+
+class LeaveGroup:
+    """Handler."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    def __call__(self, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Always at once."""
+        if context.api_version < _FIRST_BATCHED_VERSION:
+            return self._leave_alone(request)
+        leaving = [LeavingMember(who.member_id, who.group_instance_id, who.reason) for who in request.members]
+        result = self._membership.leave(request.group_id, leaving)
+        return LeaveGroupResponse(
+            error_code=result.error,
+            members=[
+                MemberResponse(
+                    member_id=left.member_id, group_instance_id=left.group_instance_id, error_code=left.error
+                )
+                for left in result.members
+            ],
+        )
+
+    def _leave_alone(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """One member; what became of it is the error of the whole."""
+        result = self._membership.leave(request.group_id, [LeavingMember(request.member_id)])
+        error = result.error if result.error is not ErrorCode.NONE else result.members[0].error
+        return LeaveGroupResponse(error_code=error)

@@ -1,0 +1,33 @@
+"""ListGroups: the groups this broker coordinates.
+
+v1 throttle time · v3 flexible · v4 states, and a filter by them (KIP-518) · v5 types, and a filter by them (KIP-848).
+"""
+
+from ....protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from ...coordinator.group.administration import Administration
+from ...requests.context import RequestContext
+
+__all__ = ["ListGroups"]
+
+
+class ListGroups:
+    """Handler."""
+
+    def __init__(self, administration: Administration) -> None:
+        self._administration = administration
+
+    def __call__(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+        """Always at once."""
+        error, listings = self._administration.list_groups(request.states_filter, request.types_filter)
+        return ListGroupsResponse(
+            error_code=error,
+            groups=[
+                ListedGroup(
+                    group_id=listing.group_id,
+                    protocol_type=listing.protocol_type,
+                    group_state=listing.state,
+                    group_type=listing.group_type,
+                )
+                for listing in listings
+            ],
+        )

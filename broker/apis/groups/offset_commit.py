@@ -1,0 +1,114 @@
+"""OffsetCommit: keep offsets for a group.
+
+v0 in the metadata tree · v1 in ``__consumer_offsets``, with a time of its own for each · v2–4 with a retention time
+for all · v3 throttle time · v5 retention is the broker's (KIP-211) · v6 leader epochs (KIP-320) · v7 static members
+(KIP-345) · v8 flexible · v9 the new protocol's member epochs (KIP-848; classic groups notice nothing).
+
+Partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION, the others are committed all the same.
+"""
+
+from collections.abc import Awaitable, Mapping
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from ...coordinator.answer import Answer
+from ...coordinator.group.commits import CommitRequest, Commits
+from ...coordinator.group.offsets import OffsetAndMetadata
+from ...requests.context import RequestContext
+from .legacy_offsets import LegacyOffsets, TopicExists
+
+__all__ = ["OffsetCommit"]
+
+_NOT_GIVEN = -1
+_LATEST_MS = 2**63 - 1
+
+
+class OffsetCommit:
+    """Handler."""
+
+    def __init__(self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets) -> None:
+        self._commits = commits
+        self._topic_exists = topic_exists
+        self._legacy_offsets = legacy_offsets
+
+    def __call__(
+        self, context: RequestContext, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
+        """The answer comes when the offsets are written."""
+        asked = {
+            TopicPartition(topic.name, partition.partition_index): partition
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        known = {key: partition for key, partition in asked.items() if self._topic_exists(*key)}
+        # In the order of the request; those that are known get their code below.
+        codes = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if not known:
+            return _response(codes)
+        if context.api_version == 0:
+            return self._commit_to_tree(request.group_id, known, codes)
+        answer = Answer[Mapping[TopicPartition, ErrorCode], OffsetCommitResponse](
+            lambda results: _response({**codes, **results})
+        )
+        self._commits.commit(_domain_request(context, request, known), answer)
+        return answer.take()
+
+    async def _commit_to_tree(
+        self,
+        group_id: str,
+        known: Mapping[TopicPartition, OffsetCommitRequestPartition],
+        codes: dict[TopicPartition, ErrorCode],
+    ) -> OffsetCommitResponse:
+        for key, partition in known.items():
+            if not self._commits.is_metadata_short_enough(partition.committed_metadata or ""):
+                codes[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            try:
+                await self._legacy_offsets.set(group_id, key, partition.committed_offset)
+                codes[key] = ErrorCode.NONE
+            except KafkaError as error:
+                codes[key] = error.code
+        return _response(codes)
+
+
+def _domain_request(
+    context: RequestContext,
+    request: OffsetCommitRequest,
+    partitions: Mapping[TopicPartition, OffsetCommitRequestPartition],
+) -> CommitRequest:
+    retention_ms = request.retention_time_ms
+    # Clients ask for "for ever" by the greatest number there is, and the sum is stored in 64 bits.
+    expire_ms = None if retention_ms == _NOT_GIVEN else min(context.now_ms + retention_ms, _LATEST_MS)
+    return CommitRequest(
+        request.group_id,
+        {
+            key: OffsetAndMetadata(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata or "",
+                context.now_ms if partition.commit_timestamp == _NOT_GIVEN else partition.commit_timestamp,
+                expire_ms,
+            )
+            for key, partition in partitions.items()
+        },
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+    )
+
+
+def _response(codes: Mapping[TopicPartition, ErrorCode]) -> OffsetCommitResponse:
+    topics: dict[str, list[OffsetCommitResponsePartition]] = {}
+    for key, code in codes.items():
+        partition = OffsetCommitResponsePartition(partition_index=key.partition, error_code=code)
+        topics.setdefault(key.topic, []).append(partition)
+    return OffsetCommitResponse(
+        topics=[OffsetCommitResponseTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+    )

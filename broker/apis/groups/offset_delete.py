@@ -1,0 +1,43 @@
+"""OffsetDelete: remove a group's offsets of topics that none of its members reads (KIP-496). Only v0."""
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from ...coordinator.group.administration import Administration
+from ...requests.context import RequestContext
+from .legacy_offsets import TopicExists
+
+__all__ = ["OffsetDelete"]
+
+
+class OffsetDelete:
+    """Handler."""
+
+    def __init__(self, administration: Administration, topic_exists: TopicExists) -> None:
+        self._administration = administration
+        self._topic_exists = topic_exists
+
+    def __call__(self, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        """At once: the deletion takes effect in memory, its records follow."""
+        asked = [
+            TopicPartition(topic.name, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+        known = [partition for partition in asked if self._topic_exists(*partition)]
+        error, codes = self._administration.delete_offsets(request.group_id, known)
+        if error is not ErrorCode.NONE:
+            return OffsetDeleteResponse(error_code=error)
+        topics: dict[str, list[OffsetDeleteResponsePartition]] = {}
+        for topic, index in dict.fromkeys(asked):
+            code = codes.get(TopicPartition(topic, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            partition = OffsetDeleteResponsePartition(partition_index=index, error_code=code)
+            topics.setdefault(topic, []).append(partition)
+        return OffsetDeleteResponse(
+            topics=[OffsetDeleteResponseTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+        )

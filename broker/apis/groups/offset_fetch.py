@@ -1,0 +1,164 @@
+"""OffsetFetch: what a group has committed.
+
+v0 from the metadata tree · v1 from ``__consumer_offsets`` · v2 all partitions (null topics), and an error for the
+whole · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 only stable offsets, if asked (KIP-447) ·
+v8 many groups (KIP-709) · v9 the new protocol's member epochs (KIP-848; classic groups notice nothing).
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from ...coordinator.group.commits import INVALID_OFFSET, Commits
+from ...coordinator.group.offsets import NO_LEADER_EPOCH
+from ...coordinator.group.results import OffsetFetchResult
+from ...requests.context import RequestContext
+from ...requests.duplicate_names import is_repetitive
+from .legacy_offsets import LegacyOffsets, TopicExists
+
+__all__ = ["OffsetFetch"]
+
+_FIRST_VERSION_WITH_ERROR = 2
+_FIRST_BATCHED_VERSION = 8
+
+RequestTopics = Iterable[OffsetFetchRequestTopic] | Iterable[OffsetFetchRequestTopics]
+Results = Mapping[TopicPartition, OffsetFetchResult]
+
+
+class OffsetFetch:
+    """Handler."""
+
+    def __init__(self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets) -> None:
+        self._commits = commits
+        self._topic_exists = topic_exists
+        self._legacy_offsets = legacy_offsets
+
+    def __call__(
+        self, context: RequestContext, request: OffsetFetchRequest
+    ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+        """At once, but for version 0."""
+        if context.api_version == 0:
+            return self._fetch_from_tree(request)
+        if context.api_version < _FIRST_BATCHED_VERSION:
+            return self._fetch_one(context, request)
+        return OffsetFetchResponse(
+            groups=[
+                self._fetch_group(group_id, partitions, request.require_stable)
+                for group_id, partitions in _by_group(request.groups)
+            ]
+        )
+
+    def _fetch_group(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        error, results = self._commits.fetch(group_id, partitions, require_stable=require_stable)
+        return OffsetFetchResponseGroup(group_id=group_id, error_code=error, topics=_batched_topics(results))
+
+    def _fetch_one(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        partitions = _partitions(request.topics)
+        error, results = self._commits.fetch(request.group_id, partitions, require_stable=request.require_stable)
+        if error is not ErrorCode.NONE and context.api_version < _FIRST_VERSION_WITH_ERROR:
+            # There is no error for the whole yet: every partition says it.
+            results = dict.fromkeys(partitions or (), _failed(error))
+        return OffsetFetchResponse(error_code=error, topics=_topics(results))
+
+    async def _fetch_from_tree(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        results = {}
+        for partition in _partitions(request.topics) or ():
+            results[partition] = await self._fetch_one_from_tree(request.group_id, partition)
+        return OffsetFetchResponse(topics=_topics(results))
+
+    async def _fetch_one_from_tree(self, group_id: str, partition: TopicPartition) -> OffsetFetchResult:
+        if not self._topic_exists(*partition):
+            return _failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        try:
+            offset = await self._legacy_offsets.get(group_id, partition)
+        except KafkaError as error:
+            return _failed(error.code)
+        if offset is None:
+            return _failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return OffsetFetchResult(offset, NO_LEADER_EPOCH, "", ErrorCode.NONE)
+
+
+def _failed(error: ErrorCode) -> OffsetFetchResult:
+    return OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", error)
+
+
+def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
+    """None stays None: all partitions."""
+    if topics is None:
+        return None
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
+
+
+def _by_group(groups: Sequence[OffsetFetchRequestGroup]) -> Iterable[tuple[str, list[TopicPartition] | None]]:
+    """What is asked of each group (None: all it has). One that is named very often comes once."""
+    named = [(group.group_id, _partitions(group.topics)) for group in groups]
+    if not is_repetitive(group_id for group_id, _ in named):
+        return named
+    wanted: dict[str, list[TopicPartition] | None] = {}
+    for group_id, partitions in named:
+        before = wanted.setdefault(group_id, [])
+        if before is None or partitions is None:
+            wanted[group_id] = None
+        else:
+            before += partitions
+    return wanted.items()
+
+
+def _by_topic(results: Results) -> dict[str, list[tuple[int, OffsetFetchResult]]]:
+    topics: dict[str, list[tuple[int, OffsetFetchResult]]] = {}
+    for partition, result in results.items():
+        topics.setdefault(partition.topic, []).append((partition.partition, result))
+    return topics
+
+
+def _topics(results: Results) -> list[OffsetFetchResponseTopic]:
+    return [
+        OffsetFetchResponseTopic(
+            name=name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=index,
+                    committed_offset=result.offset,
+                    committed_leader_epoch=result.leader_epoch,
+                    metadata=result.metadata,
+                    error_code=result.error,
+                )
+                for index, result in partitions
+            ],
+        )
+        for name, partitions in _by_topic(results).items()
+    ]
+
+
+def _batched_topics(results: Results) -> list[OffsetFetchResponseTopics]:
+    """The same under the struct names of version 8 and later."""
+    return [
+        OffsetFetchResponseTopics(
+            name=name,
+            partitions=[
+                OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=result.offset,
+                    committed_leader_epoch=result.leader_epoch,
+                    metadata=result.metadata,
+                    error_code=result.error,
+                )
+                for index, result in partitions
+            ],
+        )
+        for name, partitions in _by_topic(results).items()
+    ]

@@ -1,0 +1,56 @@
+"""SyncGroup: the leader brings the assignment, every member takes its own away.
+
+v3 static members (KIP-345) · v4 flexible · v5 names the protocol type and protocol (KIP-559), which are then mandatory.
+
+The answer waits until the leader's assignment is stored.
+"""
+
+from collections.abc import Awaitable
+
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ...coordinator.answer import Answer
+from ...coordinator.group.membership import Membership
+from ...coordinator.group.results import SyncResult
+from ...coordinator.group.syncing import SyncRequest
+from ...requests.context import RequestContext
+
+__all__ = ["SyncGroup"]
+
+
+class SyncGroup:
+    """Handler."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    def __call__(
+        self, context: RequestContext, request: SyncGroupRequest
+    ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
+        """Asks the coordinator; the answer may wait for the leader."""
+        if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+            return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        answer = Answer[SyncResult, SyncGroupResponse](_response)
+        self._membership.sync(
+            SyncRequest(
+                request.group_id,
+                request.generation_id,
+                request.member_id,
+                request.group_instance_id,
+                request.protocol_type,
+                request.protocol_name,
+                {each.member_id: bytes(each.assignment) for each in request.assignments},
+            ),
+            answer,
+        )
+        context.abandon = answer.abandon
+        return answer.take()
+
+
+def _response(result: SyncResult) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        error_code=result.error,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol_name,
+        assignment=result.assignment,
+    )

@@ -1,0 +1,73 @@
+"""DeleteRecords: the records before an offset go (KIP-107); −1 stands for the high watermark.
+
+v1 throttling happens after the response (KIP-219) · v2 flexible.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+from ...requests.yielding import with_pauses
+
+__all__ = ["DeleteRecords", "RecordDeleter"]
+
+
+class RecordDeleter(Protocol):
+    """`RecordDeletion`, as far as this handler needs it."""
+
+    def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Awaitable[Deleted]: ...
+
+
+class DeleteRecords:
+    """Handler. ``is_here`` tells whether this broker has a partition."""
+
+    def __init__(self, deletion: RecordDeleter, is_here: Callable[[TopicPartition], bool]) -> None:
+        self._deletion = deletion
+        self._is_here = is_here
+
+    async def __call__(self, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+        """Of a partition that is named twice, the last offset counts."""
+        offsets = {
+            TopicPartition(topic.name, partition.partition_index): partition.offset
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        here = [partition for partition in offsets if self._is_here(partition)]
+        deletions = (self._delete(partition, offsets[partition], request.timeout_ms) for partition in here)
+        deleted = dict(zip(here, await asyncio.gather(*deletions), strict=True))
+        results = {}
+        async for partition, offset in with_pauses(offsets.items()):
+            if partition not in deleted:  # refused at once: no task for each of whatever a client makes up
+                deleted[partition] = await self._delete(partition, offset, request.timeout_ms)
+            results[partition] = deleted[partition]
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsPartitionResult(
+                            partition_index=index, low_watermark=deleted.low_watermark, error_code=deleted.error
+                        )
+                        for index, deleted in partitions
+                    ],
+                )
+                for topic, partitions in partitions_by_topic(results).items()
+            ]
+        )
+
+    async def _delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Deleted:
+        try:
+            return await self._deletion.delete(topic_partition, offset, timeout_ms)
+        except KafkaError as error:
+            return Deleted(ErrorCode(error.code), NO_LOW_WATERMARK)

@@ -1,0 +1,436 @@
+"""Fetch (API 1): records from partitions, for consumers and followers.
+
+v0-3 get message sets (magic 0 up to v1, magic 1 up to v3); from v3 on at least one batch is returned even when it is
+bigger than the limits (KIP-74), and partitions are served in the order of the request; v4 has isolation levels
+(KIP-98); v5 the log start offset; v7 fetch sessions (KIP-227); v9 the leader epoch (KIP-320); v10 may get zstd
+(KIP-110); v11 may read from followers (KIP-392); v12 names the last fetched epoch and is told where logs diverge
+(KIP-595); v13 uses topic ids (KIP-516); v15 moves the replica id into a tagged field (KIP-903); v16 says who leads
+when we don't (KIP-951); v17 adds the follower's directory id (KIP-853).
+
+An answer that has enough is returned at once; otherwise a future of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from ....base.topic_partition import TopicPartition
+from ....controller.topic_names import MAX_LENGTH
+from ....protocol.codec.wire import NULL_UUID
+from ....protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from ....protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from ....protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
+from ....replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
+from ....replication.partition.delayed_fetch import DelayedFetch
+from ....replication.partition.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
+from ....replication.partition.isolation import Isolation
+from ....replication.partition.nearest_replica import ReplicaChoice
+from ....replication.partition_set import PartitionSet
+from ....storage.files.files import FileRegion
+from ....storage.workers.big_batches import run_apart
+from ....storage.workers.bulk_queue import BulkSource
+from ....storage.workers.unpacking import BigBatchError, InlineBounds, unpack_records
+from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
+from ...network.request import ConnectionInfo
+from ...requests.context import EncodedAnswer, RequestContext
+from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
+from .near_consumers import NearConsumers
+from .parked_fetches import ParkedFetches, fetch_bytes
+
+__all__ = ["Fetch", "TopicNames"]
+
+logger = logging.getLogger(__name__)
+
+_CONSUMER = -1
+_READ_COMMITTED = 1
+_ISOLATION_LEVELS = (0, _READ_COMMITTED)
+_NO_LEADER_EPOCH = -1
+MAX_WAITING_BYTES = 128 * 1024 * 1024
+"""Default of ``pybroker.fetch.waiting.max.bytes``."""
+_S_FOR_A_BYTE = 1e-8
+"""About, of a conversion: so that who asks for little on a new connection is not taken for one who asks for much."""
+FetchResults = list[tuple[PartitionFetch, FetchResult]]
+
+
+class TopicNames(Protocol):
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+
+
+class Fetch:
+    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted,
+    ``inline``: in this process;
+    ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes; ``near_consumers`` says who is sent on to another replica,
+    None: nobody. ``offload`` runs a function in the worker pool, in the turn of its source."""
+
+    def __init__(
+        self,
+        partitions: PartitionSet,
+        sessions: FetchSessions,
+        names: TopicNames,
+        hints: LeaderHints,
+        *,
+        max_bytes: int,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        inline: InlineBounds | None = None,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
+        near_consumers: NearConsumers | None = None,
+        offload: Callable[[Callable[[], FetchResponse], BulkSource], Awaitable[FetchResponse]],
+    ) -> None:
+        self.parked = ParkedFetches(max_waiting_bytes)
+        self._near_consumers = near_consumers
+        self._partitions = partitions
+        self._sessions = sessions
+        self._names = names
+        self._hints = hints
+        self._max_bytes = max_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._inline = inline or InlineBounds()
+        self._offload = offload
+        self._conversions: WeakKeyDictionary[ConnectionInfo, BulkSource] = WeakKeyDictionary()
+
+    def __call__(
+        self, context: RequestContext, request: FetchRequest
+    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
+        version = context.api_version
+        if request.isolation_level not in _ISOLATION_LEVELS:
+            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
+        replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
+        uses_topic_ids = version >= 13
+        session_epoch = request.session_epoch
+        if not uses_topic_ids and session_epoch != FINAL_EPOCH and _names_what_cannot_be(request.topics):
+            session_epoch = FINAL_EPOCH  # sessions count partitions, and are not to remember such names
+        session = self._sessions.begin(
+            request.session_id,
+            session_epoch,
+            self._wanted(request.topics, uses_topic_ids),
+            _forgotten(request.forgotten_topics_data, uses_topic_ids),
+            is_follower=replica_id >= 0,
+            uses_topic_ids=uses_topic_ids,
+            now_ms=context.now_ms,
+        )
+        nearest = None
+        if self._near_consumers is not None and version >= 11 and replica_id == _CONSUMER and request.rack_id:
+            nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
+        params = self._params(version, replica_id, request, nearest)
+        if session.patience_ms is not None and session.patience_ms < params.max_wait_ms:
+            params.max_wait_ms = session.patience_ms
+        readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
+        pending = _PendingFetch(self, context, session, are_all_known)
+        results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []
+        if results is not None:
+            return self.answer(context, session, results if are_all_known else results + _unnamed(session))
+        pending.future = asyncio.get_running_loop().create_future()
+        context.abandon = pending.abandon
+        self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request), context.frame_bytes))
+        return pending.future if version > 3 else self._await_converted(pending.future)
+
+    def _params(
+        self, version: int, replica_id: int, request: FetchRequest, nearest: ReplicaChoice | None
+    ) -> FetchParams:
+        max_bytes = min(request.max_bytes, self._max_bytes)
+        if replica_id != _CONSUMER:
+            isolation = Isolation.LOG_END
+        elif request.isolation_level == _READ_COMMITTED:
+            isolation = Isolation.COMMITTED
+        else:
+            isolation = Isolation.HIGH_WATERMARK
+        return FetchParams(
+            request.max_wait_ms,
+            min(request.min_bytes, max_bytes),
+            max_bytes,
+            isolation,
+            replica_id,
+            request.replica_state.replica_epoch if version >= 15 else -1,
+            version <= 2,
+            replica_id >= 0 or (replica_id == _CONSUMER and version < 11),
+            nearest,
+        )
+
+    def _wanted(self, topics: list[FetchTopic], uses_topic_ids: bool) -> dict[PartitionKey, PartitionFetch]:
+        wanted: dict[PartitionKey, PartitionFetch] = {}
+        for topic in topics:
+            topic_id = topic.topic_id if uses_topic_ids else None
+            name = topic.topic if topic_id is None else self._names.topic_name(topic_id)
+            identity: str | int = topic.topic if topic_id is None else topic_id.int
+            for partition in topic.partitions:
+                index = partition.partition
+                key = (identity, index)
+                wanted[key] = PartitionFetch(
+                    key,
+                    None if name is None else TopicPartition(name, index),
+                    partition.fetch_offset,
+                    partition.partition_max_bytes,
+                    topic_id=topic_id,
+                    current_leader_epoch=max(partition.current_leader_epoch, _NO_LEADER_EPOCH),
+                    last_fetched_epoch=partition.last_fetched_epoch,
+                    log_start_offset=partition.log_start_offset,
+                )
+        return wanted
+
+    def _resolve(self, session: FetchContext) -> tuple[list[PartitionFetch], bool]:
+        """The partitions to read: those whose topic id is known by now; and whether that is all of them."""
+        are_all_known = True
+        readable: list[PartitionFetch] = []
+        for fetch in session.partitions:
+            if fetch.topic_partition is None and fetch.topic_id is not None:
+                name = self._names.topic_name(fetch.topic_id)
+                if name is None:
+                    are_all_known = False
+                    continue
+                fetch.topic_partition = TopicPartition(name, fetch.key[1])
+            readable.append(fetch)
+        return readable, are_all_known
+
+    def answer(
+        self, context: RequestContext, session: FetchContext, results: FetchResults
+    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
+        """What goes out of the ``results``; awaitable when records are converted in the pool."""
+        version = context.api_version
+        error, session_id, selected = session.answer(results, context.now_ms)
+        if version >= FIRST_SHARED_VERSION and any(result.is_shared for _, result in selected):
+            shared = shared_answer(version, error, session_id, selected)
+            if shared is not None:
+                return shared
+        return self.response(context, error, session_id, selected)
+
+    def response(
+        self, context: RequestContext, error: ErrorCode, session_id: int, selected: FetchResults
+    ) -> FetchResponse | Awaitable[FetchResponse]:
+        """The same as a message."""
+        version = context.api_version
+        response = FetchResponse(error_code=error, session_id=session_id)
+        topics = response.responses
+        topic: FetchableTopicResponse | None = None
+        last_identity: str | int | None = None
+        hinted: list[int] = []
+        for fetch, result in selected:
+            identity, index = fetch.key
+            if topic is None or identity != last_identity:
+                last_identity = identity
+                topic = FetchableTopicResponse(
+                    topic=identity if isinstance(identity, str) else "",
+                    topic_id=fetch.topic_id or NULL_UUID,
+                    partitions=[],
+                )
+                topics.append(topic)
+            data = partition_data(index, result, version)
+            if result.error and version >= 16:
+                self._hint_leader(fetch, data, hinted)
+            topic.partitions.append(data)
+        if hinted:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for node in endpoints_of(self._hints, hinted, context.address.listener_name)
+            ]
+        if version < 10:
+            return self._for_old_client(context, response, selected)
+        return response
+
+    def _hint_leader(self, fetch: PartitionFetch, data: PartitionData, hinted: list[int]) -> None:
+        if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+            return
+        if fetch.topic_partition is None:
+            return
+        leader = current_leader(self._partitions, self._hints, fetch.topic_partition)
+        if leader is not None:
+            data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+            hinted.append(leader[0])
+
+    # -- clients before v10 -------------------------------------------------------------------------------------------
+
+    def _for_old_client(
+        self, context: RequestContext, response: FetchResponse, selected: FetchResults
+    ) -> FetchResponse | Awaitable[FetchResponse]:
+        """Leave out zstd topics, and up to v3 turn the batches into the message format of the request's version."""
+        version = context.api_version
+        answers = [data for topic in response.responses for data in topic.partitions]
+        conversions: list[tuple[PartitionData, FileRegion, int]] = []
+        for (fetch, result), data in zip(selected, answers, strict=True):
+            error = self._refusal(fetch.topic_partition, version)
+            if error is not None:
+                _replace_by_error(data, error)
+            elif version <= 3 and result.records is not None:
+                conversions.append((data, result.records, fetch.fetch_offset))
+        if not conversions:
+            return response
+        magic = 0 if version <= 1 else 1
+        conversion = _Conversion(response, conversions, magic, self._max_decompressed_bytes, self._inline)
+        context.abandon = conversion.abandon
+        source = self._conversions.setdefault(context.address, BulkSource(conversion.expected_s))
+        return self._offload(conversion, source)  # every record is rebuilt, and few bytes may hold many
+
+    def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
+        hosted = self._partitions.get(topic_partition) if topic_partition is not None else None
+        if hosted is None:
+            return None
+        if hosted.log_config.compression_type == "zstd":
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if version <= 3 and not hosted.allows_down_conversion:
+            return ErrorCode.UNSUPPORTED_VERSION
+        return None
+
+    async def _await_converted(self, future: "asyncio.Future[Any]") -> FetchResponse:
+        answer = await future
+        return answer if isinstance(answer, FetchResponse) else await answer
+
+
+class _PendingFetch:
+    """A fetch whose answer may come later."""
+
+    __slots__ = ("_are_all_known", "_context", "_handler", "_is_hurried", "_operation", "_session", "future")
+
+    def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, are_all_known: bool) -> None:
+        self._handler = handler
+        self._context = context
+        self._session = session
+        self._are_all_known = are_all_known
+        self._operation: DelayedFetch | None = None
+        self._is_hurried = False
+        self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
+
+    def parked(self, operation: DelayedFetch) -> None:
+        """It waits for records now; before, it may have waited for the disk."""
+        self._operation = operation
+        if self.future is not None and self.future.done():
+            operation.abandon()
+        elif self._is_hurried:
+            operation.complete()
+
+    def answer_early(self) -> None:
+        """With what there is."""
+        self._is_hurried = True
+        if self._operation is not None:
+            self._operation.complete()
+
+    def abandon(self) -> None:
+        """The connection has gone."""
+        self._handler.parked.remove(self)
+        if self._operation is not None:
+            self._operation.abandon()
+        if self.future is not None:
+            is_answered = not self.future.cancel()
+            if is_answered and self._context.abandon is not None:
+                self._context.abandon()  # its records are being converted
+
+    def complete(self, results: FetchResults) -> None:
+        self._handler.parked.remove(self)
+        if self.future is None or self.future.done():  # the connection may have gone
+            return
+        try:
+            if not self._are_all_known:
+                results = results + _unnamed(self._session)
+            self.future.set_result(self._handler.answer(self._context, self._session, results))
+        except Exception as error:  # it is this request's trouble, not that of the append which woke it
+            self.future.set_exception(error)
+
+
+class _Conversion:
+    """Records of an answer turned into an old format: in a worker, in its turn, if somebody still waits for it then."""
+
+    __slots__ = ("_inline", "_is_wanted", "_magic", "_max_bytes", "_parts", "_response")
+
+    def __init__(
+        self,
+        response: FetchResponse,
+        parts: list[tuple[PartitionData, FileRegion, int]],
+        magic: int,
+        max_bytes: int,
+        inline: InlineBounds,
+    ) -> None:
+        """``parts``: where the records go, what is converted, and from which offset on."""
+        self._response = response
+        self._parts = parts
+        self._magic = magic
+        self._max_bytes = max_bytes
+        self._inline = inline
+        self._is_wanted = True
+
+    @property
+    def expected_s(self) -> float:
+        return sum(region.size_bytes for _, region, _ in self._parts) * _S_FOR_A_BYTE
+
+    def __call__(self) -> FetchResponse:
+        for data, region, fetch_offset in self._parts:
+            if not self._is_wanted:
+                break
+            _down_convert(data, region, self._magic, fetch_offset, self._max_bytes, self._inline)
+        return self._response
+
+    def abandon(self) -> None:
+        """The connection has gone."""
+        self._is_wanted = False
+
+
+def _unnamed(session: FetchContext) -> FetchResults:
+    """An error for each partition whose topic id is unknown (still: it may be the metadata that lag).
+
+    They are made when the answer is: a session may have very many, and nothing counts them while its fetch waits.
+    """
+    return [
+        (fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID))
+        for fetch in session.partitions
+        if fetch.topic_partition is None and fetch.topic_id is not None
+    ]
+
+
+def _names_what_cannot_be(topics: list[FetchTopic]) -> bool:
+    """Whether a name is longer or wider than any topic's."""
+    return any(len(topic.topic) > MAX_LENGTH or not topic.topic.isascii() for topic in topics)
+
+
+def _named_partitions(request: FetchRequest) -> int:
+    """Also those to be forgotten; a topic without any counts as one, for it is kept, too."""
+    wanted = sum(max(1, len(topic.partitions)) for topic in request.topics)
+    return wanted + sum(max(1, len(topic.partitions)) for topic in request.forgotten_topics_data)
+
+
+def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:
+    return [
+        (topic.topic_id.int if uses_topic_ids else topic.topic, partition)
+        for topic in topics
+        for partition in topic.partitions
+    ]
+
+
+def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
+    data.error_code = error
+    data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
+    data.aborted_transactions = []
+    data.records = None
+
+
+def _converted(
+    data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int, inline: InlineBounds
+) -> bytes:
+    arguments = (data, magic, fetch_offset, size_bytes, max_bytes, partial(unpack_records, inline=inline))
+    try:
+        return down_convert(*arguments)
+    except BigBatchError:
+        return run_apart(down_convert, *arguments)
+
+
+def _down_convert(
+    data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int, inline: InlineBounds
+) -> None:
+    try:
+        converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes, inline)
+        data.records = converted or OVERFLOW_MESSAGE
+    except KafkaError as error:
+        _replace_by_error(data, error.code)
+    except OSError as error:
+        logger.error("records for an old client cannot be read: %s", error)
+        _replace_by_error(data, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # it does not know of KAFKA_STORAGE_ERROR

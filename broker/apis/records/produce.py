@@ -1,0 +1,369 @@
+"""Produce (API 0): append record sets to partitions led here.
+
+v0-2 carry message sets (magic 0 and 1), v3+ exactly one batch of magic 2 a partition (KIP-98); v7 allows zstd
+(KIP-110); v8 has per-record errors (KIP-467); v10 says who leads when we don't (KIP-951); v11 is v10 for clients that
+know more transaction errors (KIP-890).
+
+acks=0 gets no answer: an error closes the connection. 1 is answered after our append, -1 when the high watermark
+covers it. When everything is decided at once the answer is returned at once; otherwise a future of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from struct import Struct
+from typing import Any
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.codec import Records
+from ....protocol.errors import (
+    CorruptRecordError,
+    ErrorCode,
+    InvalidPidMappingError,
+    InvalidRecordError,
+    InvalidRequiredAcksError,
+    InvalidTxnStateError,
+    KafkaError,
+    TransactionalIdAuthorizationError,
+    UnknownTopicOrPartitionError,
+    UnsupportedCompressionTypeError,
+)
+from ....protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ....replication.partition.append_result import AppendResult
+from ....replication.partition_set import PartitionSet
+from ....replication.transaction_checks import TransactionChecks, producer_of
+from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
+from ...network.request import Request
+from ...requests.context import CloseConnectionError, RequestContext
+from .produce_shape import FIRST_VERSION, ProduceShapes
+
+__all__ = ["Produce"]
+
+logger = logging.getLogger(__name__)
+
+ADMIN_CLIENT_ID = "__admin_client"
+_VALID_ACKS = (-1, 0, 1)
+_NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all answers without one; never changed
+
+_BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
+_LENGTH = Struct(">i")
+_LENGTH_POSITION = 8
+_LOG_OVERHEAD = 12
+_LEAST_LENGTH = 14  # of any format
+_MAGIC_POSITION = 16
+_MIN_BATCH_BYTES = 61
+_CODEC_MASK = 0x07
+_ZSTD = 4
+_REFUSED_FOR_ITS_RECORDS = frozenset(
+    (
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    )
+)
+"""What no client meets again and again that is as it should be, as it may meet a leader that has moved."""
+_TRANSACTIONAL = 0x10
+
+
+class Produce:
+    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't. ``transactions``: where
+    another broker of the cluster may coordinate some."""
+
+    def __init__(
+        self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks | None = None
+    ) -> None:
+        self._transactions = transactions
+        self._partitions = partitions
+        self._hints = hints
+
+    def __call__(
+        self, context: RequestContext, request: ProduceRequest
+    ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+        acks = request.acks
+        version = context.api_version
+        answer = _Answer(self, context, acks)
+        append: Callable[..., None] = self._partitions.append
+        if request.transactional_id is not None and self._transactions is not None:
+            _require_one_producer(request)
+            append = partial(self._transactions.append, request.transactional_id, version)
+        has_transactions = self._transactions is not None
+        allow_internal = context.client_id == ADMIN_CLIENT_ID
+        for topic in request.topic_data:
+            name = topic.name
+            slots: list[PartitionProduceResponse] = []
+            if topic.partition_data:
+                answer.response.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
+            for data in topic.partition_data:
+                slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
+                slots.append(slot)
+                try:
+                    records = check_records(data.records, version, request.transactional_id, has_transactions)
+                    if acks not in _VALID_ACKS:
+                        raise InvalidRequiredAcksError()
+                except KafkaError as error:
+                    is_known = self._partitions.is_known(TopicPartition(name, data.index))
+                    answer.refuse(slot, error if is_known else UnknownTopicOrPartitionError())
+                    continue
+                answer.pending += 1
+                append(
+                    TopicPartition(name, data.index),
+                    records,
+                    acks,
+                    request.timeout_ms,
+                    context.now_ms,
+                    partial(answer.settle, name, slot),
+                    allow_internal=allow_internal,
+                )
+        return answer.result()
+
+    def shortcut(self, version: int) -> "_Shortcut | None":
+        return _Shortcut(self, version) if version >= FIRST_VERSION else None
+
+    def append_one(self, request: Request, shapes: ProduceShapes) -> Any:
+        """See `Shortcut.answer`. Checks and appends are those of any produce request."""
+        found = shapes.find(request.frame, request.header_size)
+        if found is None:
+            return None
+        shape, partition, records = found
+        try:
+            check_records(records, request.api_version, None, self._transactions is not None)
+        except KafkaError:
+            return None
+        outcome = _Outcome()
+        self._partitions.append(
+            TopicPartition(shape.topic, partition),
+            records,
+            shape.acks,
+            shape.timeout_ms,
+            request.received_ms,
+            outcome,
+            allow_internal=request.client_id == ADMIN_CLIENT_ID,
+        )
+        result = outcome.result
+        if result is not None and not result.error:
+            return shape.answer(request.correlation_id, partition, result)
+        context = RequestContext.of(request)
+        answer = _Answer(self, context, shape.acks)
+        settle = partial(answer.settle, shape.topic, answer.slot(shape.topic, partition))
+        if result is None:
+            outcome.later = settle
+        else:
+            settle(result)
+        return answer.result()
+
+    def hint_leader(self, name: str, slot: PartitionProduceResponse, answer: "_Answer") -> None:
+        """Say who leads instead of us, as far as we know."""
+        leader = current_leader(self._partitions, self._hints, TopicPartition(name, slot.index))
+        if leader is not None:
+            slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+            answer.hinted.append(leader[0])
+
+    def node_endpoints(self, node_ids: list[int], listener_name: str) -> list[NodeEndpoint]:
+        return [
+            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in endpoints_of(self._hints, node_ids, listener_name)
+        ]
+
+
+class _Shortcut:
+    """`Shortcut` of one version."""
+
+    __slots__ = ("_handler", "_shapes")
+
+    def __init__(self, handler: Produce, version: int) -> None:
+        self._handler = handler
+        self._shapes = ProduceShapes(version)
+
+    def answer(self, request: Request) -> Any:
+        return self._handler.append_one(request, self._shapes)
+
+    def learn(self, request: Request, message: ProduceRequest, answer: ProduceResponse) -> None:
+        if not any(slot.error_code for topic in answer.responses for slot in topic.partition_responses):
+            self._shapes.learn(request.frame, request.header_size, message)
+
+
+class _Outcome:
+    """Of one append: kept when it comes at once, handed on when it comes later."""
+
+    __slots__ = ("later", "result")
+
+    def __init__(self) -> None:
+        self.result: AppendResult | None = None
+        self.later: Callable[[AppendResult], None] | None = None
+
+    def __call__(self, result: AppendResult) -> None:
+        if self.later is None:
+            self.result = result
+        else:
+            self.later(result)
+
+
+class _Answer:
+    """The answer of one request, filled in as its partitions are settled."""
+
+    __slots__ = ("acks", "context", "failures", "future", "handler", "hinted", "pending", "response")
+
+    def __init__(self, handler: Produce, context: RequestContext, acks: int) -> None:
+        self.handler = handler
+        self.context = context
+        self.acks = acks
+        self.response = ProduceResponse()
+        self.pending = 0
+        self.future: asyncio.Future[ProduceResponse | None] | None = None
+        self.hinted: list[int] = []
+        self.failures: list[str] = []
+
+    def slot(self, name: str, index: int) -> PartitionProduceResponse:
+        """Of the only partition, which is not settled yet."""
+        slot = PartitionProduceResponse(index=index, base_offset=-1, current_leader=_NO_LEADER_HINT)
+        self.response.responses.append(TopicProduceResponse(name=name, partition_responses=[slot]))
+        self.pending = 1
+        return slot
+
+    def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
+        slot.error_code = error.code
+        slot.error_message = error.message
+        self._failed(error.code, error.code.name)
+
+    def settle(self, name: str, slot: PartitionProduceResponse, result: AppendResult) -> None:
+        """One partition is done: called once for each, some before `result` is."""
+        slot.base_offset = result.base_offset
+        slot.log_append_time_ms = result.log_append_time_ms
+        slot.log_start_offset = result.log_start_offset
+        if result.error:
+            slot.error_code = result.error
+            slot.error_message = result.message
+            if result.record_errors:
+                slot.record_errors = [
+                    BatchIndexAndErrorMessage(batch_index=error.batch_index, batch_index_error_message=error.message)
+                    for error in result.record_errors
+                ]
+            self._failed(result.error, f"{name}-{slot.index}: {result.error.name}")
+            if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and self.context.api_version >= 10:
+                self.handler.hint_leader(name, slot, self)
+        self.pending -= 1
+        if not self.pending and self.future is not None and not self.future.done():
+            self._fulfil(self.future)
+
+    def _failed(self, code: ErrorCode, description: str) -> None:
+        self.failures.append(description)
+        if code in _REFUSED_FOR_ITS_RECORDS and self.context.request is not None:
+            self.context.request.records_were_refused = True
+
+    def result(self) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+        """The answer when all partitions are settled, else a future of it."""
+        if self.pending:
+            self.future = asyncio.get_running_loop().create_future()
+            return self.future
+        return self._finished()
+
+    def _fulfil(self, future: "asyncio.Future[ProduceResponse | None]") -> None:
+        try:
+            future.set_result(self._finished())
+        except CloseConnectionError as error:
+            future.set_exception(error)
+
+    def _finished(self) -> ProduceResponse | None:
+        if self.hinted:
+            address = self.context.address
+            self.response.node_endpoints = self.handler.node_endpoints(self.hinted, address.listener_name)
+        if self.acks:
+            return self.response
+        if self.failures:
+            raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
+        return None
+
+
+def _require_one_producer(request: ProduceRequest) -> None:
+    """Raises InvalidPidMappingError, for all of the request."""
+    batches = (
+        producer_of(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+        if isinstance(data.records, memoryview)
+    )
+    if len({(batch.producer_id, batch.producer_epoch) for batch in batches if batch is not None}) > 1:
+        raise InvalidPidMappingError("Transactional records contained more than one producer ID")
+
+
+def check_records(
+    records: Records | None, version: int, transactional_id: str | None, has_transactions: bool
+) -> memoryview:
+    """The record set to append, when this version of the request may carry it.
+
+    Raises CorruptRecordError for what is no batch, InvalidRecordError, UnsupportedCompressionTypeError, or for
+    transactional records, where nobody coordinates transactions and so none can have been begun, InvalidTxnStateError.
+    """
+    view = records if isinstance(records, memoryview) else _view(records)
+    size = len(view)
+    length, magic, attributes = 0, -1, 0
+    if size >= _MIN_BATCH_BYTES:
+        _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
+    if version < 3:
+        if magic == 2 and attributes & _TRANSACTIONAL:  # a log takes no second one behind it
+            raise TransactionalIdAuthorizationError()
+        return view
+    if magic != 2 or length + _LOG_OVERHEAD != size:
+        _check_is_one_batch(view, version)
+    if attributes & _CODEC_MASK == _ZSTD and version < 7:
+        raise UnsupportedCompressionTypeError(
+            f"Produce requests with version {version} are not allowed to use ZStandard compression"
+        )
+    if attributes & _TRANSACTIONAL:
+        if transactional_id is None:
+            raise TransactionalIdAuthorizationError()
+        if not has_transactions:
+            raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
+    return view
+
+
+def _check_is_one_batch(view: memoryview, version: int) -> None:
+    """Of what is not a batch of magic 2 that fills ``view``: refuse it, or let it be a batch with a torn one behind it,
+    which the log leaves out."""
+    only = f"Produce requests with version {version} are only allowed to contain"
+    end = _end_of_batch(view, 0)
+    if end is None:
+        raise InvalidRecordError(
+            f"Produce requests with version {version} must have at least one record batch per partition"
+        )
+    if view[_MAGIC_POSITION] != 2:
+        raise InvalidRecordError(f"{only} record batches with magic version 2")
+    if _end_of_batch(view, end) is not None:
+        raise InvalidRecordError(f"{only} exactly one record batch per partition")
+    if end < _MIN_BATCH_BYTES:
+        raise CorruptRecordError(f"A record batch of {end} bytes is smaller than its header")
+
+
+def _end_of_batch(view: memoryview, position: int) -> int | None:
+    """Where the batch ends that begins at ``position``; None when it is not whole. Raises CorruptRecordError."""
+    left = len(view) - position
+    if left < _LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(view, position + _LENGTH_POSITION)
+    if length < _LEAST_LENGTH:
+        raise CorruptRecordError(f"A record batch says that it has {length} bytes")
+    if left <= _MAGIC_POSITION:
+        return None
+    if view[position + _MAGIC_POSITION] > 2:
+        raise CorruptRecordError(f"A record batch has the magic {view[position + _MAGIC_POSITION]}")
+    end: int = position + _LOG_OVERHEAD + length
+    return end if end <= len(view) else None
+
+
+def _view(records: Records | None) -> memoryview:
+    if records is None:
+        return memoryview(b"")
+    if isinstance(records, bytes | bytearray):
+        return memoryview(records)
+    raise InvalidRecordError("a request's records are bytes")

@@ -1,0 +1,1 @@
+"""APIs of ACLs, SASL, SCRAM credentials and delegation tokens."""

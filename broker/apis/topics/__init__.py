@@ -1,0 +1,1 @@
+"""APIs that create, delete and describe topics."""

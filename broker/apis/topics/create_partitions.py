@@ -1,0 +1,99 @@
+"""CreatePartitions: done when every new partition has a leader in this broker's metadata (KIP-195).
+
+v1 throttling happens after the response (KIP-219) · v2 flexible · v3 quotas may refuse it (KIP-599).
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from typing import Protocol
+
+from ....controller.topic_growth import MorePartitions
+from ....protocol.errors import ErrorCode, InvalidRequestError, InvalidTopicError, KafkaError, NotControllerError
+from ....protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from ...metadata_cache import MetadataCache
+from ...requests.context import RequestContext
+from ...topic_waiters import TopicWaiters
+
+__all__ = ["CreatePartitions", "TopicGrower", "TopicsUnderControl"]
+
+_NO_LEADER = -1
+
+
+class TopicGrower(Protocol):
+    """`TopicGrowth`, as far as this handler needs it."""
+
+    def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> Awaitable[int]: ...
+
+
+class TopicsUnderControl(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    @property
+    def is_active(self) -> bool: ...
+    def is_queued_for_deletion(self, topic: str) -> bool: ...
+
+
+class CreatePartitions:
+    """Handler."""
+
+    def __init__(
+        self, growth: TopicGrower, controller: TopicsUnderControl, cache: MetadataCache, waiters: TopicWaiters
+    ) -> None:
+        self._growth = growth
+        self._controller = controller
+        self._cache = cache
+        self._waiters = waiters
+
+    async def __call__(self, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        if not self._controller.is_active:
+            raise NotControllerError()
+        mentions = Counter(topic.name for topic in request.topics)
+        results: dict[str, CreatePartitionsTopicResult] = {}
+        grown: list[CreatePartitionsTopic] = []
+        validated = 0  # partitions that there could be
+        for topic in request.topics:
+            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
+            result = CreatePartitionsTopicResult(name=topic.name)
+            try:
+                self._check(topic.name, mentions[topic.name])
+                added = await self._growth.grow(_wish(topic), validate_only=request.validate_only, beside=validated)
+            except KafkaError as error:
+                result.error_code, result.error_message = error.code, error.message
+            else:
+                grown.append(topic)
+                validated += added if request.validate_only else 0
+            results[topic.name] = result
+        if not request.validate_only:
+            await self._await_leaders(grown, results, request.timeout_ms)
+        return CreatePartitionsResponse(results=list(results.values()))
+
+    def _check(self, topic: str, mentions: int) -> None:
+        if mentions > 1:
+            raise InvalidRequestError("Duplicate topic in request.")
+        if self._controller.is_queued_for_deletion(topic):
+            raise InvalidTopicError("The topic is queued for deletion.")
+
+    async def _await_leaders(
+        self, topics: list[CreatePartitionsTopic], results: dict[str, CreatePartitionsTopicResult], timeout_ms: int
+    ) -> None:
+        """Partitions that have no leaders in time are there all the same, but the client is told that it took long."""
+        await self._waiters.wait_for_all(topics, self._has_leaders, timeout_ms)
+        for topic in topics:
+            if timeout_ms <= 0 or not self._has_leaders(topic):
+                results[topic.name].error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    def _has_leaders(self, topic: CreatePartitionsTopic) -> bool:
+        states = [self._cache.partition(topic.name, index) for index in range(topic.count)]
+        return all(state is not None and state.leader != _NO_LEADER for state in states)
+
+
+def _wish(topic: CreatePartitionsTopic) -> MorePartitions:
+    if topic.assignments is None:
+        return MorePartitions(topic.name, topic.count)
+    return MorePartitions(topic.name, topic.count, [tuple(each.broker_ids) for each in topic.assignments])

@@ -1,0 +1,166 @@
+"""CreateTopics: done when every partition has a leader in this broker's metadata, so that a client can produce.
+
+v1 may only ask whether it could be done · v4 defaults for counts (KIP-464) · v5 flexible; the topic's shape and
+settings in the answer (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Protocol
+from uuid import UUID
+
+from ....base.topic_partition import TopicPartition
+from ....config.config_entries import ConfigEntry
+from ....config.notices import topic_notices
+from ....config.topic_config import TopicConfig
+from ....controller.topic_admin import CreatedTopic, NewTopic
+from ....controller.topic_names import CLUSTER_METADATA_TOPIC
+from ....protocol.errors import ErrorCode, InvalidReplicaAssignmentError, KafkaError
+from ....protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ...metadata_cache import MetadataCache
+from ...requests.context import RequestContext
+from ...topic_waiters import TopicWaiters
+
+__all__ = ["CreateTopics", "TopicCreator"]
+
+logger = logging.getLogger(__name__)
+
+_NULL_UUID = UUID(int=0)
+_NO_LEADER = -1
+
+
+class TopicCreator(Protocol):
+    """`TopicAdmin`, as far as this handler needs it."""
+
+    def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> Awaitable[CreatedTopic]: ...
+
+
+class CreateTopics:
+    """Handler. ``is_controller`` tells whether this broker is the controller; clients send this to it alone.
+    ``config_entries`` describes a topic's settings. ``leads`` tells whether a broker leads a partition, as far as that
+    can be known here: this one may have been elected and yet have no room for the log."""
+
+    def __init__(
+        self,
+        topics: TopicCreator,
+        is_controller: Callable[[], bool],
+        cache: MetadataCache,
+        waiters: TopicWaiters,
+        config_entries: Callable[[TopicConfig], list[ConfigEntry]],
+        leads: Callable[[int, TopicPartition], bool],
+    ) -> None:
+        self._topics = topics
+        self._is_controller = is_controller
+        self._cache = cache
+        self._waiters = waiters
+        self._config_entries = config_entries
+        self._leads = leads
+
+    async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        results: dict[str, CreatableTopicResult] = {}
+        created: list[str] = []
+        validated = 0  # partitions of those that could be made
+        show = cache(_shown)  # most topics have the same settings, and there may be very many
+        mentions = Counter(topic.name for topic in request.topics)
+        for topic in request.topics:
+            if topic.name in results:
+                continue
+            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
+            refusal = self._refusal(topic, mentions[topic.name])
+            if refusal is None:
+                results[topic.name] = result = await self._create(topic, request.validate_only, validated, show)
+                if result.error_code == ErrorCode.NONE:
+                    created.append(topic.name)
+                    validated += result.num_partitions if request.validate_only else 0
+            else:
+                results[topic.name] = _failure(topic.name, *refusal)
+        if not request.validate_only:
+            await self._await_leaders([results[name] for name in created], request.timeout_ms)
+        # A topic that was named twice is answered twice.
+        return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
+
+    def _refusal(self, topic: CreatableTopic, mentions: int) -> tuple[ErrorCode, str | None] | None:
+        if not self._is_controller():
+            return ErrorCode.NOT_CONTROLLER, None
+        if topic.name == CLUSTER_METADATA_TOPIC:
+            return ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
+        if mentions > 1:
+            return ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
+        return None
+
+    async def _create(
+        self,
+        topic: CreatableTopic,
+        validate_only: bool,
+        validated: int,
+        show: Callable[[ConfigEntry], CreatableTopicConfigs],
+    ) -> CreatableTopicResult:
+        try:
+            created = await self._topics.create(_new_topic(topic), validate_only=validate_only, beside=validated)
+        except KafkaError as error:
+            return _failure(topic.name, error.code, str(error))
+        if not validate_only:
+            for line in topic_notices(topic.name, {}, created.config.overrides):
+                logger.warning("%s", line)
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=created.topic_id or _NULL_UUID,
+            error_message=None,
+            num_partitions=created.partition_count,
+            replication_factor=created.replication_factor,
+            configs=[show(entry) for entry in self._config_entries(created.config)],
+        )
+
+    async def _await_leaders(self, results: list[CreatableTopicResult], timeout_ms: int) -> None:
+        """Topics that have no leaders in time are there all the same, but the client is told that it took too long."""
+        await self._waiters.wait_for_all(results, self._has_leaders, timeout_ms)
+        for result in results:
+            if timeout_ms <= 0 or not self._has_leaders(result):
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+                result.num_partitions = result.replication_factor = -1
+                result.configs = []
+
+    def _has_leaders(self, result: CreatableTopicResult) -> bool:
+        for index in range(result.num_partitions):
+            state = self._cache.partition(result.name, index)
+            if state is None or state.leader == _NO_LEADER:
+                return False
+            if not self._leads(state.leader, TopicPartition(result.name, index)):
+                return False
+        return True
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    assignments = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in topic.assignments}
+    if len(assignments) < len(topic.assignments):
+        raise InvalidReplicaAssignmentError("A partition is assigned more than once.")
+    return NewTopic(
+        topic.name,
+        partition_count=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=assignments,
+        settings={setting.name: setting.value for setting in topic.configs},
+    )
+
+
+def _shown(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+    )
+
+
+def _failure(name: str, error: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error, error_message=message)

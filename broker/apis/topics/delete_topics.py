@@ -1,0 +1,133 @@
+"""DeleteTopics: done when the topic is gone from this broker's metadata and from the tree.
+
+Kafka answers when it is gone from the metadata; that a client may create it anew right away is better still.
+
+v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4 flexible · v5 messages (KIP-599) ·
+v6 by name or topic id (KIP-516).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from uuid import UUID
+
+from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
+from ....protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from ...metadata_cache import MetadataCache
+from ...requests.context import RequestContext
+from ...topic_waiters import TopicWaiters
+
+__all__ = ["DeleteTopics", "TopicDeleter", "TopicsUnderControl"]
+
+_NULL_UUID = UUID(int=0)
+
+
+class TopicDeleter(Protocol):
+    """`TopicAdmin`, as far as this handler needs it."""
+
+    def mark_for_deletion(self, topic: str) -> Awaitable[None]: ...
+
+
+class TopicsUnderControl(Protocol):
+    """`Controller`, as far as this handler needs it."""
+
+    @property
+    def is_active(self) -> bool: ...
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+    def is_being_deleted(self, topic: str) -> bool: ...
+
+
+class DeleteTopics:
+    """Handler. ``enabled`` tells ``delete.topic.enable``."""
+
+    def __init__(
+        self,
+        topics: TopicDeleter,
+        controller: TopicsUnderControl,
+        cache: MetadataCache,
+        waiters: TopicWaiters,
+        enabled: Callable[[], bool],
+    ) -> None:
+        self._topics = topics
+        self._controller = controller
+        self._cache = cache
+        self._waiters = waiters
+        self._enabled = enabled
+
+    async def __call__(self, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        states = (
+            request.topics
+            if context.api_version >= 6
+            else [DeleteTopicState(name=name) for name in dict.fromkeys(request.topic_names)]
+        )
+        refusal = self._refusal(context)
+        if refusal is not None:
+            return DeleteTopicsResponse(
+                responses=[
+                    DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=refusal)
+                    for state in states
+                ]
+            )
+        results = [self._find(state) for state in states]
+        ids = {result.name: self._cache.topic_id(result.name) for result in results if result.name is not None}
+        first: dict[str | None, DeletableTopicResult] = {}  # of those that name a topic: it is deleted once
+        found = [result for result in results if result.error_code == ErrorCode.NONE]
+        for result in found:
+            first.setdefault(result.name, result)
+        marked = [result for result in first.values() if await self._mark(result)]
+
+        def is_there(result: DeletableTopicResult) -> bool:
+            assert result.name is not None
+            return self._is_there(result.name, ids[result.name])
+
+        await self._waiters.wait_for_all(marked, lambda result: not is_there(result), request.timeout_ms)
+        for result in marked:
+            if request.timeout_ms <= 0 or is_there(result):
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        for result in found:
+            told = first[result.name]
+            result.error_code, result.error_message = told.error_code, told.error_message
+        if context.api_version < 6:  # a topic that was named twice is answered twice
+            by_name = {result.name: result for result in results}
+            results = [by_name[name] for name in request.topic_names]
+        return DeleteTopicsResponse(responses=results)
+
+    def _refusal(self, context: RequestContext) -> ErrorCode | None:
+        if not self._controller.is_active:
+            return ErrorCode.NOT_CONTROLLER
+        if not self._enabled():
+            return ErrorCode.TOPIC_DELETION_DISABLED if context.api_version >= 3 else ErrorCode.INVALID_REQUEST
+        return None
+
+    def _find(self, state: DeleteTopicState) -> DeletableTopicResult:
+        result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
+        if state.topic_id != _NULL_UUID:
+            if state.name is not None:
+                raise InvalidRequestError("Topic name and topic ID can not both be specified.")
+            result.name = self._controller.topic_name(state.topic_id)
+            if result.name is None:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+                return result
+        if result.name is None or not self._cache.has_topic(result.name):
+            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return result
+
+    async def _mark(self, result: DeletableTopicResult) -> bool:
+        assert result.name is not None
+        try:
+            await self._topics.mark_for_deletion(result.name)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = str(error)
+            return False
+        return True
+
+    def _is_there(self, topic: str, topic_id: UUID) -> bool:
+        """A topic of that name with another id does not count: some client has brought it back."""
+        if self._controller.is_being_deleted(topic):
+            return True
+        return self._cache.has_topic(topic) and self._cache.topic_id(topic) == topic_id

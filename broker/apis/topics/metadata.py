@@ -1,0 +1,164 @@
+"""Metadata: which topics and brokers there are, who leads what.
+
+v0 an empty list asks for all topics; brokers of replicas that are down make an error · v1 null asks for all, empty for
+none; controller, racks, internal topics · v2 cluster id · v4 whether missing topics may be created · v5 offline
+replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 authorized operations (KIP-430) · v9 flexible ·
+v10 topic ids (KIP-516), in requests from v12 on, when names may be null.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from uuid import UUID
+
+from ....controller.topic_names import is_internal_topic, is_legal_topic_name
+from ....protocol.errors import ErrorCode, InvalidRequestError
+from ....protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
+from ...advertised_address import AdvertisedAddresses
+from ...metadata_cache import MetadataCache
+from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
+from ...requests.context import RequestContext
+
+__all__ = ["Metadata"]
+
+_NULL_UUID = UUID(int=0)
+_NO_LEADER = -1
+
+CreateTopics = Callable[[Iterable[str]], Awaitable[dict[str, ErrorCode]]]
+
+
+class Metadata:
+    """Handler. ``create_missing`` is `AutoTopicCreation.create`, None when ``auto.create.topics.enable`` is off."""
+
+    def __init__(
+        self,
+        cache: MetadataCache,
+        addresses: AdvertisedAddresses,
+        cluster_id: str,
+        create_missing: CreateTopics | None,
+    ) -> None:
+        self._cache = cache
+        self._addresses = addresses
+        self._cluster_id = cluster_id
+        self._create_missing = create_missing
+
+    def __call__(
+        self, context: RequestContext, request: MetadataRequest
+    ) -> MetadataResponse | Awaitable[MetadataResponse]:
+        """At once, unless a topic is to be created."""
+        _check(context, request)
+        asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
+        if asks_for_all:
+            return self._response(context, request, [self._topic(context, name) for name in sorted(self._cache.topics)])
+        assert request.topics is not None
+        topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != _NULL_UUID)
+        if topic_ids:
+            return self._response(context, request, [self._topic_by_id(context, topic_id) for topic_id in topic_ids])
+        names = list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None))
+        missing = [name for name in names if not self._cache.has_topic(name)]
+        if missing and request.allow_auto_topic_creation and self._create_missing is not None:
+            return self._after_creation(context, request, names, self._create_missing(missing))
+        return self._by_name(context, request, names, {name: _why_missing(name) for name in missing})
+
+    async def _after_creation(
+        self,
+        context: RequestContext,
+        request: MetadataRequest,
+        names: list[str],
+        creation: Awaitable[dict[str, ErrorCode]],
+    ) -> MetadataResponse:
+        return self._by_name(context, request, names, await creation)
+
+    def _by_name(
+        self, context: RequestContext, request: MetadataRequest, names: list[str], missing: dict[str, ErrorCode]
+    ) -> MetadataResponse:
+        """``missing``: the codes of topics that were unknown; of those that came since, too."""
+        topics = [
+            _failed_topic(name, missing[name]) if name in missing else self._topic(context, name) for name in names
+        ]
+        return self._response(context, request, topics)
+
+    def _response(
+        self, context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    ) -> MetadataResponse:
+        version = context.api_version
+        if version >= 8 and request.include_topic_authorized_operations:
+            for topic in topics:
+                if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                    topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        asks_for_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+                for node in self._addresses.endpoints(context.address)
+            ],
+            cluster_id=self._cluster_id,
+            controller_id=self._cache.controller_id,
+            topics=topics,
+            cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asks_for_cluster else NOT_ASKED,
+        )
+
+    def _topic_by_id(self, context: RequestContext, topic_id: UUID) -> MetadataResponseTopic:
+        name = self._cache.topic_name(topic_id)
+        if name is None:
+            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        return self._topic(context, name)
+
+    def _topic(self, context: RequestContext, name: str) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=name,
+            topic_id=self._cache.topic_id(name),
+            is_internal=is_internal_topic(name),
+            partitions=[self._partition(context, state) for state in self._cache.partitions(name)],
+        )
+
+    def _partition(self, context: RequestContext, state: UpdateMetadataPartitionState) -> MetadataResponsePartition:
+        version = context.api_version
+        listener = context.address.listener_name
+        replicas, isr = state.replicas, state.isr
+        if version == 0:  # later ones leave it to the client to see which brokers are not listed
+            replicas = [broker_id for broker_id in replicas if self._cache.endpoint_of(broker_id, listener)]
+            isr = [broker_id for broker_id in isr if self._cache.endpoint_of(broker_id, listener)]
+        leader = state.leader
+        error = ErrorCode.NONE
+        if self._cache.endpoint_of(leader, listener) is None:
+            knows_leader = self._cache.is_alive(leader) and version >= 6
+            error = ErrorCode.LISTENER_NOT_FOUND if knows_leader else ErrorCode.LEADER_NOT_AVAILABLE
+            leader = _NO_LEADER
+        elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
+        return MetadataResponsePartition(
+            error_code=error,
+            partition_index=state.partition_index,
+            leader_id=leader,
+            leader_epoch=state.leader_epoch,
+            replica_nodes=replicas,
+            isr_nodes=isr,
+            offline_replicas=state.offline_replicas,
+        )
+
+
+def _check(context: RequestContext, request: MetadataRequest) -> None:
+    version = context.api_version
+    if version >= 12:
+        if any(topic.name is None and topic.topic_id == _NULL_UUID for topic in request.topics or ()):
+            raise InvalidRequestError("A topic has neither a name nor an id")
+        return
+    for topic in request.topics or ():
+        if topic.name is None:
+            raise InvalidRequestError(f"Topic name can not be null for version {version}")
+        if topic.topic_id != _NULL_UUID:
+            raise InvalidRequestError(f"Topic IDs are not supported in requests for version {version}")
+
+
+def _why_missing(name: str) -> ErrorCode:
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _failed_topic(name: str, error: ErrorCode) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, is_internal=is_internal_topic(name))

@@ -1,0 +1,15 @@
+"""ListTransactions (KIP-664): transactions are not served, so there are none.
+
+v1 can ask for long ones only (KIP-994).
+"""
+
+from ....protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ...coordinator.transaction_states import TRANSACTION_STATES
+from ...requests.context import RequestContext
+
+__all__ = ["list_transactions"]
+
+
+def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in TRANSACTION_STATES]
+    return ListTransactionsResponse(unknown_state_filters=unknown)

@@ -1,0 +1,144 @@
+"""TxnOffsetCommit (KIP-98): offsets of a group that take effect when the transaction of a producer commits.
+
+v2 leader epochs (KIP-320) · v3 flexible, and fencing by member and generation (KIP-447) · v4 may answer
+TRANSACTION_ABORTABLE (KIP-890).
+
+In a cluster brokers of Kafka may coordinate transactions of which offsets are kept here, and write their ends here
+(WriteTxnMarkers). Whether the coordinator knows of this part of the transaction it is asked first (KIP-890). Elsewhere
+they are refused for good: a producer that asks for transactions, which are not served, is to stop at once, with this
+code; on a retriable one it would go on for its whole time-out.
+"""
+
+from collections.abc import Awaitable, Mapping
+
+from ....base.topic_partition import TopicPartition
+from ....controller.topic_names import CONSUMER_OFFSETS_TOPIC
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from ....protocol.records.batch import NO_SEQUENCE
+from ....replication.transaction_checks import ProducerBatch, TransactionChecks
+from ....storage.producers.transaction_guards import TransactionGuard
+from ...coordinator.answer import Answer
+from ...coordinator.group.commits import CommitReply, CommitRequest
+from ...coordinator.group.coordinator import GroupCoordinator
+from ...coordinator.group.group_log import commit_error
+from ...coordinator.group.offset_batch import TransactionalProducer
+from ...coordinator.group.offsets import OffsetAndMetadata
+from ...requests.context import RequestContext
+from ..groups.legacy_offsets import TopicExists
+
+__all__ = ["TxnOffsetCommit", "txn_offset_commit"]
+
+_FIRST_VERSION_FOR_LOADING = 2
+"""Older clients fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+_FIRST_VERSION_FOR_ABORTABLE = 4
+
+Codes = Mapping[TopicPartition, ErrorCode]
+
+
+class TxnOffsetCommit:
+    """Handler of a broker in a cluster. ``checks``: with them, the coordinator of the transaction is asked."""
+
+    def __init__(
+        self, groups: GroupCoordinator, topic_exists: TopicExists, checks: TransactionChecks | None = None
+    ) -> None:
+        self._groups = groups
+        self._topic_exists = topic_exists
+        self._checks = checks
+
+    def __call__(
+        self, context: RequestContext, request: TxnOffsetCommitRequest
+    ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+        """The answer comes when the offsets are written."""
+        asked = {
+            TopicPartition(topic.name, partition.partition_index): OffsetAndMetadata(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata or "",
+                context.now_ms,
+            )
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        known = {key: value for key, value in asked.items() if self._topic_exists(*key)}
+        unknown = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if not known:
+            return _response(unknown)
+
+        def shape(codes: Codes) -> TxnOffsetCommitResponse:
+            if context.api_version < _FIRST_VERSION_FOR_LOADING:
+                codes = {key: _for_old_clients(code) for key, code in codes.items()}
+            elif context.api_version < _FIRST_VERSION_FOR_ABORTABLE:
+                codes = {key: _without_abortable(code) for key, code in codes.items()}
+            return _response({**unknown, **codes})
+
+        answer = Answer[Codes, TxnOffsetCommitResponse](shape)
+        commit = CommitRequest(
+            request.group_id, known, request.member_id, request.group_instance_id, request.generation_id
+        )
+        self._commit(request, commit, answer)
+        return answer.take()
+
+    def _commit(self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply) -> None:
+        """Once it is known that the group's partition is in the transaction."""
+        commits, producer_id, epoch = self._groups.commits, request.producer_id, request.producer_epoch
+        error = commits.refusal_of_group(request.group_id)
+        if error is not ErrorCode.NONE:
+            reply(dict.fromkeys(commit.offsets, error))
+            return
+
+        def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
+            if error is ErrorCode.NONE:
+                commits.commit_in_transaction(commit, TransactionalProducer(producer_id, epoch, guard), reply)
+            else:
+                reply(dict.fromkeys(commit.offsets, commit_error(error)))
+
+        if self._checks is None:
+            checked(ErrorCode.NONE, None)
+            return
+        partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
+        batch = ProducerBatch(producer_id, epoch, NO_SEQUENCE)
+        self._checks.check(partition, request.transactional_id, batch, checked)
+
+
+def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    """Handler of a broker that is alone."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _for_old_clients(code: ErrorCode) -> ErrorCode:
+    is_loading = code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_loading else _without_abortable(code)
+
+
+def _without_abortable(code: ErrorCode) -> ErrorCode:
+    return ErrorCode.INVALID_TXN_STATE if code is ErrorCode.TRANSACTION_ABORTABLE else code
+
+
+def _response(codes: Codes) -> TxnOffsetCommitResponse:
+    topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
+    for key, code in codes.items():
+        partition = TxnOffsetCommitResponsePartition(partition_index=key.partition, error_code=code)
+        topics.setdefault(key.topic, []).append(partition)
+    return TxnOffsetCommitResponse(
+        topics=[TxnOffsetCommitResponseTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+    )

@@ -1,0 +1,1 @@
+"""What this broker knows of the cluster, and what clients are told of it."""
