@@ -7,19 +7,19 @@ under whatever name the checkout's folder has.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .broker.cluster.cluster import Cluster
-    from .broker.embedded import Broker
+    from .broker.library.cluster.cluster import Cluster
+    from .broker.library.embedded import Broker
 
 __all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Broker":
-        from .broker.embedded import Broker
+        from .broker.library.embedded import Broker
 
         return Broker
     if name == "Cluster":
-        from .broker.cluster.cluster import Cluster
+        from .broker.library.cluster.cluster import Cluster
 
         return Cluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

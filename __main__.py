@@ -14,7 +14,7 @@ def main() -> int:
     Ctrl-C in the first moment, while the command is still being imported, ends the process as quietly as later on.
     """
     before = signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(_INTERRUPTED))
-    from pybroker.broker.command_line import main as run_command
+    from pybroker.broker.commands.command_line import main as run_command
 
     try:
         signal.signal(signal.SIGINT, before)

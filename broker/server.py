@@ -54,26 +54,26 @@ from ..storage.store.log_directories import LogDirectoriesError, peek_meta_prope
 from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
-from .advertised_address import AdvertisedAddresses
 from .apis.groups.find_coordinator import CoordinatorDirectory
 from .apis.handler_table import handlers
-from .controller_orders import ControllerOrders
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
+from .coordinator.offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .environment import ClosablePool, Environment
-from .life import Life
-from .live_settings import LiveSettings
-from .metadata_cache import MetadataCache, MetadataUpdate
-from .missed_deletions import forget_missed_deletions
+from .inter_broker.controller_orders import ControllerOrders
+from .inter_broker.missed_deletions import forget_missed_deletions
+from .lifecycle import Life
+from .metadata.advertised_address import AdvertisedAddresses
+from .metadata.metadata_cache import MetadataCache, MetadataUpdate
+from .metadata.topic_waiters import TopicWaiters
 from .network.errors import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint
-from .offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .open_parts import OpenParts
 from .requests.dispatch import Dispatcher
+from .settings.live_settings import LiveSettings
+from .settings.topic_overrides import TopicOverrides
 from .start_error import StartError
-from .topic_overrides import TopicOverrides
-from .topic_waiters import TopicWaiters
 
 if TYPE_CHECKING:
     from .inter_broker.cluster_links import ClusterLinks
@@ -399,7 +399,9 @@ class BrokerServer:
     def _transactions_elsewhere(self) -> CoordinatorDirectory | None:
         if self._links is None:
             return None
-        from .transactions_elsewhere import coordinators_elsewhere  # one broker alone has no use for it
+        from .inter_broker.remote_transaction_coordinators import (
+            coordinators_elsewhere,  # one broker alone has no use for it
+        )
 
         return coordinators_elsewhere(
             self._metadata.identity.broker_id,

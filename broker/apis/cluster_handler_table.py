@@ -7,8 +7,8 @@ from ...controller.controller import Controller
 from ...protocol.apis import ApiKey
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks
-from ..controller_orders import ControllerOrders
 from ..coordinator.group.coordinator import GroupCoordinator
+from ..inter_broker.controller_orders import ControllerOrders
 from ..requests.between_brokers import BetweenBrokers, listeners_between_brokers
 from ..requests.context import Handler
 from .between_brokers.allocate_producer_ids import AllocateProducerIds

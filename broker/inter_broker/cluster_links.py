@@ -31,19 +31,19 @@ from ..apis.between_brokers.allocate_producer_ids import AllocateProducerIds
 from ..apis.between_brokers.alter_partition import AlterPartition
 from ..apis.between_brokers.controlled_shutdown import ControlledShutdown
 from ..coordinator.group.partitioning import partition_for_key
-from ..metadata_cache import MetadataCache
+from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext
-from .asked_of_controller import ProducerIdsOfController, TopicsOfController
+from .alter_partition_sender import IsrChanges
 from .broker_link import Address, BrokerLink
+from .controller_client import ProducerIdsOfController, TopicsOfController
 from .controller_link import ControllerLink, LocalHandler
-from .isr_changes import IsrChanges
 from .leaving import Successors, hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
 if TYPE_CHECKING:
-    from .transaction_questions import TransactionQuestions
+    from .transaction_verification import TransactionQuestions
 
 __all__ = ["ClusterLinks"]
 
@@ -225,7 +225,7 @@ class ClusterLinks:
 
     def _ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
         if self._transaction_questions is None:
-            from .transaction_questions import TransactionQuestions  # most clusters see no transaction
+            from .transaction_verification import TransactionQuestions  # most clusters see no transaction
 
             self._transaction_questions = TransactionQuestions(
                 self._loop,

@@ -14,7 +14,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
-from ..metadata_cache import MetadataCache
+from ..metadata.metadata_cache import MetadataCache
 
 __all__ = ["Successors", "hand_over_leaderships"]
 

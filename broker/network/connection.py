@@ -45,12 +45,12 @@ from .holds import (
 )
 from .loop_resources import LoopResources
 from .parked_requests import ParkedRequest, ParkedRequests
+from .protocol_sniffing import Offence, recognise
 from .region_sender import RegionSender
 from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, no_connection
 from .request_header import BadRequestHeaderError
 from .response_writer import AnswerTooLongError, ResponseWriter
 from .socket_states import unread_bytes
-from .strangers import Offence, recognise
 from .trickles import SMALL_PIECE, Trickle
 
 __all__ = ["Connection", "ConnectionOwner"]

@@ -16,11 +16,11 @@ from .descriptors import leaves_descriptors
 from .errors import BindError
 from .local_peers import LocalPeers, congestion_control_that_paces
 from .loop_resources import LoopResources
+from .protocol_sniffing import Offence
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
-from .strangers import Offence
 from .work_time import work_time_s
 
 __all__ = ["Listeners"]

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import cast
 
-from .absent_peers import AbsentPeers
 from .decoded_requests import DecodedAccounts
+from .disconnect_poll import AbsentPeers
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
 from .local_peers import LocalPeers
 from .measured_work import MeasuredWork
+from .protocol_sniffing import OffenderLog
 from .region_sender import RegionSenderFactory, RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
@@ -22,7 +23,6 @@ from .socket_states import hung_up, unread_bytes
 from .spent_frames import SpentFrames
 from .stalled_halves import HalfFrameUser, StalledHalves
 from .step_turns import StepTurns
-from .strangers import OffenderLog
 from .trickles import Trickles
 from .unsent_memory import UnsentMemory
 

@@ -15,8 +15,8 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
 from ..apis.cluster.api_versions import ApiVersions, unsupported_version_answer
+from ..network.protocol_sniffing import Offence
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
-from ..network.strangers import Offence
 from .context import EncodedAnswer, Handler, RequestContext
 from .failures import failure_answer, names_its_parts
 from .shortcut import HasShortcut, Shortcut

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import thread_time_ns
 from typing import Any
 
-from pybroker.broker.command_line import main
+from pybroker.broker.commands.command_line import main
 from pybroker.broker.network.connection import Connection
 from pybroker.storage.log.log.strand import Strand
 

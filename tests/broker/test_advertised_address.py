@@ -1,8 +1,8 @@
 """Which addresses clients are told."""
 
 import pytest
-from pybroker.broker.advertised_address import AdvertisedAddresses, reachable_host
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.advertised_address import AdvertisedAddresses, reachable_host
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,

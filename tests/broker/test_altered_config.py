@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.broker.altered_config import ALL_BROKERS, AlteredConfig, Operation, OperationType, ResourceType
-from pybroker.broker.dynamic_config import DynamicConfig
-from pybroker.broker.loggers import LoggerLevels
+from pybroker.broker.settings.altered_config import ALL_BROKERS, AlteredConfig, Operation, OperationType, ResourceType
+from pybroker.broker.settings.dynamic_config import DynamicConfig
+from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.controller.settings_limit import SettingsRoom

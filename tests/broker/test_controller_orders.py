@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from pybroker.broker.controller_orders import ControllerOrders
-from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.broker.topic_overrides import TopicOverrides
+from pybroker.broker.inter_broker.controller_orders import ControllerOrders
+from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.settings.topic_overrides import TopicOverrides
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.request_batch import RequestBatch
 from pybroker.controller.tree.cluster_tree import ClusterTree

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterable
 
 import pytest
-from pybroker.broker.advertised_address import AdvertisedAddresses
-from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.broker.offsets_topic import CoordinatorPlaces
-from pybroker.broker.topic_waiters import TopicWaiters
-from pybroker.broker.transactions_elsewhere import coordinators_elsewhere
+from pybroker.broker.coordinator.offsets_topic import CoordinatorPlaces
+from pybroker.broker.inter_broker.remote_transaction_coordinators import coordinators_elsewhere
+from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
+from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,

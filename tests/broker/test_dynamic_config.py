@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.broker.dynamic_config import DynamicConfig
+from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_layers import DynamicLayers

@@ -4,8 +4,8 @@ import asyncio
 import errno
 from pathlib import Path
 
-from pybroker.broker.address import local_address
 from pybroker.broker.environment import Environment
+from pybroker.broker.metadata.address import local_address
 from pybroker.broker.server import BrokerServer
 from pybroker.config.config import Config
 from pybroker.protocol.errors import ErrorCode

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.command_line import main
-from pybroker.broker.healthcheck import listening_address
+from pybroker.broker.commands.command_line import main
+from pybroker.broker.commands.healthcheck import listening_address
 from pybroker.config.config import Config
 
 Serve = Callable[[socket.socket], None]

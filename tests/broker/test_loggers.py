@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from pybroker.broker.loggers import LEVELS, LoggerLevels
+from pybroker.broker.settings.loggers import LEVELS, LoggerLevels
 
 
 @pytest.fixture
@@ -53,5 +53,5 @@ def test_a_folder_of_loggers_is_there_and_others_are_not(manager: logging.Manage
 
 
 def test_the_process_own_loggers_are_the_default() -> None:
-    assert "pybroker.broker.loggers" not in LoggerLevels().levels(), "it does not log"
+    assert "pybroker.broker.settings.loggers" not in LoggerLevels().levels(), "it does not log"
     assert LoggerLevels().exists("pybroker.broker")

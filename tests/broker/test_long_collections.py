@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from pybroker.broker.long_collections import LONG_S, LOOKS_APART, LongCollections
+from pybroker.broker.process.broker_process.gc_tuning import LONG_S, LOOKS_APART, LongCollections
 
 
 class World:
@@ -60,7 +60,7 @@ def test_garbage_among_what_was_left_out_goes_in_the_end() -> None:
     """With Python's own collector."""
     program = """
         import gc, itertools, weakref
-        from pybroker.broker.long_collections import LongCollections
+        from pybroker.broker.process.gc_tuning import LongCollections
 
         class Node:
             pass

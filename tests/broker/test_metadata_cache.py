@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata.leader_hints import BrokerEndpoint
-from pybroker.broker.metadata_cache import MetadataCache, MetadataUpdate
+from pybroker.broker.metadata.metadata_cache import MetadataCache, MetadataUpdate
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,

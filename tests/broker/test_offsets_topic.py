@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.broker.offsets_topic import OffsetsTopic
+from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.config.config import Config
 from pybroker.storage.producers.transaction_guards import TransactionGuards
 

@@ -7,7 +7,7 @@ from pathlib import Path
 _RUN = """
 import sys
 from pathlib import Path
-from pybroker.broker.process import run
+from pybroker.broker.process.broker_process import run
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 try:

@@ -1,8 +1,8 @@
 """Topics go by changed settings."""
 
 import pytest
-from pybroker.broker.topic_overrides import TopicOverrides
-from pybroker.broker.topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
+from pybroker.broker.settings.topic_overrides import TopicOverrides
+from pybroker.broker.settings.topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
 from pybroker.config.config import Config
 from pybroker.config.setting import Scope
 from pybroker.config.table import BROKER_SETTINGS

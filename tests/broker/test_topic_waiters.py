@@ -2,8 +2,8 @@
 
 import asyncio
 
-from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.broker.topic_waiters import TopicWaiters
+from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,

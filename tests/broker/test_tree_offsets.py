@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.tree_offsets import TreeOffsets, tree_offset_bytes
+from pybroker.broker.coordinator.group.tree_offsets import TreeOffsets, tree_offset_bytes
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import consumer_offset_path

@@ -12,9 +12,9 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 from pybroker import Cluster
-from pybroker.broker.address import Address
-from pybroker.broker.cluster.blocking_cluster import BlockingCluster
-from pybroker.broker.healthcheck import metadata_of
+from pybroker.broker.commands.healthcheck import metadata_of
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError
 from support.cluster_view import ClusterView
@@ -192,7 +192,7 @@ def test_what_is_wrong_with_a_cluster_is_said_in_one_line(tmp_path: Path, tree: 
 
 
 def test_a_cluster_in_a_terminal_does_what_is_typed_and_ctrl_c_ends_it(tmp_path: Path, tree: str) -> None:
-    command = [sys.executable, "-m", "pybroker.broker.cluster.command", "2", "--zookeeper", tree]
+    command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", "2", "--zookeeper", tree]
     command += ["--directory", str(tmp_path), "--override", "num.partitions=2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         assert process.stdin is not None

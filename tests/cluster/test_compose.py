@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pybroker.broker.container.server_file import final_properties
-from pybroker.broker.healthcheck import listening_address
+from pybroker.broker.commands.container.server_file import final_properties
+from pybroker.broker.commands.healthcheck import listening_address
 from pybroker.config.config import Config
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.compose_file import ComposeFileError, parse, read

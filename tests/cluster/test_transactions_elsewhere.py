@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from support.broker_cluster import BrokerCluster, until

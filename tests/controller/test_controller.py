@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.state_tables import PartitionReplica, PartitionState, ReplicaState

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr

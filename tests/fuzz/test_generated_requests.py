@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker import Broker
-from pybroker.broker.address import Address
+from pybroker.broker.metadata.address import Address
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from support.fuzzing.frames import ReadFrame, build_frame, tame

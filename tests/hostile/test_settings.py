@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.broker.altered_config import OperationType, ResourceType
+from pybroker.broker.settings.altered_config import OperationType, ResourceType
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_configs import AlterableConfig as Replacement
 from pybroker.protocol.messages.alter_configs import AlterConfigsRequest

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.address import Address
+from pybroker.broker.metadata.address import Address
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, decode_prefix, encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -11,7 +11,7 @@ from pybroker.broker.coordinator.group.append_bridge import AppendBridge
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.registry import GroupRegistry
-from pybroker.broker.offsets_topic import OffsetsTopic
+from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
 from simulation.coordinator_moves import moved_coordinators
 from simulation.faults import FAULTS
 from simulation.shortening import useful_lines

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Set
 from typing import Any
 
-from pybroker.broker.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponsePartition

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.controller.broker_channel import ControlRequest, ControlResponse
 from pybroker.controller.controller import Controller
 from pybroker.controller.leader_balance import LeaderBalance

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from pybroker.broker.cluster.zookeeper_jars import find_jars
+from pybroker.broker.library.cluster.zookeeper_jars import find_jars
 from pybroker.broker.start_error import StartError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from pybroker.broker.cluster.members import zookeeper_serves
+from pybroker.broker.library.cluster.members import zookeeper_serves
 from support.java import QUICK_TO_START, java_command
 from support.patience import await_that
 from support.ports import free_port

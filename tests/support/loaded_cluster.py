@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from types import TracebackType
 
-from pybroker.broker.cluster.blocking_cluster import BlockingCluster
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.command_line import main
+from pybroker.broker.commands.command_line import main
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec

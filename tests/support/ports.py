@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from pybroker.broker.cluster.ports import free_ports
+from pybroker.broker.library.cluster.ports import free_ports
 
 __all__ = ["free_port"]
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from pybroker.broker.cluster import ports as lasting_ports
+from pybroker.broker.library.cluster import ports as lasting_ports
 from support.ports import free_port
 
 CLAIMS = f"import sys; sys.path[:0] = {sys.path!r}; from support.ports import _claim; print(_claim(int(sys.argv[1])))"

@@ -3,11 +3,11 @@
 from pathlib import Path
 from random import Random
 
-from pybroker.broker.advertised_address import AdvertisedAddresses
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
+from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import RequestContext
-from pybroker.broker.topic_waiters import TopicWaiters
 from pybroker.config.config import Config
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
 from pybroker.controller.settings_limit import SettingsRoom

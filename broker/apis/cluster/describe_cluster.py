@@ -9,8 +9,8 @@ from ....protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from ...advertised_address import AdvertisedAddresses
-from ...metadata_cache import MetadataCache
+from ...metadata.advertised_address import AdvertisedAddresses
+from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, NOT_ASKED
 from ...requests.context import RequestContext
 

@@ -23,10 +23,10 @@ from ....protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
+from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...topic_waiters import TopicWaiters
 
 __all__ = ["ElectLeaders", "LeaderElector"]
 

@@ -9,8 +9,8 @@ from ....protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from ...altered_config import AlteredConfig
 from ...requests.context import RequestContext
+from ...settings.altered_config import AlteredConfig
 from .altered_resources import alter_each, check_entries
 
 __all__ = ["AlterConfigs"]

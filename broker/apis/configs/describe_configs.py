@@ -30,12 +30,12 @@ from ....protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from ...altered_config import ResourceType, broker_id_of
-from ...dynamic_config import DynamicConfig
-from ...loggers import LoggerLevels
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import is_repetitive
 from ...requests.yielding import with_pauses
+from ...settings.altered_config import ResourceType, broker_id_of
+from ...settings.dynamic_config import DynamicConfig
+from ...settings.loggers import LoggerLevels
 
 __all__ = ["DescribeConfigs"]
 

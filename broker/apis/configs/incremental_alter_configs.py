@@ -8,8 +8,8 @@ from ....protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from ...altered_config import AlteredConfig, Operation, OperationType
 from ...requests.context import RequestContext
+from ...settings.altered_config import AlteredConfig, Operation, OperationType
 from .altered_resources import alter_each, check_entries
 
 __all__ = ["IncrementalAlterConfigs"]

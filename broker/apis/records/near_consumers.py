@@ -5,7 +5,7 @@ from functools import partial
 
 from ....config.config import Config
 from ....replication.partition.nearest_replica import ReplicaChoice, nearest_replica
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
 
 __all__ = ["NearConsumers"]
 

@@ -16,9 +16,9 @@ from ....protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
+from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
-from ...topic_waiters import TopicWaiters
 
 __all__ = ["CreatePartitions", "TopicGrower", "TopicsUnderControl"]
 

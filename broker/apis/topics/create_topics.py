@@ -26,9 +26,9 @@ from ....protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
+from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
-from ...topic_waiters import TopicWaiters
 
 __all__ = ["CreateTopics", "TopicCreator"]
 

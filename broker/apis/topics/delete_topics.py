@@ -17,9 +17,9 @@ from ....protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
+from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
-from ...topic_waiters import TopicWaiters
 
 __all__ = ["DeleteTopics", "TopicDeleter", "TopicsUnderControl"]
 

@@ -17,7 +17,7 @@ from ....protocol.messages.describe_topic_partitions import (
     ResponseCursor,
 )
 from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import ALL_TOPIC_OPERATIONS
 from ...requests.context import RequestContext
 

@@ -19,8 +19,8 @@ from ....protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
-from ...advertised_address import AdvertisedAddresses
-from ...metadata_cache import MetadataCache
+from ...metadata.advertised_address import AdvertisedAddresses
+from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
 from ...requests.context import RequestContext
 

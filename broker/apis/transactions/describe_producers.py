@@ -16,7 +16,7 @@ from ....protocol.messages.describe_producers import (
 )
 from ....replication.partition_set import PartitionSet
 from ....storage.log.log import Log
-from ...metadata_cache import MetadataCache
+from ...metadata.metadata_cache import MetadataCache
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import is_repetitive
 

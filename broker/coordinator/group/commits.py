@@ -12,7 +12,7 @@ from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer
-from .offset_room import OffsetRoom
+from .offset_limit import OffsetRoom
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from .ports import AppendOutcome
 from .rebalance import Rebalances

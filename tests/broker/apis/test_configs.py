@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.broker.altered_config import AlteredConfig
 from pybroker.broker.apis.configs.alter_configs import AlterConfigs
 from pybroker.broker.apis.configs.describe_configs import DescribeConfigs
 from pybroker.broker.apis.configs.incremental_alter_configs import IncrementalAlterConfigs
-from pybroker.broker.dynamic_config import DynamicConfig
-from pybroker.broker.loggers import LoggerLevels
 from pybroker.broker.requests.duplicate_names import MOST_REPEATS
 from pybroker.broker.requests.yielding import BETWEEN_PAUSES
+from pybroker.broker.settings.altered_config import AlteredConfig
+from pybroker.broker.settings.dynamic_config import DynamicConfig
+from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.controller.settings_limit import SettingsRoom

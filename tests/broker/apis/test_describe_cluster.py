@@ -1,9 +1,9 @@
 """DescribeCluster."""
 
 import pytest
-from pybroker.broker.advertised_address import AdvertisedAddresses
 from pybroker.broker.apis.cluster.describe_cluster import DescribeCluster
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.transactions.describe_producers import DescribeProducers
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.requests.duplicate_names import MOST_REPEATS
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest

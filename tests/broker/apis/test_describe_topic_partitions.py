@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.topics.describe_topic_partitions import DescribeTopicPartitions
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.requests.authorized_operations import ALL_TOPIC_OPERATIONS
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.cluster.elect_leaders import ElectLeaders
-from pybroker.broker.metadata_cache import MetadataCache
-from pybroker.broker.topic_waiters import TopicWaiters
+from pybroker.broker.metadata.metadata_cache import MetadataCache
+from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import (

@@ -6,9 +6,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.broker.advertised_address import AdvertisedAddresses
 from pybroker.broker.apis.topics.metadata import Metadata
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError

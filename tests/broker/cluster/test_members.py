@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.broker.cluster.members import BrokerMember
-from pybroker.broker.cluster.ports import free_ports
+from pybroker.broker.library.cluster.members import BrokerMember
+from pybroker.broker.library.cluster.ports import free_ports
 from pybroker.broker.start_error import StartError
 from support.patience import await_that
 from support.process_state import has_ended
@@ -83,7 +83,7 @@ def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
         [
             "import os, signal, sys",
             "from pathlib import Path",
-            "from pybroker.broker.cluster.members import BrokerMember",
+            "from pybroker.broker.library.cluster.members import BrokerMember",
             "settings = {'listeners': 'PLAINTEXT://127.0.0.1:0', 'log.dirs': sys.argv[1] + '/data'}",
             "member = BrokerMember(1, Path(sys.argv[1]), settings)",
             "member.begin()",

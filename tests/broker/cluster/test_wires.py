@@ -5,7 +5,7 @@ import struct
 from collections.abc import AsyncIterator
 
 import pytest
-from pybroker.broker.cluster.wires import Wires
+from pybroker.broker.library.cluster.tcp_proxies import Wires
 
 FETCHER, CONTROLLER = b"broker-1-fetcher-0", b"3"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from pybroker.broker.cluster import zookeeper_jars
-from pybroker.broker.cluster.zookeeper_jars import find_jars, find_java
+from pybroker.broker.library.cluster import zookeeper_jars
+from pybroker.broker.library.cluster.zookeeper_jars import find_jars, find_java
 from pybroker.broker.start_error import StartError
 
 

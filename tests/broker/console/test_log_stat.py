@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.broker.console.progress_bar import ProgressBar
+from pybroker.broker.commands.log.progress_bar import ProgressBar
 from support.log_tool import REFERENCE, LogTool, write_broker_directory
 
 

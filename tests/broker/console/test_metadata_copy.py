@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.command_line import main
+from pybroker.broker.commands.command_line import main
 from pybroker.config.config import METADATA_STORE_FILE
 from pybroker.storage.files.files.files import Files
 

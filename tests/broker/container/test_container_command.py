@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.broker.container.container_command import in_kafkas_words, log_level
+from pybroker.broker.commands.container.container_command import in_kafkas_words, log_level
 from support.container_process import ContainerProcess
 from support.patience import await_that
 from support.process_namespace import in_process_namespace

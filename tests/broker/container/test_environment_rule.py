@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pybroker.broker.container.environment_rule import (
+from pybroker.broker.commands.container.environment_rule import (
     NOT_SETTINGS,
     server_properties,
     setting_name,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from pybroker.broker.container import first_process
+from pybroker.broker.commands.container import first_process
 from support.process_namespace import in_process_namespace
 
 FIRST = [sys.executable, "-I", "-S", first_process.__file__, sys.executable, "-c"]

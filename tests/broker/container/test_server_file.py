@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from pybroker.broker.container.server_file import DEFAULT_PROPERTIES, final_properties, read_mounted
-from pybroker.broker.container.single_node import without_kraft
+from pybroker.broker.commands.container.server_file import DEFAULT_PROPERTIES, final_properties, read_mounted
+from pybroker.broker.commands.container.single_node import without_kraft
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.properties import parse_properties

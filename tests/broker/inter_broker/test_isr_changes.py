@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.inter_broker import isr_changes
-from pybroker.broker.inter_broker.isr_changes import IsrChanges
+from pybroker.broker.inter_broker import alter_partition_sender as isr_changes
+from pybroker.broker.inter_broker.alter_partition_sender import IsrChanges
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition import (

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 from pybroker.broker.inter_broker.leaving import Successors, hand_over_leaderships
-from pybroker.broker.metadata_cache import MetadataCache
+from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.controlled_shutdown import (

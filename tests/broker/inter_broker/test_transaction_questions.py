@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.inter_broker.transaction_questions import TransactionQuestions
+from pybroker.broker.inter_broker.transaction_verification import TransactionQuestions
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode

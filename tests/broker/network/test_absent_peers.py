@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 import pytest
-from pybroker.broker.network.absent_peers import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers
+from pybroker.broker.network.disconnect_poll import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers
 from support.virtual_timers import VirtualTimers
 
 

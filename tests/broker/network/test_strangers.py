@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from pybroker.broker.network.strangers import Offence, OffenderLog, recognise
+from pybroker.broker.network.protocol_sniffing import Offence, OffenderLog, recognise
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pybroker
-from pybroker.broker.command_line import main
+from pybroker.broker.commands.command_line import main
 from pybroker.broker.network.request import LaterReply, Request
 from pybroker.broker.requests.dispatch import Dispatcher
 from support.fuzzing.branch_map import BranchMap
@@ -23,9 +23,9 @@ TRACED = (
     "broker/apis/",
     "broker/coordinator/",
     "broker/network/request_header.py",
-    "broker/offsets_topic.py",
-    "broker/tree_offsets.py",
-    "broker/altered_config.py",
+    "broker/coordinator/offsets_topic.py",
+    "broker/coordinator/group/tree_offsets.py",
+    "broker/settings/altered_config.py",
     "controller/topic_",
     "replication/",
     "storage/log/append_validation.py",

@@ -1,0 +1,1 @@
+"""The command `pybroker` and its subcommands."""

@@ -1,0 +1,1 @@
+"""`pybroker container`: a broker in a container, configured by KAFKA_* variables."""

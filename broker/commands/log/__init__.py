@@ -1,0 +1,1 @@
+"""`pybroker log`: prints, checks and sums up log directories."""

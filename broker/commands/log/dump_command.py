@@ -1,0 +1,157 @@
+"""``pybroker log dump``: its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from ....storage.files.files import Files
+from ..command_parser import FAILED, CommandParser
+from .block_output import BlockOutput
+from .dump_format import DumpFormat, TextFormat
+from .internal_records import decode_offsets_record, decode_transaction_record
+from .json_lines import JsonLines
+from .log_dump import DumpOptions, LogDump
+from .record_filter import RecordFilter
+
+__all__ = ["dump_command"]
+
+_OPEN_FILES = 16
+_MAX_OFFSET = (1 << 63) - 1
+
+_DESCRIPTION = """\
+Prints what stands in the files of logs: batches and their records (.log), indexes (.index, .timeindex, .txnindex),
+producers (.snapshot), leader epochs, checkpoints. The lines are those of Apache Kafka's kafka-dump-log. PATH is a file,
+the directory of a partition, or a log directory; nothing is changed, and a broker may be running on it."""
+
+_EPILOG = """\
+examples:
+  pybroker log dump data/orders-0                                  batches and index entries of a partition
+  pybroker log dump --print-data-log data/orders-0/*.log           every record with its key and value
+  pybroker log dump --print-data-log --key k1 data/orders-0        what the key k1 was set to
+  pybroker log dump --json --deep-iteration --first-time 2026-11-21T08:00 data/orders-0
+  pybroker log dump --print-data-log --key my-group data/__consumer_offsets-17
+
+With --first-offset, --last-offset, --first-time, --last-time or --key, of a directory only the .log files are printed.
+exit codes: 0 all was read, 1 something could not be, 2 bad arguments"""
+
+
+def dump_command(arguments: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises CommandError, OSError, BrokenPipeError."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    paths = [*options.paths, *(path for listed in options.files for path in listed.split(",") if path)]
+    if not paths:
+        parser.error("which PATH?")
+    output = BlockOutput.standard()
+    dump = LogDump(Files(_OPEN_FILES), output, _format(options), _dump_options(options))
+    for path in paths:
+        dump.dump(path)
+    output.flush()
+    return FAILED if dump.has_failed else 0
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("pybroker log dump", _DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, a partition's directory or a log directory")
+    parser.add_argument(
+        "--files", metavar="PATH,PATH", action="append", default=[], help="paths as kafka-dump-log takes them"
+    )
+    parser.add_argument("--json", action="store_true", help="JSON in place of Kafka's text, an object a line")
+    shown = parser.add_argument_group("what of a .log is printed (batches alone, if nothing is given)")
+    shown.add_argument("--deep-iteration", action="store_true", help="each record's offset, time and sizes")
+    shown.add_argument("--print-data-log", action="store_true", help="each record, with key and value")
+    shown.add_argument("--skip-record-metadata", action="store_true", help="of a record only key and value")
+    shown.add_argument("--max-bytes", metavar="N", type=_count, help="look at the first N bytes of each .log only")
+    bounds = parser.add_argument_group("which batches and records (ends included)")
+    bounds.add_argument("--first-offset", metavar="N", type=_offset, default=0)
+    bounds.add_argument("--last-offset", metavar="N", type=_offset, default=_MAX_OFFSET)
+    bounds.add_argument("--first-time", metavar="TIME", type=_time_ms, help="2026-11-21T08:00 (UTC), or milliseconds")
+    bounds.add_argument("--last-time", metavar="TIME", type=_time_ms)
+    key = bounds.add_mutually_exclusive_group()
+    key.add_argument(
+        "--key", metavar="TEXT", type=str.encode, help="a key; of internal topics the group or transactional id"
+    )
+    key.add_argument("--key-base64", metavar="BASE64", type=_base64, help="a key that is no text")
+    decoder = parser.add_mutually_exclusive_group()
+    decoder.add_argument("--offsets-decoder", action="store_true", help="records are those of __consumer_offsets")
+    decoder.add_argument(
+        "--transaction-log-decoder", action="store_true", help="records are those of __transaction_state"
+    )
+    decoder.add_argument(
+        "--no-decoder", action="store_true", help="as bytes, even if the directory's name says what they are"
+    )
+    return parser
+
+
+def _format(options: argparse.Namespace) -> DumpFormat:
+    with_data = _with_data(options)
+    if options.json:
+        return JsonLines(with_data=with_data)
+    return TextFormat(with_metadata=not options.skip_record_metadata, with_data=with_data)
+
+
+def _with_data(options: argparse.Namespace) -> bool:
+    """A decoder that is asked for means that its work is to be seen, with Kafka's tool as well."""
+    return bool(options.print_data_log or options.offsets_decoder or options.transaction_log_decoder)
+
+
+def _dump_options(options: argparse.Namespace) -> DumpOptions:
+    decoder = None
+    if options.offsets_decoder:
+        decoder = decode_offsets_record
+    elif options.transaction_log_decoder:
+        decoder = decode_transaction_record
+    return DumpOptions(
+        with_records=options.deep_iteration or _with_data(options),
+        records=RecordFilter(
+            options.first_offset,
+            options.last_offset,
+            options.first_time,
+            options.last_time,
+            options.key if options.key is not None else options.key_base64,
+        ),
+        max_bytes=options.max_bytes,
+        decoder=decoder,
+        decodes_by_name=not options.no_decoder,
+    )
+
+
+def _offset(text: str) -> int:
+    return _number(text, 0, _MAX_OFFSET)
+
+
+def _count(text: str) -> int:
+    return _number(text, 1, _MAX_OFFSET)
+
+
+def _number(text: str, least: int, most: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text} must be a number from {least} on")
+    return number
+
+
+def _time_ms(text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return _number(text, 0, _MAX_OFFSET)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} must be a time like 2026-11-21T08:00, or milliseconds") from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return round(time.timestamp() * 1000)
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise argparse.ArgumentTypeError(f"{text} must be base64") from None

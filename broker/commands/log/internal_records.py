@@ -1,0 +1,160 @@
+"""Records of ``__consumer_offsets`` and ``__transaction_state`` in words, as Kafka's DumpLogSegments prints them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.codec import DecodeError, Message, decode_prefix
+from ....protocol.codec.json_form import to_json
+from ....protocol.messages import consumer_offsets, consumer_protocol
+from ....protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
+from ....protocol.records.record import Record
+from ...coordinator.transaction_states import TRANSACTION_STATES
+
+__all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]
+
+Json = Any
+
+_VERSION = struct.Struct(">h")
+_DELETED = "<DELETE>"
+
+# By the version of the key, which says what a record is about.
+_OFFSETS_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
+    0: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
+    1: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
+    2: (consumer_offsets.GroupMetadataKey, consumer_offsets.GroupMetadataValue),
+    3: (consumer_offsets.ConsumerGroupMetadataKey, consumer_offsets.ConsumerGroupMetadataValue),
+    4: (consumer_offsets.ConsumerGroupPartitionMetadataKey, consumer_offsets.ConsumerGroupPartitionMetadataValue),
+    5: (consumer_offsets.ConsumerGroupMemberMetadataKey, consumer_offsets.ConsumerGroupMemberMetadataValue),
+    6: (
+        consumer_offsets.ConsumerGroupTargetAssignmentMetadataKey,
+        consumer_offsets.ConsumerGroupTargetAssignmentMetadataValue,
+    ),
+    7: (
+        consumer_offsets.ConsumerGroupTargetAssignmentMemberKey,
+        consumer_offsets.ConsumerGroupTargetAssignmentMemberValue,
+    ),
+    8: (
+        consumer_offsets.ConsumerGroupCurrentMemberAssignmentKey,
+        consumer_offsets.ConsumerGroupCurrentMemberAssignmentValue,
+    ),
+}
+_SUBSCRIPTION_FIELDS: dict[str, type[Message]] = {
+    "subscription": consumer_protocol.ConsumerProtocolSubscription,
+    "assignment": consumer_protocol.ConsumerProtocolAssignment,
+}
+
+
+class DecodedRecord(NamedTuple):
+    """A record of an internal topic.
+
+    Attributes:
+        key_text: the key in Kafka's words; what is wrong, for one that cannot be read.
+        value_text: the value in Kafka's words, or None where Kafka prints none.
+        key, value: the same as JSON values; None for what cannot be read and for a value that deletes.
+        name: the group or the transactional id.
+    """
+
+    key_text: str
+    value_text: str | None
+    key: Json = None
+    value: Json = None
+    name: str | None = None
+
+
+RecordDecoder = Callable[[Record], DecodedRecord]
+
+
+def decode_offsets_record(record: Record) -> DecodedRecord:
+    """A record of ``__consumer_offsets``."""
+    try:
+        version = _version_of(record.key, "key")
+        if version not in _OFFSETS_MESSAGES:
+            return DecodedRecord(f"Unknown record type {version} at offset {record.offset}, skipping.", None)
+        key_type, value_type = _OFFSETS_MESSAGES[version]
+        key = {"type": str(version), "data": _message_json(key_type, record.key)}
+        name = key["data"].get("group") or key["data"].get("groupId")
+        if record.value is None:
+            return DecodedRecord(_text(key), _DELETED, key, None, name)
+        value = {"version": str(_version_of(record.value, "value")), "data": _message_json(value_type, record.value)}
+        _open_member_fields(value["data"])
+        return DecodedRecord(_text(key), _text(value), key, value, name)
+    except DecodeError as error:
+        return DecodedRecord(f"Error at offset {record.offset}, skipping. {error}", None)
+
+
+def decode_transaction_record(record: Record) -> DecodedRecord:
+    """A record of ``__transaction_state``."""
+    try:
+        version = _version_of(record.key, "key")
+        if version not in TransactionLogKey.MESSAGE.versions:
+            return DecodedRecord(f"unknown::version={version}", None)
+        key = {"type": str(version), "data": _message_json(TransactionLogKey, record.key)}
+        name = key["data"]["transactionalId"]
+        key_text = f"transaction_metadata::transactionalId={name}"
+        if record.value is None:
+            return DecodedRecord(key_text, _DELETED, key, None, name)
+        value_version = _version_of(record.value, "value")
+        transaction, _ = decode_prefix(TransactionLogValue, record.value, value_version, _VERSION.size)
+        value = {"version": str(value_version), "data": to_json(transaction, value_version)}
+        return DecodedRecord(key_text, _transaction_text(transaction), key, value, name)
+    except DecodeError as error:
+        return DecodedRecord(f"Error at offset {record.offset}, skipping. {error}", None)
+
+
+def _transaction_text(transaction: TransactionLogValue) -> str:
+    status = transaction.transaction_status
+    if not 0 <= status < len(TRANSACTION_STATES):
+        raise DecodeError(f"transaction status {status} is unknown")
+    partitions = [
+        str(TopicPartition(entry.topic, partition))
+        for entry in transaction.transaction_partitions or ()
+        for partition in entry.partition_ids
+    ]
+    return (
+        f"producerId:{transaction.producer_id},producerEpoch:{transaction.producer_epoch},"
+        f"state={TRANSACTION_STATES[status]},partitions=[{','.join(partitions)}],"
+        f"txnLastUpdateTimestamp={transaction.transaction_last_update_timestamp_ms},"
+        f"txnTimeoutMs={transaction.transaction_timeout_ms}"
+    )
+
+
+def _version_of(data: bytes | None, what: str) -> int:
+    if data is None or len(data) < _VERSION.size:
+        raise DecodeError(f"the {what} has no version: {'null' if data is None else f'{len(data)} bytes'}")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
+def _message_json(message_type: type[Message], data: bytes | None) -> Json:
+    """What stands behind the version. Of a later Kafka there may be more, which is passed over as Kafka does it."""
+    assert data is not None
+    version: int = _VERSION.unpack_from(data)[0]
+    message, _ = decode_prefix(message_type, data, version, _VERSION.size)
+    return to_json(message, version)
+
+
+def _open_member_fields(group: Json) -> None:
+    """Put what consumers keep in their group's record in place of its bytes, where it can be read."""
+    if group.get("protocolType") != "consumer":
+        return
+    for member in group["members"]:
+        for field, message_type in _SUBSCRIPTION_FIELDS.items():
+            try:
+                member[field] = _message_json(message_type, _with_version(base64.b64decode(member[field])))
+            except DecodeError:
+                continue
+
+
+def _with_version(data: bytes) -> bytes:
+    _version_of(data, "field")
+    return data
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

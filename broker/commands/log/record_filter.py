@@ -1,0 +1,67 @@
+"""Which batches and records of a log somebody wants to see. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....protocol.records.batch import RecordBatch, TimestampType
+from ....protocol.records.record import Record
+
+_MAX_INT64 = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Bounds that all must hold; both ends belong to the range.
+
+    Attributes:
+        first_offset, last_offset: of records.
+        first_ms, last_ms: of records' timestamps; with either, a record without a timestamp is left out.
+        key: the records' key, or of an internal topic the group or transactional id that the key holds.
+    """
+
+    first_offset: int = 0
+    last_offset: int = _MAX_INT64
+    first_ms: int | None = None
+    last_ms: int | None = None
+    key: bytes | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        return self == EVERYTHING
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether a batch's header does not tell if it holds what is wanted."""
+        return self.first_ms is not None or self.last_ms is not None or self.key is not None
+
+    def covers_offsets(self, first_offset: int, last_offset: int) -> bool:
+        """Whether some offset in [first_offset, last_offset] is wanted."""
+        return first_offset <= self.last_offset and last_offset >= self.first_offset
+
+    def covers_time(self, timestamp: int) -> bool:
+        if self.first_ms is None and self.last_ms is None:
+            return True
+        first = 0 if self.first_ms is None else self.first_ms
+        return timestamp >= max(first, 0) and (self.last_ms is None or timestamp <= self.last_ms)
+
+    def may_be_in(self, batch: RecordBatch, first_offset: int) -> bool:
+        """Whether the batch may hold wanted records. `first_offset` is the first it can have, whatever its magic."""
+        if not self.covers_offsets(first_offset, batch.last_offset):
+            return False
+        if self.first_ms is not None and batch.max_timestamp < self.first_ms:
+            return False
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return self.covers_time(batch.max_timestamp)
+        return True
+
+    def accepts(self, record: Record, name: str | None = None) -> bool:
+        """Whether the record is wanted; `name` is the group or transactional id that its key holds."""
+        return (
+            self.first_offset <= record.offset <= self.last_offset
+            and self.covers_time(record.timestamp_ms)
+            and (self.key is None or record.key == self.key or (name is not None and name.encode() == self.key))
+        )
+
+
+EVERYTHING = RecordFilter()

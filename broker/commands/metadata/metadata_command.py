@@ -1,0 +1,88 @@
+"""``pybroker metadata copy``: moves a cluster's tree between the embedded store and ZooKeeper."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ....config.config import Config
+from ....controller.tree.metadata_store import MetadataStoreError
+from ....controller.tree.tree_copy import TreeCopy
+from ....controller.tree.znodes import ZnodeDecodeError
+from ....storage.files.files import DirectoryLockedError
+from ....storage.files.meta_properties import MetaPropertiesError
+from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from .store_locations import place_of
+
+__all__ = ["metadata_command"]
+
+_DESCRIPTION = """\
+Copies a cluster's metadata (topics with their ids, settings, the cluster's id) from where it is kept to where it shall
+be kept: a data directory with pybroker's embedded store, or ZooKeeper. Records and committed offsets are in the data
+directory, and stay there. All brokers must be stopped."""
+
+_EPILOG = """\
+examples:
+  pybroker metadata copy --from ./pybroker-data --to localhost:2181/kafka             from one broker to a cluster
+  pybroker metadata copy --from localhost:2181/kafka --to ./pybroker-data --dry-run   what the way back would do
+
+exit codes: 0 copied, or could be; 1 refused or failed, and it is said if anything was changed; 2 bad arguments"""
+
+
+def metadata_command(arguments: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises CommandError, ConfigError."""
+    if not arguments or arguments[0] not in ("copy", "-h", "--help"):
+        wrong = f"{arguments[0]}: there is no such tool" if arguments else "which tool"
+        raise CommandError(f"{wrong}: copy? (pybroker metadata copy --help tells more)", BAD_INPUT)
+    parser = CommandParser("pybroker metadata copy", _DESCRIPTION, epilog=_EPILOG)
+    place = "a data directory, the file of an embedded store in it, or HOST:PORT[,HOST:PORT]...[/PATH]"
+    parser.add_argument("--from", dest="source", metavar="PLACE", required=True, help=place)
+    parser.add_argument("--to", dest="target", metavar="PLACE", required=True, help="likewise; no tree may be there")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be copied, and change nothing")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="a broker's settings: TLS, digest, ACLs, time-outs")
+    options = parser.parse_args(arguments[1:] if arguments[0] == "copy" else ["--help"])
+    if options.source == options.target:
+        parser.error(f"{options.source}: is both where to copy from and where to")
+    config = Config.load(options.config or "")
+    try:
+        return asyncio.run(_copy(options.source, options.target, config, is_dry=options.dry_run))
+    except (DirectoryLockedError, MetaPropertiesError, MetadataStoreError, ZnodeDecodeError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{where}{error.strerror or error}", FAILED) from error
+
+
+async def _copy(source: str, target: str, config: Config, *, is_dry: bool) -> int:
+    with ExitStack() as stack:
+        begin = place_of(source, config)
+        stack.callback(begin.release)
+        end = place_of(target, config)
+        stack.callback(end.release)
+        tree = await begin.read()
+        await end.refuse_unless_it_takes(tree)
+        for line in _summary(tree):
+            sys.stdout.write(f"{line}\n")
+        if is_dry:
+            sys.stdout.write(f"would be copied from {begin} to {end}\n")
+            return 0
+        await end.write(tree)
+        sys.stdout.write(f"copied from {begin} to {end}\n")
+        for line in [*begin.left(), *end.taken(tree)]:
+            sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def _summary(tree: TreeCopy) -> list[str]:
+    topics = tree.topics()
+    partitions = sum(len(topic.partitions) for topic in topics)
+    lines = [
+        f"cluster {tree.cluster_id}: {len(topics)} topics with {partitions} partitions, own settings of "
+        f"{tree.configured('topics')} topics and {tree.configured('brokers')} brokers, {len(tree.nodes)} nodes in all"
+    ]
+    if tree.left_out:
+        lines.append(f"left out, for it is of brokers that are down: {', '.join(tree.left_out)}")
+    return lines

@@ -1,0 +1,132 @@
+"""The controller's requests, taken by this broker: what they order is carried out, and answered partition by partition.
+
+They come as message objects of the newest version, whose partitions are grouped by topic.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ...base.topic_partition import TopicPartition
+from ...controller.tree.cluster_tree import ClusterTree
+from ...controller.tree.metadata_store import SessionExpiredError
+from ...protocol.errors import ErrorCode, KafkaError, StaleBrokerEpochError
+from ...protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
+)
+from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
+from ...protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from ...replication.partition.partition_state import PartitionState
+from ...replication.state_changes import ReplicaStop, StateChanges
+from ..metadata.metadata_cache import MetadataCache
+from ..settings.topic_overrides import TopicOverrides
+
+__all__ = ["ControllerOrders"]
+
+_NO_BROKER_EPOCH = -1
+
+
+class ControllerOrders:
+    """``broker_epoch`` is this registration's. Orders for an earlier one, from before a restart, are refused, and all
+    orders once the session is gone that the registration stood on: the next one brings them anew."""
+
+    def __init__(
+        self, changes: StateChanges, cache: MetadataCache, overrides: TopicOverrides, tree: ClusterTree
+    ) -> None:
+        self._changes = changes
+        self._cache = cache
+        self._overrides = overrides
+        self._tree = tree
+        self.broker_epoch = _NO_BROKER_EPOCH
+
+    @property
+    def has_been_registered(self) -> bool:
+        return self.broker_epoch != _NO_BROKER_EPOCH
+
+    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        try:
+            self._check_broker_epoch(request.broker_epoch)
+            states = [state_of(topic, state) for topic in request.topic_states for state in topic.partition_states]
+            await self._overrides.refresh(self._tree, self._topics_of_missing_logs(states))
+            codes = await self._changes.become_leader_or_follower(states, request.controller_epoch)
+        except SessionExpiredError:
+            return LeaderAndIsrResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+        except KafkaError as error:
+            return LeaderAndIsrResponse(error_code=error.code)
+        return leader_and_isr_response(request, codes)
+
+    async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        try:
+            self._check_broker_epoch(request.broker_epoch)
+            codes = await self._changes.stop_replicas(list(stops_of(request)), request.controller_epoch)
+        except KafkaError as error:
+            return StopReplicaResponse(error_code=error.code)
+        errors = [
+            StopReplicaPartitionError(topic_name=partition.topic, partition_index=partition.partition, error_code=code)
+            for partition, code in codes.items()
+        ]
+        return StopReplicaResponse(partition_errors=errors)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        try:
+            self._check_broker_epoch(request.broker_epoch)
+        except KafkaError as error:
+            return UpdateMetadataResponse(error_code=error.code)
+        if request.controller_epoch < self._changes.controller_epoch:
+            return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+        self._changes.controller_epoch = request.controller_epoch
+        self._cache.update(request)
+        return UpdateMetadataResponse()
+
+    def _topics_of_missing_logs(self, states: Iterable[PartitionState]) -> Iterable[str]:
+        """Logs that are about to be made go by their topic's settings from the start. For the others nothing is read:
+        their changes are heard of, and whoever is cut off from the tree alone is to take its roles all the same."""
+        return dict.fromkeys(
+            state.topic_partition.topic for state in states if self._changes.lacks_log(state.topic_partition)
+        )
+
+    def _check_broker_epoch(self, broker_epoch: int) -> None:
+        if broker_epoch != _NO_BROKER_EPOCH and broker_epoch < self.broker_epoch:
+            raise StaleBrokerEpochError(f"the order is for broker epoch {broker_epoch}, ours is {self.broker_epoch}")
+
+
+def state_of(topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState) -> PartitionState:
+    return PartitionState(
+        topic_partition=TopicPartition(topic.topic_name, state.partition_index),
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=tuple(state.isr),
+        partition_epoch=state.partition_epoch,
+        replicas=tuple(state.replicas),
+        topic_id=topic.topic_id if topic.topic_id.int else None,
+        adding_replicas=tuple(state.adding_replicas),
+        removing_replicas=tuple(state.removing_replicas),
+        is_new=state.is_new,
+    )
+
+
+def leader_and_isr_response(
+    request: LeaderAndIsrRequest, codes: dict[TopicPartition, ErrorCode]
+) -> LeaderAndIsrResponse:
+    topics = []
+    for topic in request.topic_states:
+        errors = [
+            LeaderAndIsrPartitionError(
+                topic_name=topic.topic_name,
+                partition_index=state.partition_index,
+                error_code=codes[TopicPartition(topic.topic_name, state.partition_index)],
+            )
+            for state in topic.partition_states
+        ]
+        topics.append(LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors))
+    return LeaderAndIsrResponse(topics=topics)
+
+
+def stops_of(request: StopReplicaRequest) -> Iterator[ReplicaStop]:
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            partition = TopicPartition(topic.topic_name, state.partition_index)
+            yield ReplicaStop(partition, state.leader_epoch, state.delete_partition)

@@ -1,0 +1,1 @@
+"""Brokers inside other programs: `Broker` and `Cluster`."""

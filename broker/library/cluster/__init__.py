@@ -1,0 +1,1 @@
+"""Clusters of broker processes on this machine, for trials and tests."""

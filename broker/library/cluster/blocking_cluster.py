@@ -1,0 +1,317 @@
+"""A cluster of processes, for code without an event loop: what ``with Cluster(…)`` gives."""
+
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from ....config.config_error import ConfigError
+from ...commands.healthcheck import UnhealthyError, metadata_of
+from ...metadata.address import Address
+from ..loop_thread import LoopThread
+from ..settings_from_mapping import GivenSettings, config_of
+from .children import Children
+from .members import BrokerMember, Member, ZooKeeperMember
+from .ports import HOST, free_ports
+from .tcp_proxies import Wires
+from .zookeeper_jars import find_jars, find_java
+
+__all__ = ["BlockingCluster", "MemberName"]
+
+MemberName = int | Literal["zookeeper"]
+ZOOKEEPER: Literal["zookeeper"] = "zookeeper"
+
+_LISTENERS = "CLIENTS://{host}:{clients},BROKERS://{host}:{brokers}"
+_OWN = (
+    "broker.id",
+    "listeners",
+    "advertised.listeners",
+    "listener.security.protocol.map",
+    "inter.broker.listener.name",
+    "zookeeper.connect",
+)
+_DEFAULT_ZOOKEEPER_PORT = 2181
+_ASK_TIMEOUT_S = 5.0
+_BETWEEN_LOOKS_S = 0.02
+_GOODBYES_S = 1.0
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class BlockingCluster:
+    """What ``with Cluster()`` gives. Methods return when it is done; they may be called from any thread."""
+
+    def __init__(
+        self,
+        brokers: int,
+        settings: GivenSettings | None = None,
+        *,
+        directory: str | Path | None = None,
+        zookeeper: str | None = None,
+        zookeeper_jars: str | Path | None = None,
+    ) -> None:
+        if brokers < 1:
+            raise ValueError(f"a cluster has at least one broker, not {brokers}")
+        config_of(_for_broker(1, settings or {}), "Cluster")
+        for name in _OWN:
+            if name in (settings or {}):
+                raise ConfigError(f"{name} (given to Cluster): the cluster chooses it itself")
+        self._count = brokers
+        self._settings = dict(settings or {})
+        self._given_directory = None if directory is None else Path(directory).absolute()
+        self._given_zookeeper = zookeeper
+        self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._thread: LoopThread | None = None
+        self._wires = Wires()
+        self._brokers: dict[int, BrokerMember] = {}
+        self._zookeeper: ZooKeeperMember | None = None
+        self._client_ports: dict[int, int] = {}
+
+    # -- what one asks it
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """1 and up, whether they run or not."""
+        return list(range(1, self._count + 1))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of each broker, with commas between them; they stay."""
+        return ",".join(f"{HOST}:{self._client_port(broker)}" for broker in self.broker_ids)
+
+    def bootstrap_server(self, broker: int) -> str:
+        """``host:port`` of one."""
+        return f"{HOST}:{self._client_port(broker)}"
+
+    @property
+    def zookeeper(self) -> str:
+        """What tools take for ``zookeeper.connect``. No wire that can be cut is in between."""
+        if self._given_zookeeper is not None:
+            return self._given_zookeeper
+        if self._zookeeper is None:
+            raise RuntimeError("the cluster was not started")
+        return f"{HOST}:{self._zookeeper.port}"
+
+    def is_running(self, member: MemberName) -> bool:
+        """Also while it is paused."""
+        return self._member(member).is_running
+
+    def pid(self, member: MemberName) -> int | None:
+        """None while it does not run."""
+        return self._member(member).pid
+
+    def data_directory(self, broker: int) -> Path:
+        """The first of its ``log.dirs``: topics' files as Kafka has them."""
+        member = self._broker(broker)
+        return member.directory / member.settings["log.dirs"].split(",")[0].strip()
+
+    def log_file(self, member: MemberName) -> Path:
+        """What it has said since the cluster's beginning."""
+        return self._member(member).log_file
+
+    # -- what one does to it
+
+    def start(self, member: MemberName) -> None:
+        """Returns when it is ready: after ``stop`` or ``kill``, on the same data and port. Raises StartError."""
+        starting = self._member(member)
+        starting.begin()
+        starting.wait_until_ready()
+
+    def stop(self, member: MemberName) -> None:
+        """As SIGTERM: a broker hands over what it leads before. Harmless when it does not run."""
+        self._member(member).stop()
+
+    def kill(self, member: MemberName) -> None:
+        """As ``kill -9``. Harmless when it does not run."""
+        self._member(member).kill()
+
+    def pause(self, member: MemberName) -> None:
+        """As SIGSTOP: it does nothing, and its connections stay. Raises RuntimeError when it does not run."""
+        self._member(member).pause()
+
+    def resume(self, member: MemberName) -> None:
+        """As SIGCONT. Harmless when it was not paused."""
+        self._member(member).resume()
+
+    def cut(self, one: MemberName, other: MemberName) -> None:
+        """Between two brokers, or a broker and ZooKeeper, nothing arrives any more, and neither is told."""
+        self._on_wires(self._wires.cut, *self._ends(one, other))
+
+    def heal(self, one: MemberName, other: MemberName) -> None:
+        """What was sent since ``cut`` arrives, and all that follows. Harmless when it was not cut."""
+        self._on_wires(self._wires.heal, *self._ends(one, other))
+
+    # -- its life
+
+    def __enter__(self) -> "BlockingCluster":
+        if self._thread is not None:
+            raise RuntimeError("the cluster runs already")
+        self._thread = LoopThread("pybroker-cluster")
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _start(self) -> None:
+        directory = self._given_directory or self._make_directory()
+        if self._given_zookeeper is None:
+            is_kept = self._given_directory is not None
+            java, jars = find_java(), find_jars(self._zookeeper_jars)
+            self._zookeeper = ZooKeeperMember(directory / ZOOKEEPER, java, jars, kept=is_kept)
+            self.start(ZOOKEEPER)
+        ports = free_ports(2 * self._count)
+        for broker in self.broker_ids:
+            self._client_ports[broker] = ports.pop()
+            self._brokers[broker] = self._new_broker(broker, directory / f"broker-{broker}", ports.pop())
+        for starting in self._brokers.values():
+            starting.begin()
+        for starting in self._brokers.values():
+            starting.wait_until_ready()
+        for broker in self.broker_ids:
+            self._wait_until_it_knows_all(broker)
+
+    def _new_broker(self, broker: int, directory: Path, port: int) -> BrokerMember:
+        copies = min(self._count, 3)
+        clients, brokers = self._client_ports[broker], self._on_wires(self._wires.to_broker, broker, port)
+        settings = {
+            "default.replication.factor": str(copies),
+            "offsets.topic.replication.factor": str(copies),
+            "transaction.state.log.replication.factor": str(copies),
+            "min.insync.replicas": str(max(copies - 1, 1)),
+            "transaction.state.log.min.isr": str(max(copies - 1, 1)),
+            "group.initial.rebalance.delay.ms": "0",
+            "zookeeper.session.timeout.ms": "6000",
+            "controlled.shutdown.retry.backoff.ms": "500",
+            "log.dirs": str(self._settings.get("log.dir", directory / "data")),
+            **{name: str(value) for name, value in _for_broker(broker, self._settings).items()},
+            "broker.id": str(broker),
+            "listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=port),
+            "advertised.listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=brokers),
+            "listener.security.protocol.map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT",
+            "inter.broker.listener.name": "BROKERS",
+            "zookeeper.connect": self._way_to_zookeeper(broker),
+        }
+        return BrokerMember(broker, directory, settings)
+
+    def _way_to_zookeeper(self, broker: int) -> str:
+        servers, slash, root = self.zookeeper.partition("/")
+        ways = []
+        for server in servers.split(","):
+            host, _, port = server.strip().partition(":")
+            address = (host, int(port or _DEFAULT_ZOOKEEPER_PORT))
+            ways.append(f"{HOST}:{self._on_wires(self._wires.from_broker, broker, ZOOKEEPER, *address)}")
+        return ",".join(ways) + slash + root
+
+    def _wait_until_it_knows_all(self, broker: int) -> None:
+        """So that a topic with a replica on each can be made. Raises StartError when a broker ends meanwhile."""
+        address = Address(HOST, self._client_port(broker))
+        while True:
+            for member in self._brokers.values():
+                member.wait_until_ready()
+            with suppress(UnhealthyError):
+                if len(metadata_of(address, _ASK_TIMEOUT_S).brokers) == self._count:
+                    return
+            time.sleep(_BETWEEN_LOOKS_S)
+
+    def _close(self) -> None:
+        """Brokers whose data are kept are stopped cleanly, as long as they can lead each other's partitions."""
+        thread, self._thread = self._thread, None
+        try:
+            if thread is not None:
+                thread.call(self._wires.heal_all())
+            self._end_members(clean=self._given_directory is not None)
+        finally:
+            self._kill_brokers()
+            if self._zookeeper is not None:
+                self._zookeeper.kill()
+            if thread is not None:
+                thread.call(self._wires.close())
+                thread.close()
+            self._forget()
+
+    def _end_members(self, *, clean: bool) -> None:
+        if clean and self._zookeeper is not None and self._zookeeper.is_running:
+            self._zookeeper.resume()
+        running = [member for member in self._brokers.values() if member.is_running]
+        if clean and running:
+            with ThreadPoolExecutor(len(running)) as together:
+                list(together.map(BrokerMember.stop, running))
+
+    def _kill_brokers(self) -> None:
+        """And have the guards of their sessions end, while there is a way to ZooKeeper."""
+        running = [broker.pid for broker in self._brokers.values()]
+        children = Children(pid for pid in running if pid is not None)
+        for broker in self._brokers.values():
+            broker.kill()
+        children.end(_GOODBYES_S)
+
+    def _forget(self) -> None:
+        self._wires, self._brokers, self._zookeeper, self._client_ports = Wires(), {}, None, {}
+        directory, self._temporary = self._temporary, None
+        if directory is not None:
+            directory.cleanup()
+
+    def _make_directory(self) -> Path:
+        self._temporary = tempfile.TemporaryDirectory(prefix="pybroker-cluster-")
+        return Path(self._temporary.name)
+
+    # -- within
+
+    def _broker(self, broker: int) -> BrokerMember:
+        if broker not in self._brokers:
+            raise ValueError(f"the cluster has no broker {broker!r} now")
+        return self._brokers[broker]
+
+    def _member(self, name: MemberName) -> Member:
+        if name != ZOOKEEPER:
+            return self._broker(name)
+        if self._zookeeper is None:
+            raise ValueError("the cluster has not started a ZooKeeper: it is none of its processes")
+        return self._zookeeper
+
+    def _client_port(self, broker: int) -> int:
+        if broker not in self._client_ports:
+            raise RuntimeError("the cluster was not started")
+        return self._client_ports[broker]
+
+    def _ends(self, one: MemberName, other: MemberName) -> tuple[MemberName, MemberName]:
+        if one == other:
+            raise ValueError(f"there is no wire from {one} to itself")
+        for name in (one, other):
+            if name != ZOOKEEPER:
+                self._broker(name)
+        return one, other
+
+    def _on_wires(
+        self,
+        act: Callable[Arguments, Coroutine[Any, Any, Result]],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        if self._thread is None:
+            raise RuntimeError("the cluster was not started")
+        return self._thread.call(act(*arguments, **named))
+
+    def __repr__(self) -> str:
+        running = [str(broker) for broker, member in self._brokers.items() if member.is_running]
+        return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
+
+
+def _for_broker(broker: int, settings: GivenSettings) -> GivenSettings:
+    return {
+        name: value.replace("{id}", str(broker)) if isinstance(value, str) else value
+        for name, value in settings.items()
+    }

@@ -1,0 +1,187 @@
+"""The processes of a cluster: brokers, and its ZooKeeper."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...start_error import StartError
+from .ports import HOST, free_ports
+
+__all__ = ["BrokerMember", "Member", "ZooKeeperMember", "zookeeper_serves"]
+
+_BETWEEN_LOOKS_S = 0.01
+_LAST_LINES = 20
+
+_LEASHED = "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from {module} import main; main()"
+
+
+class Member(ABC):
+    """A process that can be started again and again, with a directory, where its output goes to ``output.log``.
+
+    It ends when this program does, however that ends: it, or a shell beside it, reads the end of a pipe.
+    """
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.name = name
+        self.directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_begins = 0
+
+    @property
+    def log_file(self) -> Path:
+        """What it has said in all its lives."""
+        return self.directory / "output.log"
+
+    @property
+    def pid(self) -> int | None:
+        """None while it does not run."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Also while it is paused."""
+        return self.pid is not None
+
+    def begin(self) -> None:
+        """Start the process and do not wait for it. Raises RuntimeError when it runs."""
+        if self.is_running:
+            raise RuntimeError(f"{self.name} runs already")
+        self._reap()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as log:
+            self._log_begins = log.tell()
+            # Its own session: Ctrl-C is for the program, which then stops its members one by one.
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Raises StartError when it ends before."""
+        while self.is_running:
+            if self._is_ready():
+                return
+            time.sleep(_BETWEEN_LOOKS_S)
+        said = self._output().decode(errors="replace").splitlines()[-_LAST_LINES:]
+        raise StartError(f"{self.name} has ended before it was ready ({self.log_file}): " + "\n".join(said))
+
+    def pause(self) -> None:
+        """SIGSTOP: it does nothing, and nobody is told. Raises RuntimeError when it does not run."""
+        if not self.is_running:
+            raise RuntimeError(f"{self.name} does not run")
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT. Harmless when it was not paused."""
+        self._send(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """``kill -9``; it is gone when this returns. Harmless when it does not run."""
+        self._send(signal.SIGKILL)
+        self._reap()
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for its end. One that is paused goes on before. Harmless when it does not run."""
+        self.resume()
+        self._send(signal.SIGTERM)
+        self._reap()
+
+    def _reap(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+
+    def _send(self, number: signal.Signals) -> None:
+        """Harmless when it does not run."""
+        process = self._process
+        if process is not None:
+            process.send_signal(number)
+
+    def _output(self) -> bytes:
+        """Of this life."""
+        with self.log_file.open("rb") as log:
+            log.seek(self._log_begins)
+            return log.read()
+
+    @abstractmethod
+    def _command(self) -> Sequence[str]: ...
+
+    @abstractmethod
+    def _is_ready(self) -> bool: ...
+
+
+class BrokerMember(Member):
+    """``pybroker`` with ``settings``, which may be changed between its lives."""
+
+    def __init__(self, broker_id: int, directory: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(f"broker {broker_id}", directory)
+        self.settings = dict(settings)
+
+    def _command(self) -> list[str]:
+        file = self.directory / "server.properties"
+        escaped = {name: value.replace("\\", "\\\\") for name, value in self.settings.items()}
+        file.write_text("".join(f"{name}={value}\n" for name, value in escaped.items()))
+        program = _LEASHED.format(module=f"{__package__}.leashed")
+        return [sys.executable, "-c", program, json.dumps(sys.path), "--config", str(file)]
+
+    def _is_ready(self) -> bool:
+        return re.search(rb"pybroker is ready.*\n", self._output()) is not None
+
+
+class ZooKeeperMember(Member):
+    """A ZooKeeper of one node. ``kept``: whether its data are to outlive this machine's crash, too."""
+
+    def __init__(self, directory: Path, java: str, jars: Path, *, kept: bool) -> None:
+        super().__init__("ZooKeeper", directory)
+        (self.port,) = free_ports(1)
+        self._java = java
+        self._jars = jars
+        self._force_sync = "yes" if kept else "no"
+
+    def _command(self) -> list[str]:
+        configuration = self.directory / "zoo.cfg"
+        configuration.write_text(
+            f"tickTime=500\ndataDir={self.directory / 'data'}\nclientPort={self.port}\nclientPortAddress={HOST}\n"
+            "maxSessionTimeout=60000\nadmin.enableServer=false\n4lw.commands.whitelist=srvr\nmaxClientCnxns=0\n"
+        )
+        java = [self._java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        java += [f"-Dzookeeper.forceSync={self._force_sync}", "-cp", f"{self._jars}/*"]
+        java += ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration)]
+        # The shell holds the leash. Either's end is that of both: they are a process group.
+        return ["sh", "-c", '("$@"; kill -9 0) & read -r _; kill -9 0', "zookeeper", *java]
+
+    def _send(self, number: signal.Signals) -> None:
+        """To shell and Java. It syncs what it acknowledges: there is no cleaner stop than an end."""
+        pid = self.pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL if number == signal.SIGTERM else number)
+
+    def _is_ready(self) -> bool:
+        return zookeeper_serves(self.port)
+
+
+def zookeeper_serves(port: int) -> bool:
+    """What a ZooKeeper of this machine says of itself when it is asked, which its whitelist must allow ("srvr")."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1) as asked:
+            asked.sendall(b"srvr")
+            return asked.recv(64).startswith(b"Zookeeper version")
+    except OSError:
+        return False

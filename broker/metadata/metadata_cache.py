@@ -1,0 +1,196 @@
+"""What this broker knows of the cluster, from the controller's UpdateMetadata: topics, leaders, brokers.
+
+Owned by the event loop and changed in place: no reader can see half of an update.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from ...base.topic_partition import TopicPartition
+from ...protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+from .leader_hints import BrokerEndpoint
+
+__all__ = ["MetadataCache", "MetadataUpdate"]
+
+NO_CONTROLLER = -1
+_LEADER_DURING_DELETE = -2
+_NULL_UUID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataUpdate:
+    """What an UpdateMetadata brought: the topics it spoke of, and the partitions and brokers that are no more."""
+
+    topics: tuple[str, ...]
+    deleted: tuple[TopicPartition, ...]
+    gone: tuple[int, ...] = ()
+
+
+class MetadataCache:
+    """Kafka's ZkMetadataCache."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[str, dict[int, UpdateMetadataPartitionState]] = {}
+        self._topic_ids: dict[str, UUID] = {}
+        self._topic_names: dict[UUID, str] = {}
+        self._brokers: dict[int, dict[str, BrokerEndpoint]] = {}
+        """By broker id, its endpoints by listener name."""
+        self._racks: dict[int, str | None] = {}
+        self._controller_id = NO_CONTROLLER
+        self._listeners: list[Callable[[MetadataUpdate], None]] = []
+
+    # -- feeding it
+
+    def update(self, request: UpdateMetadataRequest) -> MetadataUpdate:
+        """Take in what the controller says; whether it may say so has been checked. Brokers come whole, partitions
+        only those that changed. Listeners hear of it before this returns."""
+        self._controller_id = request.controller_id if request.controller_id >= 0 else NO_CONTROLLER
+        known = self.broker_ids
+        self._take_brokers(request.live_brokers)
+        gone = tuple(broker_id for broker_id in known if not self.is_alive(broker_id))
+        deleted: dict[TopicPartition, None] = {}
+        topics: dict[str, None] = {}
+        for topic in request.topic_states:
+            self._forget_former(topic.topic_name, topic.topic_id, deleted)
+            self._take_topic_id(topic.topic_name, topic.topic_id)
+            topics[topic.topic_name] = None
+            for state in topic.partition_states:
+                self._take_partition(topic.topic_name, state, deleted)
+        for state in request.ungrouped_partition_states:  # below version 5
+            topics[state.topic_name] = None
+            self._take_partition(state.topic_name, state, deleted)
+        return self._tell(MetadataUpdate(tuple(topics), tuple(deleted), gone))
+
+    def forget(self, topics: Iterable[str]) -> MetadataUpdate:
+        """They were deleted, and nobody has told. Listeners hear of it before this returns."""
+        deleted: dict[TopicPartition, None] = {}
+        topics = tuple(topics)
+        for topic in topics:
+            self._forget_partitions(topic, deleted)
+            self._forget_topic_id(topic)
+        return self._tell(MetadataUpdate(topics, tuple(deleted)))
+
+    def on_update(self, listener: Callable[[MetadataUpdate], None]) -> None:
+        """Have ``listener`` called after each update."""
+        self._listeners.append(listener)
+
+    # -- topics
+
+    @property
+    def topics(self) -> list[str]:
+        return list(self._partitions)
+
+    def has_topic(self, topic: str) -> bool:
+        return topic in self._partitions
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        return partition in self._partitions.get(topic, ())
+
+    def topic_id(self, topic: str) -> UUID:
+        """The null uuid if the topic is unknown or has none."""
+        return self._topic_ids.get(topic, _NULL_UUID)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self._topic_names.get(topic_id)
+
+    def partition_count(self, topic: str) -> int | None:
+        """None: the topic is unknown."""
+        partitions = self._partitions.get(topic)
+        return None if partitions is None else len(partitions)
+
+    def partitions(self, topic: str) -> list[UpdateMetadataPartitionState]:
+        """By rising index; empty if the topic is unknown."""
+        partitions = self._partitions.get(topic, {})
+        return [partitions[index] for index in sorted(partitions)]
+
+    def partition(self, topic: str, partition: int) -> UpdateMetadataPartitionState | None:
+        return self._partitions.get(topic, {}).get(partition)
+
+    def leader_of(self, topic: str, partition: int) -> tuple[int, int] | None:
+        """Leader id (−1: none) and leader epoch; None: the partition is unknown."""
+        state = self.partition(topic, partition)
+        return None if state is None else (state.leader, state.leader_epoch)
+
+    # -- brokers
+
+    @property
+    def controller_id(self) -> int:
+        """−1: none is known."""
+        return self._controller_id
+
+    @property
+    def broker_ids(self) -> list[int]:
+        return sorted(self._brokers)
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id in self._brokers
+
+    def rack_of(self, broker_id: int) -> str | None:
+        return self._racks.get(broker_id)
+
+    def endpoint_of(self, node_id: int, listener_name: str) -> BrokerEndpoint | None:
+        """None: the broker is not alive, or has no listener of this name."""
+        return self._brokers.get(node_id, {}).get(listener_name)
+
+    def endpoints(self, listener_name: str) -> list[BrokerEndpoint]:
+        """Those of all brokers that are alive and have the listener, by rising id."""
+        found = (self._brokers[broker_id].get(listener_name) for broker_id in sorted(self._brokers))
+        return [endpoint for endpoint in found if endpoint is not None]
+
+    def _tell(self, update: MetadataUpdate) -> MetadataUpdate:
+        for listener in self._listeners:
+            listener(update)
+        return update
+
+    # -- the parts of an update
+
+    def _take_brokers(self, brokers: Iterable[UpdateMetadataBroker]) -> None:
+        self._brokers = {
+            broker.id: {
+                endpoint.listener: BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)
+                for endpoint in broker.endpoints
+            }
+            for broker in brokers
+        }
+        self._racks = {broker.id: broker.rack for broker in brokers}
+
+    def _forget_former(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
+        """Of a topic that was made anew and not told of in between: it may have fewer partitions now."""
+        if topic_id != _NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
+            self._forget_partitions(topic, deleted)
+
+    def _forget_partitions(self, topic: str, deleted: dict[TopicPartition, None]) -> None:
+        deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
+
+    def _take_topic_id(self, topic: str, topic_id: UUID) -> None:
+        self._forget_topic_id(topic)
+        if topic_id != _NULL_UUID:
+            self._topic_ids[topic] = topic_id
+            self._topic_names[topic_id] = topic
+
+    def _forget_topic_id(self, topic: str) -> None:
+        topic_id = self._topic_ids.pop(topic, None)
+        if topic_id is not None:
+            self._topic_names.pop(topic_id, None)
+
+    def _take_partition(
+        self, topic: str, state: UpdateMetadataPartitionState, deleted: dict[TopicPartition, None]
+    ) -> None:
+        partition = TopicPartition(topic, state.partition_index)
+        if state.leader != _LEADER_DURING_DELETE:
+            self._partitions.setdefault(topic, {})[partition.partition] = state
+            deleted.pop(partition, None)
+            return
+        deleted[partition] = None
+        partitions = self._partitions.get(topic)
+        if partitions is not None:
+            partitions.pop(partition.partition, None)
+            if not partitions:
+                del self._partitions[topic]
+        if topic not in self._partitions:
+            self._forget_topic_id(topic)

@@ -1,0 +1,1 @@
+"""The operating-system process around a broker: signals, log output, memory, the ready line."""

@@ -1,0 +1,18 @@
+"""The line that ends a start: where clients find the broker, to be copied as it stands."""
+
+from collections.abc import Iterable
+
+from ..metadata.address import is_every_address, local_address
+from ..network.settings import Endpoint
+
+__all__ = ["ready_line"]
+
+
+def ready_line(endpoints: Iterable[Endpoint]) -> str:
+    return "pybroker is ready: listening on " + ", ".join(map(_shown, endpoints))
+
+
+def _shown(endpoint: Endpoint) -> str:
+    """One of every address is shown as this machine's own clients reach it."""
+    shown = f"{endpoint.listener_name}://{local_address(endpoint.host, endpoint.port)}"
+    return f"{shown} (on every address of this machine)" if is_every_address(endpoint.host) else shown

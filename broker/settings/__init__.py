@@ -1,0 +1,1 @@
+"""Settings that change while the broker runs: layers, live updates, topic overrides, log levels."""

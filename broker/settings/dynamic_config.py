@@ -1,0 +1,157 @@
+"""The broker's settings as they are in force, and who acts when they change (Kafka's DynamicBrokerConfig, KIP-226).
+
+    set for this broker while it runs > set for all brokers while they run > the file of settings > default
+
+The first two come from the metadata tree, at the start and with each change; the file is read again on SIGHUP.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from ...config.config import HIDDEN, Config, Given, base_setting
+from ...config.config_error import ConfigError
+from ...config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
+from ...config.dynamic_layers import DynamicLayers
+from ...config.notices import notices_of, setting_taken
+from ...config.table import BROKER_SETTINGS
+from ...config.values import trim
+
+__all__ = ["DynamicConfig", "Reaction"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_TOLD = 50
+_MOST_STRANGERS = 5
+
+Reaction = Callable[[Config], Awaitable[None] | None]
+"""Makes a part of the broker go by the new settings. ConfigError: it can't, and goes by its old ones."""
+
+
+class DynamicConfig:
+    """``config`` is what is in force; it is replaced, never changed. Used on the loop."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._layers = config.dynamic
+        self._reactions: list[tuple[Collection[str] | None, Reaction]] = []
+        self._one_at_a_time = asyncio.Lock()
+
+    def when_changed(self, names: Collection[str] | None, reaction: Reaction) -> None:
+        """Have ``reaction`` called after a change of one of ``names``, also for a single listener; None: of any."""
+        self._reactions.append((names, reaction))
+
+    def load(self, layers: DynamicLayers) -> Config:
+        """Begin with what the tree holds; nobody is told. ConfigError: together with the file it cannot be served."""
+        self._layers = DynamicLayers(
+            _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
+        )
+        self.config = self.config.with_dynamic(self._layers)
+        _tell_of(self.config, list(self._layers))
+        return self.config
+
+    def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
+        """Raise ConfigError when ``settings`` could not take the place of what was set for this broker, or for all."""
+        check_dynamic(settings, per_broker=per_broker)
+        check_change(self.config, self.config.with_dynamic(self._layers.replaced(settings, per_broker=per_broker)))
+
+    async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
+        """Go by what the tree holds now for this broker, or for all. What cannot be served is said in the log."""
+        async with self._one_at_a_time:
+            good = _usable(settings, per_broker=per_broker)
+            self._layers = self._layers.replaced(good, per_broker=per_broker)
+            try:
+                config = self.config.with_dynamic(self._layers)
+                check_change(self.config, config)
+            except ConfigError as error:
+                logger.error("changed settings cannot be served, the former ones stay in force: %s", error)
+                return
+            await self._put_in_force(config)
+
+    async def reload(self, offload: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+        """Read the file of settings again (with ``offload``, since it blocks) and act on what may change."""
+        async with self._one_at_a_time:
+            if self.config.file is None:
+                logger.warning("there is no file of settings to read again")
+                return
+            logger.info("reading %s again", self.config.file)
+            try:
+                fresh: Config = await offload(self.config.reread)
+                config = self.config.with_static(_reloaded(self.config.static, fresh.static))
+            except ConfigError as error:
+                logger.error("%s is not taken, the former settings stay in force: %s", self.config.file, error)
+                return
+            await self._put_in_force(config)
+
+    async def _put_in_force(self, config: Config) -> None:
+        old, self.config = self.config, config
+        changed = changed_settings(old, config)
+        _tell_of(config, changed)
+        bases = frozenset([*changed, *(base.name for name in changed if (base := base_setting(name)) is not None)])
+        for names, reaction in self._reactions:
+            if not bases or (names is not None and bases.isdisjoint(names)):
+                continue
+            try:
+                done = reaction(config)
+                if inspect.isawaitable(done):
+                    await done
+            except ConfigError as error:
+                logger.error("a changed setting cannot be acted on: %s", error)
+
+
+def _usable(settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
+    good, problems = usable(settings, per_broker=per_broker)
+    for problem in problems:
+        logger.error("a setting in the metadata is ignored: %s", problem)
+    return good
+
+
+def _reloaded(old: Mapping[str, Given], fresh: Mapping[str, Given]) -> dict[str, Given]:
+    """``fresh`` as far as it can be acted on without a restart; the rest is said in the log."""
+    merged = dict(old)
+    for name in dict.fromkeys([*old, *fresh]):
+        before, after = old.get(name), fresh.get(name)
+        if _text(before) == _text(after):
+            continue
+        if not is_reloadable(name):
+            logger.warning("%s has changed: that needs a restart", name)
+        elif after is None:
+            del merged[name]
+        else:
+            merged[name] = after
+    return merged
+
+
+def _text(given: Given | None) -> str | None:
+    return None if given is None else trim(given.text)
+
+
+def _tell_of(config: Config, changed: Sequence[str]) -> None:
+    """Anybody can set thousands under any names: these have a line together, and no guess is made at what is meant."""
+    strangers = [name for name in changed if config.is_stranger(name)]
+    if len(strangers) > _MOST_STRANGERS:
+        first, more = ", ".join(strangers[:_MOST_STRANGERS]), len(strangers) - _MOST_STRANGERS
+        logger.warning(
+            "%s and %d more were set while running, and are ignored: there are no such settings", first, more
+        )
+        gone = frozenset(strangers)
+        changed = [name for name in changed if name not in gone]
+    for name in changed[:_MOST_TOLD]:
+        _tell_of_one(config, name)
+    if len(changed) > _MOST_TOLD:
+        logger.info("%d more settings have changed", len(changed) - _MOST_TOLD)
+
+
+def _tell_of_one(config: Config, name: str) -> None:
+    given = config.given.get(name)
+    if given is None:
+        logger.info("%s is not set any more%s", name, f": {config.text(name)}" if name in BROKER_SETTINGS else "")
+        return
+    setting = setting_taken(config, name)
+    if setting is not None:
+        shown = HIDDEN if setting.is_secret else trim(given.text)
+        logger.info("%s is %s now (%s)", name, shown, given.place)
+    for line in notices_of(config, name):
+        logger.warning("%s", line)

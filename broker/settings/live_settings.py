@@ -1,0 +1,135 @@
+"""Settings that change while the broker runs, put together: where changes come from, and which parts act on them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ...config.config import Config
+from ...config.dynamic_layers import DynamicLayers
+from ...controller.config_changes import ConfigChanges
+from ...controller.metadata_plane import MetadataPlane
+from ...controller.settings_limit import SettingsRoom
+from ...controller.tree.cluster_tree import ClusterTree
+from ...replication.state_changes import StateChanges
+from ...storage.store.log_store import LogStore
+from ..environment import ClosablePool
+from ..network.connection_limits import LimitSettings
+from ..network.known_hosts import KnownHosts
+from ..network.settings import NetworkSettings, limit_settings
+from .altered_config import ALL_BROKERS, AlteredConfig
+from .dynamic_config import DynamicConfig
+from .loggers import LoggerLevels
+from .topic_overrides import TopicOverrides
+from .topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
+
+__all__ = ["LiveSettings"]
+
+_BROKERS = "brokers"
+_OVERRIDES = "max.connections.per.ip.overrides"
+_CLEANER = frozenset(
+    {
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.threads",
+    }
+)
+_MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+_CONNECTION_LIMITS = frozenset(
+    {
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        _OVERRIDES,
+    }
+)
+
+
+class LiveSettings:
+    """`load` before the parts are made, `follow` when they are, `run` for as long as the broker lives.
+
+    ``offload`` runs what blocks in a worker.
+    """
+
+    dynamic: DynamicConfig
+    changes: ConfigChanges
+    loggers: LoggerLevels
+
+    def __init__(
+        self, tree: ClusterTree, broker_id: int, offload: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> None:
+        self._tree = tree
+        self._broker_id = broker_id
+        self._offload = offload
+        self.loggers = LoggerLevels()
+
+    async def load(self, config: Config) -> Config:
+        """``config`` with what the metadata holds for this broker and for all above it. ConfigError."""
+        self.dynamic = DynamicConfig(config)
+        cluster_wide = await self._tree.config(_BROKERS, ALL_BROKERS)
+        return self.dynamic.load(DynamicLayers(cluster_wide, await self._tree.config(_BROKERS, str(self._broker_id))))
+
+    def follow(
+        self,
+        *,
+        overrides: TopicOverrides,
+        logs: LogStore,
+        partitions: StateChanges,
+        metadata: MetadataPlane,
+        workers: ClosablePool,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        """Have the parts told of changes, once `run` is started."""
+        config = self.dynamic.config
+        topics = TopicSettings(config, overrides, logs, partitions, metadata.controller.unclean_election_allowed)
+        self.dynamic.when_changed(None, metadata.update_config)
+        self.dynamic.when_changed(DEFAULTS_OF_TOPICS, topics.take_defaults)
+        self.dynamic.when_changed(_CLEANER, logs.update_config)
+        self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
+        self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
+        takers = {"topics": topics.take, _BROKERS: self._take_brokers}
+        self.changes = ConfigChanges(self._tree, takers, clock_ms, is_alone=config.uses_embedded_store)
+
+    def network_settings(self) -> NetworkSettings:
+        """ConfigError: the file limits connections from a host that is unknown."""
+        config = self.dynamic.config
+        if _OVERRIDES not in config.dynamic:
+            return NetworkSettings.from_config(config)
+        with KnownHosts() as hosts:
+            return NetworkSettings.from_config(config, hosts.addresses_of)
+
+    def limit_connections(self, change_limits: Callable[[LimitSettings], None]) -> None:
+        """Have ``change_limits`` called when other numbers of connections are allowed."""
+
+        def limits_of(config: Config) -> LimitSettings:
+            with KnownHosts() as hosts:
+                return limit_settings(config, hosts.addresses_of)
+
+        async def limit(config: Config) -> None:
+            # It may look up host names, which blocks.
+            change_limits(await self._offload(partial(limits_of, config)))
+
+        self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
+
+    def altered_config(self, topic_exists: Callable[[str], bool], settings_room: SettingsRoom) -> AlteredConfig:
+        return AlteredConfig(
+            self._broker_id,
+            self._tree,
+            self.dynamic,
+            topic_exists=topic_exists,
+            loggers=self.loggers,
+            settings_room=settings_room,
+            caught_up=self.changes.caught_up,
+        )
+
+    async def run(self) -> None:
+        await self.changes.run()
+
+    async def reload(self) -> None:
+        """Read the file of settings again."""
+        await self.dynamic.reload(self._offload)
+
+    async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:
+        if name in (ALL_BROKERS, str(self._broker_id)):
+            await self.dynamic.take(settings, per_broker=name != ALL_BROKERS)

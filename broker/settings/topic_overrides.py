@@ -1,0 +1,56 @@
+"""Topics' own settings, as the tree has them: read ahead, since logs are made where nothing may be awaited."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from ...config.topic_config import usable_overrides
+from ...controller.settings_limit import settings_bytes
+from ...controller.tree.cluster_tree import ClusterTree
+
+__all__ = ["TopicOverrides"]
+
+logger = logging.getLogger(__name__)
+
+_ENTITY_TYPE = "topics"
+
+
+class TopicOverrides:
+    """Called with a topic's name, it gives the settings that stand above the broker's: none before `load`.
+
+    What is in the tree and cannot be acted on (it was stored by another kind of broker) is left out.
+    """
+
+    def __init__(self) -> None:
+        self._settings: dict[str, Mapping[str, str]] = {}
+        self.size_bytes = 0
+        """Of all that is known here, as `settings_bytes` counts it."""
+
+    def __call__(self, topic: str) -> Mapping[str, str]:
+        return self._settings.get(topic, {})
+
+    async def load(self, tree: ClusterTree) -> None:
+        """Read those of all topics."""
+        for topic, settings in (await tree.configs(_ENTITY_TYPE)).items():
+            self.put(topic, settings)
+
+    async def refresh(self, tree: ClusterTree, topics: Iterable[str]) -> None:
+        """Read those of ``topics`` again."""
+        wanted = list(topics)
+        if wanted:
+            found = await tree.configs(_ENTITY_TYPE, wanted)
+            for topic in wanted:
+                self.put(topic, found.get(topic, {}))
+
+    def put(self, topic: str, settings: Mapping[str, str]) -> None:
+        """What the tree holds for a topic now."""
+        good, problems = usable_overrides(settings)
+        for problem in problems:
+            logger.error("topic %s: a setting in the metadata is ignored: %s", topic, problem)
+        self.forget(topic)
+        if good:
+            self._settings[topic] = good
+            self.size_bytes += settings_bytes(good)
+
+    def forget(self, topic: str) -> None:
+        """It is deleted."""
+        self.size_bytes -= settings_bytes(self._settings.pop(topic, {}))
