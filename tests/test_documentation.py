@@ -12,7 +12,7 @@ import pytest
 from pybroker import Broker
 from pybroker.config.config import Config
 from pybroker.config.table import BROKER_SETTINGS
-from support.java import java_executable, zookeeper_libs
+from support.processes.java import java_executable, zookeeper_libs
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)

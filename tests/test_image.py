@@ -12,8 +12,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.container_process import ContainerProcess
-from support.patience import await_answer
+from support.processes.container_process import ContainerProcess
+from support.time.patience import await_answer
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()

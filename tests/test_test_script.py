@@ -48,7 +48,7 @@ def test_long_tests_run_in_the_long_form_only(script: ModuleType) -> None:
 
 FAILS_ONCE = """
 from pathlib import Path
-from support.cluster_promises import check_offsets
+from support.load.cluster_promises import check_offsets
 
 
 def test_that_fails_once() -> None:

@@ -1,7 +1,7 @@
 """The tree that holds the cluster's metadata, with ZooKeeper's semantics, whoever keeps it.
 
 `embedded_store.py` keeps it in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many, a model of ZooKeeper
-in memory serves simulations; all answer to the same tests (`tests/support/metadata_store_suite.py`).
+in memory serves simulations; all answer to the same tests (`tests/support/in_process/metadata_store_suite.py`).
 
 What a caller may rely on:
 

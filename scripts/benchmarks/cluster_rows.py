@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 from pybroker.protocol.messages.metadata import MetadataResponsePartition
-from support.java import java_command
+from support.processes.java import java_command
 
 from benchmarks.clusters import BROKER_IDS, SESSION_TIMEOUT_MS, Cluster, wait_until
 from benchmarks.kafka_tools import create_topic_on, run_tool

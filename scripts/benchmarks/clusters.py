@@ -19,8 +19,8 @@ from pybroker.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponsePartition,
 )
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.wire import exchange

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from support.broker_process import BrokerProcess
 from support.compiled_package import build_compiled, missing_for_compiling
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 __all__ = ["CONTESTANTS", "Contestant", "Running", "compiled_too", "cpu_seconds", "kafka_as_shipped", "resident_mib"]
 

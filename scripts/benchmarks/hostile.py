@@ -46,12 +46,12 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
-from support.arena import frame_of, framed, header_of
-from support.bombs import packed_batch, zstd_bomb, zstd_mine
-from support.broker_process import BrokerProcess
-from support.good_client import GoodClient, create_topic, make_coordinator, produce_request
-from support.process_state import family_cpu_seconds
-from support.wire_client import WireClient
+from support.clients.good_client import GoodClient, create_topic, make_coordinator, produce_request
+from support.clients.wire_client import WireClient
+from support.logs.bombs import packed_batch, zstd_bomb, zstd_mine
+from support.processes.arena import frame_of, framed, header_of
+from support.processes.broker_process import BrokerProcess
+from support.processes.process_state import family_cpu_seconds
 
 from .metered_broker import Meter
 from .metered_broker import command as metered_broker

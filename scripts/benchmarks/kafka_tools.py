@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from support.java import java_command
+from support.processes.java import java_command
 
 __all__ = ["create_topic", "create_topic_on", "run_tool"]
 

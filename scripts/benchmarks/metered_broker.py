@@ -22,7 +22,7 @@ from pybroker.storage.log.log.strand import Strand
 __all__ = ["METERED_CLIENT", "Meter", "command"]
 
 METERED_CLIENT = "wire"
-"""The client id of ``support.wire_client``."""
+"""The client id of ``support.clients.wire_client``."""
 METERED_TOPIC = "good"
 _FIGURES = struct.Struct("=QQ")
 _START = "import sys; sys.path[:0] = {path!r}; from benchmarks.metered_broker import run; raise SystemExit(run())"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
-from support.broker_process import BrokerProcess
+from support.processes.broker_process import BrokerProcess
 
 from benchmarks.machine import moment, others_percent
 from benchmarks.pipeline_load import fill_topic, write_segments

@@ -12,7 +12,7 @@ from pybroker.storage.files.files.meta_properties import MetaProperties, write_m
 from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
-from support.topics import create_topic
+from support.clients.topics import create_topic
 
 __all__ = ["fill_topic", "write_segments"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.ports import free_port
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.ports import free_port
 
 from benchmarks.contestants import Contestant, Running, cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.kafka_tools import create_topic

@@ -18,10 +18,10 @@ from pybroker.storage.files.files.files import Files
 from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
-from support.broker_process import BrokerProcess
+from support.clients.topics import admin_client
 from support.compiled_package import build_compiled, missing_for_compiling
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.topics import admin_client
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.scenarios import Scenario

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
-from support.topics import admin_client
+from support.clients.topics import admin_client
 
 from benchmarks.contestants import Contestant, Running, resident_mib
 from benchmarks.scenarios import Scenario, make_room_for, wait_until_quiet

@@ -28,8 +28,8 @@ from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.producers.producer_snapshots import encode_snapshot
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.kafka_tools import create_topic

@@ -16,9 +16,9 @@ from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.broker_process import BrokerProcess
-from support.disk_history import nothing_synced
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.logs.disk_history import nothing_synced
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.scenarios import Scenario

@@ -9,9 +9,9 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.storage.files.files import checkpoint_file
 from pybroker.storage.files.files.files import Files
-from support.broker_process import BrokerProcess
-from support.patience import await_that
-from support.topics import create_topic
+from support.clients.topics import create_topic
+from support.processes.broker_process import BrokerProcess
+from support.time.patience import await_that
 
 SETTINGS = {
     "log.cleaner.backoff.ms": "20",

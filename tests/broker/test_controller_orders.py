@@ -31,7 +31,7 @@ from pybroker.protocol.messages.stop_replica import (
     StopReplicaTopicState,
 )
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from support.replicas import BROKER, TOPIC, TOPIC_ID, TP, Replicas
+from support.in_process.replicas import BROKER, TOPIC, TOPIC_ID, TP, Replicas
 
 NOTHING = cast("Any", None)
 OTHER = "other"

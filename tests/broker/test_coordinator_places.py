@@ -17,7 +17,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from support.group_handlers import context
+from support.in_process.group_handlers import context
 
 TOPIC = "__consumer_offsets"
 

@@ -15,9 +15,9 @@ from pybroker import Broker
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.start_error import StartError
 from pybroker.storage.workers import big_batches as apart
-from support.await_points import at_await_point
-from support.ports import free_port
-from support.process_state import open_descriptors
+from support.processes.ports import free_port
+from support.processes.process_state import open_descriptors
+from support.time.await_points import at_await_point
 
 CLEAN_STOP = ".kafka_cleanshutdown"
 WRITTEN = TopicPartition("events", 0)

@@ -11,9 +11,9 @@ from pybroker.config.config import Config
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from support.replicas import batch_of
-from support.storage_faults import FaultyFiles
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.in_process.replicas import batch_of
+from support.logs.storage_faults import FaultyFiles
 
 
 def creation_of(topic: str, timeout_ms: int) -> CreateTopicsRequest:

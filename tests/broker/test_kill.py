@@ -15,7 +15,7 @@ from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.storage.workers.worker_pool import WorkerPool
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
 
 
 async def test_a_killed_pool_ends_with_the_step_it_is_in() -> None:

@@ -19,7 +19,7 @@ from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.storage.store.log_store import LogStore
-from support.process_state import open_descriptors
+from support.processes.process_state import open_descriptors
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 CLEAN_STOP = ".kafka_cleanshutdown"

@@ -11,8 +11,8 @@ from pybroker.broker.network.known_hosts import KnownHosts
 from pybroker.broker.start_error import StartError
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
-from support.config_requests import BROKER, SET, Change, Resource, alter, replace
-from support.wire_client import WireClient
+from support.clients.config_requests import BROKER, SET, Change, Resource, alter, replace
+from support.clients.wire_client import WireClient
 
 ALL_BROKERS = Resource(BROKER, "")
 

@@ -13,9 +13,9 @@ from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopic
 from pybroker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from support.replicas import batch_of
-from support.storage_faults import FaultyFiles
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.in_process.replicas import batch_of
+from support.logs.storage_faults import FaultyFiles
 
 LOST, KEPT = 0, 1
 

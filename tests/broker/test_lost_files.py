@@ -7,7 +7,7 @@ from pybroker import Broker
 from pybroker.broker.start_error import StartError
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
 
 
 async def run_once(directory: Path, **settings: str) -> None:

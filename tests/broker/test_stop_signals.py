@@ -9,7 +9,7 @@ import pytest
 from pybroker.broker.network.settings import Endpoint
 from pybroker.broker.process.broker_process.ready_line import ready_line
 from pybroker.broker.process.broker_process.stop_signals import StopSignals
-from support.broker_process import READY
+from support.processes.broker_process import READY
 
 
 @pytest.fixture

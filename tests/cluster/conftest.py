@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from support.kafka_process import ZooKeeperProcess
+from support.processes.kafka_process import ZooKeeperProcess
 
 TREES = count()
 

@@ -17,13 +17,13 @@ from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError
-from support.cluster_view import ClusterView
-from support.java import java_executable, zookeeper_libs
-from support.kept_records import read_all
-from support.patience import await_that
-from support.ports import free_port
-from support.process_state import descendants_naming, has_ended
-from support.zookeeper_tree import client_of
+from support.clients.kept_records import read_all
+from support.load.cluster_view import ClusterView
+from support.processes.java import java_executable, zookeeper_libs
+from support.processes.ports import free_port
+from support.processes.process_state import descendants_naming, has_ended
+from support.processes.zookeeper_tree import client_of
+from support.time.patience import await_that
 
 
 def produce(servers: str, *values: bytes) -> None:

@@ -18,13 +18,13 @@ from pybroker.broker.commands.container.server_file import final_properties
 from pybroker.broker.commands.healthcheck import listening_address
 from pybroker.config.config import Config
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.compose_file import ComposeFileError, parse, read
-from support.container_process import ContainerProcess
-from support.foreign_clients import CACHE, bring
-from support.kafka_process import ZooKeeperProcess
-from support.patience import await_answer
-from support.ports import free_port
-from support.wire_client import WireClient
+from support.clients.foreign_clients import CACHE, bring
+from support.clients.wire_client import WireClient
+from support.processes.compose_file import ComposeFileError, parse, read
+from support.processes.container_process import ContainerProcess
+from support.processes.kafka_process import ZooKeeperProcess
+from support.processes.ports import free_port
+from support.time.patience import await_answer
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "compose.yaml"

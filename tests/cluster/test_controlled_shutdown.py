@@ -16,9 +16,9 @@ from pybroker.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from support.async_wire_client import AsyncWireClient
-from support.broker_cluster import BrokerCluster, until
-from support.replicas import batch_of
+from support.clients.async_wire_client import AsyncWireClient
+from support.in_process.broker_cluster import BrokerCluster, until
+from support.in_process.replicas import batch_of
 
 TP = TopicPartition("orders", 0)
 PRODUCERS = 5

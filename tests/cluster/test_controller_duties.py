@@ -18,7 +18,7 @@ from pybroker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from pybroker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from support.broker_cluster import BrokerCluster, until
+from support.in_process.broker_cluster import BrokerCluster, until
 
 TP = TopicPartition("orders", 0)
 TOPIC = 2

@@ -31,8 +31,8 @@ from pybroker.protocol.messages.offset_delete import (
 )
 from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from support.cluster_processes import ClusterProcesses
-from support.patience import await_answer, await_that
+from support.processes.cluster_processes import ClusterProcesses
+from support.time.patience import await_answer, await_that
 
 OFFSETS = "__consumer_offsets"
 SETTINGS = {

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from support.cluster_processes import ClusterProcesses
-from support.member_processes import CLIENTS, MemberProcess, Members
-from support.patience import await_that, await_thread
+from support.clients.member_processes import CLIENTS, MemberProcess, Members
+from support.processes.cluster_processes import ClusterProcesses
+from support.time.patience import await_that, await_thread
 
 OFFSETS = "__consumer_offsets"
 TOPIC, PARTITIONS = "orders", 3

@@ -1,6 +1,6 @@
 """A cluster of brokers on a real ZooKeeper, stock clients at work, and one fault after the other.
 
-What is checked, `support.cluster_promises` has tests of. Seen to fail with a leader that acknowledges before the
+What is checked, `support.load.cluster_promises` has tests of. Seen to fail with a leader that acknowledges before the
 followers have it ("cut_off_from_all": out of order sequence numbers, for what came before is lost), and with a
 coordinator that drops the offsets when it reads its partition ("leader_is_killed": those of the keepers).
 """
@@ -8,14 +8,14 @@ coordinator that drops the offsets when it reads its partition ("leader_is_kille
 from pathlib import Path
 
 import pytest
-from support.cluster_faults import (
+from support.load.cluster_faults import (
     FAULTS,
     Fault,
     a_leader_is_cut_off_from_its_controller,
     a_log_directory_is_taken_away,
 )
-from support.kafka_process import ZooKeeperProcess
-from support.loaded_cluster import LoadedCluster
+from support.load.loaded_cluster import LoadedCluster
+from support.processes.kafka_process import ZooKeeperProcess
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -13,7 +13,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.partition.partition.isr import CommittedIsr, IsrState, PendingShrink
-from support.broker_cluster import BrokerCluster, until
+from support.in_process.broker_cluster import BrokerCluster, until
 
 TP = TopicPartition("orders", 0)
 

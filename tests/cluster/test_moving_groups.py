@@ -26,8 +26,8 @@ from pybroker.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from support.async_wire_client import AsyncWireClient
-from support.broker_cluster import BrokerCluster, until
+from support.clients.async_wire_client import AsyncWireClient
+from support.in_process.broker_cluster import BrokerCluster, until
 
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 SETTINGS = {

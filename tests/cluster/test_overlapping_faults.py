@@ -6,10 +6,10 @@ All pairs that can be are in `test_random_faults`.
 from pathlib import Path
 
 import pytest
-from support.cluster_faults import leader_is_killed, two_brokers_are_cut_off_from_each_other, zookeeper_is_away
-from support.fault_pairs import Pair, bring_about_both
-from support.kafka_process import ZooKeeperProcess
-from support.loaded_cluster import LoadedCluster
+from support.load.cluster_faults import leader_is_killed, two_brokers_are_cut_off_from_each_other, zookeeper_is_away
+from support.load.fault_pairs import Pair, bring_about_both
+from support.load.loaded_cluster import LoadedCluster
+from support.processes.kafka_process import ZooKeeperProcess
 
 
 @pytest.mark.parametrize(

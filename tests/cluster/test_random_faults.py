@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random, randrange
 
 import pytest
-from support.cluster_faults import FAULTS, Fault, a_log_directory_is_taken_away
-from support.fault_pairs import PAIRS, bring_about_both
-from support.kafka_process import ZooKeeperProcess
-from support.loaded_cluster import SESSION_TIMEOUT_S, LoadedCluster
+from support.load.cluster_faults import FAULTS, Fault, a_log_directory_is_taken_away
+from support.load.fault_pairs import PAIRS, bring_about_both
+from support.load.loaded_cluster import SESSION_TIMEOUT_S, LoadedCluster
+from support.processes.kafka_process import ZooKeeperProcess
 
 MOST_FAULTS = 8
 """Behind one another, before everything is checked and begins anew."""

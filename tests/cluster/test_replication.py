@@ -24,8 +24,8 @@ from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.replication.follower.fetcher import Fetcher
-from support.broker_cluster import BrokerCluster, until
-from support.replicas import offsets_and_values
+from support.in_process.broker_cluster import BrokerCluster, until
+from support.in_process.replicas import offsets_and_values
 
 TP = TopicPartition("orders", 0)
 BROKER = 4

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.cluster_processes import ClusterProcesses
-from support.cluster_promises import check_idempotent
-from support.kept_records import read_all
-from support.noticing_clients import (
+from support.clients.kept_records import read_all
+from support.clients.noticing_clients import (
     LibrdkafkaMember,
     LibrdkafkaProducing,
     PythonMember,
     PythonProducing,
     noticing_by_python,
 )
-from support.patience import await_that
+from support.load.cluster_promises import check_idempotent
+from support.processes.cluster_processes import ClusterProcesses
+from support.time.patience import await_that
 
 TOPIC, GROUP, OFFSETS = "orders", "readers", "__consumer_offsets"
 BROKERS = (1, 2, 3)

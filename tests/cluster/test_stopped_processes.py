@@ -12,12 +12,12 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from support.broker_process import BrokerProcess
-from support.kafka_process import ZooKeeperProcess
-from support.patience import await_that
-from support.replicas import batch_of, offsets_and_values
-from support.wire_client import WireClient
-from support.zookeeper_tree import client_of, read_tree
+from support.clients.wire_client import WireClient
+from support.in_process.replicas import batch_of, offsets_and_values
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import ZooKeeperProcess
+from support.processes.zookeeper_tree import client_of, read_tree
+from support.time.patience import await_that
 
 TOPIC = "orders"
 RETRIABLE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS)

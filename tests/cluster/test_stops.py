@@ -8,10 +8,10 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from support.async_wire_client import AsyncWireClient
-from support.broker_cluster import BrokerCluster, until
-from support.replicas import batch_of
-from support.silent_broker import SilentBroker
+from support.clients.async_wire_client import AsyncWireClient
+from support.in_process.broker_cluster import BrokerCluster, until
+from support.in_process.replicas import batch_of
+from support.in_process.silent_broker import SilentBroker
 
 TP = TopicPartition("orders", 0)
 LONGER_THAN_ANY_TEST_MS = "3600000"

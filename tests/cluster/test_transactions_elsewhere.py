@@ -5,8 +5,8 @@ from pathlib import Path
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from support.broker_cluster import BrokerCluster, until
-from support.silent_broker import SilentBroker
+from support.in_process.broker_cluster import BrokerCluster, until
+from support.in_process.silent_broker import SilentBroker
 
 
 async def test_it_is_known_when_every_broker_has_said_what_it_is(tmp_path: Path) -> None:

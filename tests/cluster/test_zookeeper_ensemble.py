@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.cluster_faults import a_leader, dead
-from support.loaded_cluster import LoadedCluster
-from support.zookeeper_ensemble import ZooKeeperEnsemble
+from support.load.cluster_faults import a_leader, dead
+from support.load.loaded_cluster import LoadedCluster
+from support.processes.zookeeper_ensemble import ZooKeeperEnsemble
 
 LONGER_THAN_ANY_TEST_MS = "3600000"
 

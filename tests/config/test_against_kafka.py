@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from support.java import java_command
+from support.processes.java import java_command
 
 FOLDER = Path(__file__).parent
 CASES = (FOLDER / "kafka_settings_cases.txt").read_text(encoding="utf-8").splitlines()

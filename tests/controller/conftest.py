@@ -2,8 +2,8 @@
 
 import pytest
 
-pytest.register_assert_rewrite("support.metadata_store_suite")
+pytest.register_assert_rewrite("support.in_process.metadata_store_suite")
 
-from support.metadata_store_suite import store  # noqa: E402
+from support.in_process.metadata_store_suite import store  # noqa: E402
 
 __all__ = ["store"]

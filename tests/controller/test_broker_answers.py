@@ -6,7 +6,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.state_tables import PartitionReplica, ReplicaState
 from pybroker.protocol.errors import ErrorCode
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)
 

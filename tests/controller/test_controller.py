@@ -26,7 +26,7 @@ from pybroker.protocol.errors import (
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from support.control_plane import ControlPlane, FakeBroker
+from support.in_process.control_plane import ControlPlane, FakeBroker
 
 
 @pytest.fixture

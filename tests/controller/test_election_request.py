@@ -15,7 +15,7 @@ from pybroker.protocol.errors import (
     PreferredLeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)
 PREFERRED, UNCLEAN = ElectionStrategy.PREFERRED, ElectionStrategy.UNCLEAN

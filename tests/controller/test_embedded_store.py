@@ -22,7 +22,7 @@ from pybroker.controller.tree.metadata_store import (
     StoreWriteError,
 )
 from pybroker.controller.tree.znode_tree import RowChange
-from support.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher
 
 
 def clock_ms() -> int:

@@ -9,7 +9,7 @@ from pybroker.controller.tree import znodes
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.tree.metadata_store import Create, Delete, SetData
 from pybroker.protocol.errors import ErrorCode
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -17,7 +17,7 @@ from pybroker.protocol.errors import (
     StaleBrokerEpochError,
     UnknownTopicOrPartitionError,
 )
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

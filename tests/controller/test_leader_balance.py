@@ -10,7 +10,7 @@ from pybroker.controller.leader_balance import LeaderBalance, partitions_to_give
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.tree import znodes
 from pybroker.protocol.errors import ElectionNotNeededError, PreferredLeaderNotAvailableError
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T = [TopicPartition("t", index) for index in range(4)]
 

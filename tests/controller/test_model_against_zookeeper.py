@@ -21,9 +21,9 @@ from pybroker.controller.tree.metadata_store import (
 )
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
-from simulation.model_zookeeper import ModelZooKeeper
-from support.kafka_process import ZooKeeperProcess
-from support.metadata_store_suite import Watcher
+from simulation.machines.model_zookeeper import ModelZooKeeper
+from support.in_process.metadata_store_suite import Watcher
+from support.processes.kafka_process import ZooKeeperProcess
 
 ROOTS = count()
 PATHS = st.sampled_from(["/a", "/b", "/a/x", "/a/y", "/a/x/deep", "/b/x"])

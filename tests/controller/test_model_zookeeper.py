@@ -18,8 +18,8 @@ from pybroker.controller.tree.metadata_store import (
     StoreClosedError,
     WatchEvent,
 )
-from simulation.model_zookeeper import ModelStore, ModelZooKeeper
-from support.metadata_store_suite import MetadataStoreSuite, Watcher
+from simulation.machines.model_zookeeper import ModelStore, ModelZooKeeper
+from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher
 
 TIMEOUT_MS = 6_000
 

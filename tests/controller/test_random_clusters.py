@@ -17,8 +17,8 @@ from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
-from simulation.model_zookeeper import ModelZooKeeper
-from support.control_plane import ControlPlane
+from simulation.machines.model_zookeeper import ModelZooKeeper
+from support.in_process.control_plane import ControlPlane
 
 BROKERS = (1, 2, 3, 4, 5)
 STEPS = 40

@@ -13,7 +13,7 @@ from pybroker.protocol.errors import (
     NotControllerError,
     UnknownTopicOrPartitionError,
 )
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)
 NOWHERE = TopicPartition("t", 9)

@@ -18,7 +18,7 @@ from pybroker.protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)
 

@@ -25,8 +25,8 @@ from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from pybroker.storage.compaction.cleaner_child import CleanerChild
 from pybroker.storage.workers.big_batches import run_apart
-from support.kafka_process import ZooKeeperProcess
-from support.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
+from support.processes.kafka_process import ZooKeeperProcess
+from support.time.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
 
 ROOTS = count()
 LONGER_THAN_ANY_TEST_MS = 3_600_000

@@ -25,7 +25,7 @@ from pybroker.controller.tree.metadata_store import (
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.controller.tree.znodes import BrokerInfo, ControllerInfo, Endpoint
 from pybroker.protocol.errors import NotControllerError
-from support.control_cluster import ControlCluster
+from support.in_process.control_cluster import ControlCluster
 
 T0 = TopicPartition("t", 0)
 

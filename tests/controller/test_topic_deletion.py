@@ -13,7 +13,7 @@ from pybroker.controller.tree.znodes import TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
-from support.control_plane import ControlPlane
+from support.in_process.control_plane import ControlPlane
 
 ASSIGNMENT = {0: (1, 2), 1: (2, 3)}
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]

@@ -19,7 +19,7 @@ from pybroker.controller.tree.metadata_store import (
     OperationResult,
 )
 from pybroker.controller.tree.tree_copy import CopiedNode, read_tree, roots_present, write_tree
-from simulation.model_zookeeper import ModelZooKeeper
+from simulation.machines.model_zookeeper import ModelZooKeeper
 
 LASTING = {
     "/brokers": b"",

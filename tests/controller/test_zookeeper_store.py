@@ -26,10 +26,10 @@ from pybroker.controller.tree.metadata_store import (
 from pybroker.controller.tree.zookeeper_connection import KazooHandler
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
-from support.kafka_process import ZooKeeperProcess
-from support.metadata_store_suite import MetadataStoreSuite, Watcher
-from support.ports import free_port
-from support.tcp_gate import TcpGate
+from support.clients.tcp_gate import TcpGate
+from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.processes.kafka_process import ZooKeeperProcess
+from support.processes.ports import free_port
 
 ROOTS = count()
 SESSION_TIMEOUT_MS = 5_000

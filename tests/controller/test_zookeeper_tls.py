@@ -12,8 +12,8 @@ from pybroker.config.config_error import ConfigError
 from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
-from support.certificates import Authority
-from support.secured_zookeeper import SecuredZooKeeper
+from support.processes.certificates import Authority
+from support.processes.secured_zookeeper import SecuredZooKeeper
 
 ROOTS = count()
 

@@ -9,10 +9,10 @@ from pybroker.storage.compaction.compaction_job import CompactionSettings
 from pybroker.storage.compaction.key_table import SLOT_BYTES
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from support.compaction import compact_log, records_of
-from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
-from support.power_cut import PowerCut, lay_out
-from support.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.compaction import compact_log, records_of
+from support.logs.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
+from support.logs.power_cut import PowerCut, lay_out
+from support.logs.storage_logs import NOW_MS, batch_of, open_log
 
 CONFIG = LogConfig(
     segment_bytes=700, index_interval_bytes=100, cleanup_policy=("compact",), delete_retention_ms=1 << 40

@@ -11,11 +11,11 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.store.log_store import LogStore
-from support.compacting_store import compact_all, compacting_store, fill_with_keys
-from support.compaction import records_of
-from support.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes
-from support.disk_history import DiskHistory, Rename, nothing_synced, recorded_history
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.compacting_store import compact_all, compacting_store, fill_with_keys
+from support.logs.compaction import records_of
+from support.logs.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes
+from support.logs.disk_history import DiskHistory, Rename, nothing_synced, recorded_history
+from support.logs.storage_logs import NOW_MS, batch_of
 
 ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
-from support.busy_store import BusyStore, open_store
-from support.disk_faults import FailingDisk, FullDisk, is_any, needs_room
-from support.disk_history import DiskHistory, Operation, recorded_history
-from support.log_promises import check_places, check_promises
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.busy_store import BusyStore, open_store
+from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_room
+from support.logs.disk_history import DiskHistory, Operation, recorded_history
+from support.logs.log_promises import check_places, check_promises
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
 
 Work = Callable[[BusyStore], None]
 

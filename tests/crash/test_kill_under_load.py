@@ -16,11 +16,11 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pybroker.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.broker_process import BrokerProcess
-from support.crash_load import Committing, Consuming, CrashLoad, Producing, TopicMaking
-from support.kept_records import read_all
-from support.topics import create_topic
-from support.wire_client import WireClient
+from support.clients.kept_records import read_all
+from support.clients.topics import create_topic
+from support.clients.wire_client import WireClient
+from support.load.crash_load import Committing, Consuming, CrashLoad, Producing, TopicMaking
+from support.processes.broker_process import BrokerProcess
 
 PARTITIONS = 3
 RETAINED_BYTES = 100_000

@@ -10,11 +10,11 @@ from pybroker.protocol.messages.alter_replica_log_dirs import (
 )
 from pybroker.protocol.messages.incremental_alter_configs import AlterableConfig as Alteration
 from pybroker.protocol.messages.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
-from support.broker_process import BrokerProcess
-from support.kept_records import read_all
-from support.patience import await_that
-from support.topics import create_topic
-from support.wire_client import WireClient
+from support.clients.kept_records import read_all
+from support.clients.topics import create_topic
+from support.clients.wire_client import WireClient
+from support.processes.broker_process import BrokerProcess
+from support.time.patience import await_that
 
 TOPIC = "events"
 BROKER = 4

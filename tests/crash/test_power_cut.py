@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.files.files.files import Files
-from support.busy_store import BusyStore, Promise, open_store
-from support.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
-from support.log_promises import check_places, check_promises
-from support.power_cut import PowerCut, Remains, Tree, lay_out
+from support.logs.busy_store import BusyStore, Promise, open_store
+from support.logs.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
+from support.logs.log_promises import check_places, check_promises
+from support.logs.power_cut import PowerCut, Remains, Tree, lay_out
 
 Run = Callable[[BusyStore], None]
 

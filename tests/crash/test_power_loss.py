@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, Message, Producer, TopicPartition
-from support.broker_process import BrokerProcess
-from support.kept_records import read_all
-from support.power_loss import StoredLog, lose_power, recovery_points, tear_tails
-from support.topics import create_topic
+from support.clients.kept_records import read_all
+from support.clients.topics import create_topic
+from support.load.power_loss import StoredLog, lose_power, recovery_points, tear_tails
+from support.processes.broker_process import BrokerProcess
 
 TOPIC = "events"
 GROUP = "committers"

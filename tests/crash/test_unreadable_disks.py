@@ -8,13 +8,13 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.log.log.log import Log
-from support.busy_store import DIRECTORIES, BusyStore, open_store
-from support.compacting_store import compact_all, compacting_store, fill_with_keys, last_values
-from support.compaction import records_of
-from support.disk_history import DiskHistory, nothing_synced
-from support.log_promises import check_promises
-from support.storage_faults import UnreadableFiles
-from support.storage_logs import NOW_MS, records_from
+from support.logs.busy_store import DIRECTORIES, BusyStore, open_store
+from support.logs.compacting_store import compact_all, compacting_store, fill_with_keys, last_values
+from support.logs.compaction import records_of
+from support.logs.disk_history import DiskHistory, nothing_synced
+from support.logs.log_promises import check_promises
+from support.logs.storage_faults import UnreadableFiles
+from support.logs.storage_logs import NOW_MS, records_from
 
 ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
 

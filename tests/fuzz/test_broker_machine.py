@@ -35,8 +35,8 @@ from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from support.patience import await_answer
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.time.patience import await_answer
 
 TOPICS = st.sampled_from(["one", "two"])
 GROUP_NAMES = ("readers", "writers")

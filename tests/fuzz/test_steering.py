@@ -12,12 +12,12 @@ import uvloop
 from pybroker.broker.network.request import LaterReply
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from support.broker_process import BrokerProcess
 from support.fuzzing.branch_map import BranchMap
 from support.fuzzing.frames import ReadFrame, build_frame
 from support.fuzzing.fuzzer import Fuzzer, Lane
 from support.fuzzing.mutation import Mutant
 from support.fuzzing.traced_broker import steer
+from support.processes.broker_process import BrokerProcess
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
 NEW, KNOWN = b"reached something new", b"reached nothing new"

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.arena import Arena, arena
+from support.processes.arena import Arena, arena
 
 __all__: list[str] = []
 

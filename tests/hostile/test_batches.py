@@ -11,10 +11,10 @@ from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOf
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch
-from support.arena import Arena
-from support.bombs import gzip_bomb, lz4_bomb, packed_batch, snappy_bomb, with_crc, zstd_bomb, zstd_mine
-from support.good_client import create_topic, produce_request
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, produce_request
+from support.clients.wire_client import WireClient
+from support.logs.bombs import gzip_bomb, lz4_bomb, packed_batch, snappy_bomb, with_crc, zstd_bomb, zstd_mine
+from support.processes.arena import Arena
 
 from .conftest import OpenArena
 

@@ -10,10 +10,10 @@ from benchmarks.noise import noise_of, verdict
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.arena import frame_of
-from support.broker_process import BrokerProcess
-from support.good_client import create_topic, produce_request
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, produce_request
+from support.clients.wire_client import WireClient
+from support.processes.arena import frame_of
+from support.processes.broker_process import BrokerProcess
 
 from .test_batches import good_batch
 

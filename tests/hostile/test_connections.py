@@ -4,9 +4,9 @@ import resource
 
 import pytest
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.arena import Arena, frame_of
-from support.good_client import create_topic
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of
 
 AT_REST_MIB = 64
 WAVE = 500

@@ -9,9 +9,9 @@ from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.produce import ProduceRequest
 from pybroker.protocol.records.record import Record, build_batch
-from support.arena import Arena, framed, header_of
-from support.good_client import create_topic, produce_request
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, produce_request
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, framed, header_of
 
 from .conftest import OpenArena
 

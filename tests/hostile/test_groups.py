@@ -12,9 +12,9 @@ from pybroker.protocol.messages.offset_commit import (
 )
 from pybroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from support.arena import Arena, frame_of
-from support.good_client import make_coordinator
-from support.wire_client import WireClient
+from support.clients.good_client import make_coordinator
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of
 
 from .conftest import OpenArena
 from .test_frames import AT_REST_MIB

@@ -26,9 +26,9 @@ from pybroker.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pybroker.protocol.records.record import Record, build_batch
-from support.arena import Arena, frame_of
-from support.good_client import create_topic, make_coordinator
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, make_coordinator
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of
 
 from .conftest import OpenArena
 from .test_batches import answer_to

@@ -5,8 +5,8 @@ from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.arena import Arena, frame_of, framed, header_of
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of, framed, header_of
 
 from .test_frames import AT_REST_MIB
 

@@ -21,9 +21,9 @@ from pybroker.protocol.messages.incremental_alter_configs import (
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from support.arena import Arena, frame_of
-from support.good_client import create_topic, produce_request
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, produce_request
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of
 
 from .conftest import OpenArena
 from .test_batches import answer_to, good_batch

@@ -15,9 +15,9 @@ from pybroker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from support.arena import Arena
-from support.broker_process import BrokerProcess
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena
+from support.processes.broker_process import BrokerProcess
 
 from .conftest import OpenArena
 from .test_frames import AT_REST_MIB

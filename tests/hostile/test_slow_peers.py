@@ -6,9 +6,9 @@ import struct
 import pytest
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from support.arena import Arena, frame_of
-from support.good_client import create_topic
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of
 
 from .conftest import OpenArena
 from .test_batches import answer_to, good_batch

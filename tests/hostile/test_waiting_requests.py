@@ -21,9 +21,9 @@ from pybroker.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from support.arena import Arena, frame_of, framed
-from support.good_client import create_topic, make_coordinator
-from support.wire_client import WireClient
+from support.clients.good_client import create_topic, make_coordinator
+from support.clients.wire_client import WireClient
+from support.processes.arena import Arena, frame_of, framed
 
 from .conftest import OpenArena
 from .test_frames import AT_REST_MIB

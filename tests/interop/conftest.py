@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support.started_broker import Broker, StartBroker, started_broker
+from support.processes.started_broker import Broker, StartBroker, started_broker
 
 TOPIC_NUMBERS = count()
 

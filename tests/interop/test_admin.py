@@ -27,8 +27,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata
-from support.broker_process import BrokerProcess
-from support.kafka_tools import TOOLS, run_admin, run_tool
+from support.clients.kafka_tools import TOOLS, run_admin, run_tool
+from support.processes.broker_process import BrokerProcess
 
 GROUP_COMMAND = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 PATIENT = ("--timeout", "60000")

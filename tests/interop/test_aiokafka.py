@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from support.topics import create_topic
+from support.clients.topics import create_topic
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 

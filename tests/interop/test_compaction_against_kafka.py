@@ -22,11 +22,11 @@ from pybroker.storage.files.files.files import Files
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from support.compaction import StoredBatch, compact_log, stored_batches
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.patience import await_that
-from support.storage_logs import batches_in, close_cleanly, open_log
-from support.topics import admin_client
+from support.clients.topics import admin_client
+from support.logs.compaction import StoredBatch, compact_log, stored_batches
+from support.logs.storage_logs import batches_in, close_cleanly, open_log
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.patience import await_that
 
 LOGDIRS = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
 FROM_KAFKA = {

@@ -22,8 +22,7 @@ from pybroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from pybroker.protocol.messages.describe_configs import DescribeConfigsResourceResult
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.record import Record, build_batch
-from support.broker_process import BrokerProcess
-from support.config_requests import (
+from support.clients.config_requests import (
     APPEND,
     BROKER,
     DEFAULT,
@@ -44,10 +43,11 @@ from support.config_requests import (
     layers,
     replace,
 )
-from support.java import java_command
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.patience import await_answer
-from support.wire_client import WireClient
+from support.clients.wire_client import WireClient
+from support.processes.broker_process import BrokerProcess
+from support.processes.java import java_command
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.patience import await_answer
 
 SETTINGS = {
     "broker.id": "0",

@@ -5,7 +5,7 @@ import logging
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
-from support.topics import admin_client
+from support.clients.topics import admin_client
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 

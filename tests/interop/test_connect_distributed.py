@@ -12,10 +12,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from pybroker.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
-from support.foreign_clients import running
-from support.kafka_tools import TOOLS, run_tool
-from support.ports import free_port
-from support.wire_client import WireClient
+from support.clients.foreign_clients import running
+from support.clients.kafka_tools import TOOLS, run_tool
+from support.clients.wire_client import WireClient
+from support.processes.ports import free_port
 
 FILE_CONNECTOR = "org.apache.kafka.connect.file.FileStream{}Connector"
 STRINGS = "org.apache.kafka.connect.storage.StringConverter"

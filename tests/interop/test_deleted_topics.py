@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from support.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
-from support.topics import create_topic
-from support.traffic import CLIENTS, KafkaPythonTraffic, Traffic
-from support.wire_client import WireClient
+from support.clients.topics import create_topic
+from support.clients.traffic import CLIENTS, KafkaPythonTraffic, Traffic
+from support.clients.wire_client import WireClient
+from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
 
 # What librdkafka says of a record it can't deliver; kafka-python looks for the topic until the time is up.
 UNKNOWN = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "KafkaTimeoutError"}

@@ -2,7 +2,7 @@
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from support.topics import create_topic
+from support.clients.topics import create_topic
 
 RECORDS = [f"job {n}" for n in range(20)]
 

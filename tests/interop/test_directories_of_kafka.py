@@ -11,12 +11,12 @@ from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
-from support.broker_process import BrokerProcess
-from support.kafka_directories import Found, batches, broker_on, committed, records
-from support.kafka_tools import TOOLS, run_tool
-from support.librdkafka_reader import messages_to_end
-from support.topics import admin_client
-from support.wire_client import WireClient
+from support.clients.kafka_tools import TOOLS, run_tool
+from support.clients.librdkafka_reader import messages_to_end
+from support.clients.topics import admin_client
+from support.clients.wire_client import WireClient
+from support.logs.kafka_directories import Found, batches, broker_on, committed, records
+from support.processes.broker_process import BrokerProcess
 
 OLD = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
-from support.broker_process import BrokerProcess
-from support.kafka_tools import TOOLS, run_tool
+from support.clients.kafka_tools import TOOLS, run_tool
+from support.processes.broker_process import BrokerProcess
 
 REASSIGN = f"{TOOLS}.reassign.ReassignPartitionsCommand"
 

@@ -14,11 +14,11 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
-from support.compaction import compact_log
 from support.golden import read_lines
-from support.java import java_command
-from support.log_tool import LogTool, fill_log, write_broker_directory
-from support.storage_logs import CRASHED, NOW_MS, close_cleanly, open_log
+from support.logs.compaction import compact_log
+from support.logs.log_tool import LogTool, fill_log, write_broker_directory
+from support.logs.storage_logs import CRASHED, NOW_MS, close_cleanly, open_log
+from support.processes.java import java_command
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)

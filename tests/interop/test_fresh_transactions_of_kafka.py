@@ -20,13 +20,13 @@ from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.storage.files.files import checkpoint_file
 from pybroker.storage.files.files.files import Files
-from support.broker_process import BrokerProcess
-from support.foreign_clients import PROGRAMS, java_from_source
-from support.java import java_command
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.librdkafka_reader import messages_to_end
-from support.patience import await_that
-from support.topics import admin_client
+from support.clients.foreign_clients import PROGRAMS, java_from_source
+from support.clients.librdkafka_reader import messages_to_end
+from support.clients.topics import admin_client
+from support.processes.broker_process import BrokerProcess
+from support.processes.java import java_command
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.patience import await_that
 
 TOPIC = "transactions"
 STORED = StoredPartition(TOPIC, 0)

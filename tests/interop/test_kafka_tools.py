@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
-from support.broker_process import BrokerProcess
-from support.java import java_command
+from support.processes.broker_process import BrokerProcess
+from support.processes.java import java_command
 
 TOOLS = "org.apache.kafka.tools"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from support.kafka_tools import run_tool
-from support.mixed_cluster import Kind, MixedCluster
-from support.patience import await_that
+from support.clients.kafka_tools import run_tool
+from support.processes.mixed_cluster import Kind, MixedCluster
+from support.time.patience import await_that
 
 BROKERS = (1, 2, 3)
 KINDS = ["pybroker", pytest.param("kafka", marks=pytest.mark.long)]

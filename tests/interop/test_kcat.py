@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from support.foreign_clients import kcat_command
+from support.clients.foreign_clients import kcat_command
 
 
 def kcat(servers: str, *arguments: str, stdin: str = "") -> str:

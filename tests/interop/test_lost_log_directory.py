@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
-from support.broker_process import BrokerProcess
+from support.processes.broker_process import BrokerProcess
 
 
 def test_a_broker_that_has_lost_its_last_log_directory_ends_with_one_plain_line(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
-from support.foreign_clients import client_command
-from support.foreign_members import ForeignMember
-from support.group_members import Membership
+from support.clients.foreign_clients import client_command
+from support.clients.foreign_members import ForeignMember
+from support.clients.group_members import Membership
 
 Facts = list[dict[str, object]]
 

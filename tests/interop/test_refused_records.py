@@ -5,9 +5,9 @@ import time
 from functools import cache
 
 import pytest
-from support.foreign_clients import PROGRAMS
-from support.member_processes import java_program
-from support.topics import create_topic
+from support.clients.foreign_clients import PROGRAMS
+from support.clients.member_processes import java_program
+from support.clients.topics import create_topic
 
 CODECS = ["none", "zstd"]
 TAKEN_DOWN = "KafkaException"

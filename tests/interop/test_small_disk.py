@@ -13,7 +13,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaStorageError
-from support.broker_process import BrokerProcess
+from support.processes.broker_process import BrokerProcess
 
 SIZE = 4 << 20
 RECORD = 50_000

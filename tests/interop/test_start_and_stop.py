@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
-from support.broker_process import BrokerProcess, DidNotStartError
+from support.processes.broker_process import BrokerProcess, DidNotStartError
 
 
 def pybroker(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
-from support.foreign_clients import PROGRAMS, running
+from support.clients.foreign_clients import PROGRAMS, running
 
 
 def count_words(servers: str, topic: str, directory: Path) -> list[object]:

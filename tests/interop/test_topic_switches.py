@@ -14,9 +14,9 @@ from kafka.errors import (
     TopicDeletionDisabledError,
     UnknownTopicOrPartitionError,
 )
-from support.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
-from support.kafka_tools import TOOLS, run_tool
-from support.topics import admin_client, create_topic
+from support.clients.kafka_tools import TOOLS, run_tool
+from support.clients.topics import admin_client, create_topic
+from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
 
 SETTINGS = {"auto.create.topics.enable": "false", "delete.topic.enable": "false"}
 LONGEST = 249

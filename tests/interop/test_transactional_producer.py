@@ -4,8 +4,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaProducer
-from support.broker_process import BrokerProcess
-from support.kafka_tools import TOOLS, run_tool
+from support.clients.kafka_tools import TOOLS, run_tool
+from support.processes.broker_process import BrokerProcess
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from load.wire_load import MESSAGES_A_REQUEST, PARTITIONS, REQUESTS_A_SECOND, WORKING
-from support.broker_process import BrokerProcess
-from support.topics import admin_client
+from support.clients.topics import admin_client
+from support.processes.broker_process import BrokerProcess
 
 CONNECTIONS = 1000
 TESTS = Path(__file__).resolve().parents[1]

@@ -22,7 +22,7 @@ from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, Fetch
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from support.async_wire_client import AsyncWireClient
+from support.clients.async_wire_client import AsyncWireClient
 
 TOPIC = "load"
 PARTITIONS = 20

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.broker_process import BrokerProcess
-from support.gathered_rows import need_columns
-from support.produced import KEEPS_OLD_RECORDS
-from support.spark_home import spark_home
-from support.spark_rows import SPARK_OPTIONS
+from support.clients.produced import KEEPS_OLD_RECORDS
+from support.processes.broker_process import BrokerProcess
+from support.spark.gathered_rows import need_columns
+from support.spark.spark_home import spark_home
+from support.spark.spark_rows import SPARK_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""A session of Spark in a process of its own, with a Kafka source: does what tests/support/spark_session.py asks.
+"""A session of Spark in a process of its own, with a Kafka source: does what tests/support/spark/spark_session.py asks.
 
 It runs with Spark's own connector in a PySpark of that version, or with the pipeline's source on any master.
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from pyspark.sql import DataFrame, SparkSession
-from support.plain_rows import content, plain_rows
+from support.spark.plain_rows import content, plain_rows
 
 Answer = dict[str, Any]
 Options = dict[str, str]

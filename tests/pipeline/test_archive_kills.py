@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from support.broker_process import BrokerProcess
-from support.pipeline_commands import run_command
-from support.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
-from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
-from support.spark_rows import found_in, patiently
-from support.table_changes import await_changes
-from support.topics import create_topic
+from support.clients.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
+from support.clients.topics import create_topic
+from support.processes.broker_process import BrokerProcess
+from support.spark.pipeline_commands import run_command
+from support.spark.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
+from support.spark.spark_rows import found_in, patiently
+from support.spark.table_changes import await_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,10 +18,10 @@ from pybroker.pipeline.audit.report import report_json, report_page
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.segment.segment.partition_files import NoLogError
-from support.compaction import compact_log
-from support.kafka_directories import LOGDIRS
-from support.log_tool import fill_log, patch, positions_in, write_broker_directory
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.compaction import compact_log
+from support.logs.kafka_directories import LOGDIRS
+from support.logs.log_tool import fill_log, patch, positions_in, write_broker_directory
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
 CLUSTER_FILES = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 T = TopicPartition("topic", 0)

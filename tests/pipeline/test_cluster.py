@@ -11,10 +11,10 @@ from pybroker.pipeline.client.cluster import NO_OFFSET, Cluster
 from pybroker.pipeline.kafka_settings import reader_settings
 from pybroker.pipeline.offset_limits import EARLIEST, LATEST
 from pybroker.protocol.errors import UnknownTopicOrPartitionError
-from support.broker_process import BrokerProcess
-from support.ports import free_port
-from support.produced import START_MS, numbered, produce
-from support.topics import create_topic
+from support.clients.produced import START_MS, numbered, produce
+from support.clients.topics import create_topic
+from support.processes.broker_process import BrokerProcess
+from support.processes.ports import free_port
 
 
 @pytest.fixture

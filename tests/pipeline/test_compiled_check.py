@@ -9,8 +9,8 @@ from pybroker.protocol.records.batch import HEADER_SIZE_V2, RecordBatch
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.segment.segment.segment_reader import SegmentReader
 from pybroker.storage.verify.batch_check import batch_faults
-from support.gathered_rows import need_columns
-from support.kafka_directories import LOGDIRS
+from support.logs.kafka_directories import LOGDIRS
+from support.spark.gathered_rows import need_columns
 
 FIELDS = [(23, ">i"), (27, ">q"), (35, ">q"), (57, ">i")]
 """Last offset delta, base timestamp, greatest timestamp, count."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.partitioner.default import murmur2
-from support.broker_process import BrokerProcess
-from support.kafka_directories import broker_on
-from support.patience import LOOKS, await_that
-from support.plain_rows import PlainRow, plain_rows, text
-from support.produced import KEEPS_OLD_RECORDS, START_MS, Produced, numbered, produce
-from support.spark_rows import loaded, patiently, tasks_of
-from support.spark_session import QueryError, Read, SparkSessionProcess, connector_home, spark_connector
-from support.topics import create_topic, delete_records, grow_topic
+from support.clients.produced import KEEPS_OLD_RECORDS, START_MS, Produced, numbered, produce
+from support.clients.topics import create_topic, delete_records, grow_topic
+from support.logs.kafka_directories import broker_on
+from support.processes.broker_process import BrokerProcess
+from support.spark.plain_rows import PlainRow, plain_rows, text
+from support.spark.spark_rows import loaded, patiently, tasks_of
+from support.spark.spark_session import QueryError, Read, SparkSessionProcess, connector_home, spark_connector
+from support.time.patience import LOOKS, await_that
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

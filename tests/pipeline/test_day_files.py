@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.gathered_rows import need_columns
+from support.spark.gathered_rows import need_columns
 
 need_columns()
 

@@ -14,7 +14,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from support.gathered_rows import decoded, decoder, golden_records, need_columns
+from support.spark.gathered_rows import decoded, decoder, golden_records, need_columns
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
 WALKS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

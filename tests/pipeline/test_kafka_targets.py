@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.cimpl import NewTopic
-from support.gathered_rows import need_columns
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.patience import await_that
-from support.pipeline_commands import run_command
-from support.pipeline_job import PipelineJob, pipeline_job
-from support.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
-from support.row_count import RowCount
-from support.spark_rows import found_in, loaded
-from support.topics import admin_client, create_topic
+from support.clients.produced import KEEPS_OLD_RECORDS, Produced, numbered, produce
+from support.clients.row_count import RowCount
+from support.clients.topics import admin_client, create_topic
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.spark.gathered_rows import need_columns
+from support.spark.pipeline_commands import run_command
+from support.spark.pipeline_job import PipelineJob, pipeline_job
+from support.spark.spark_rows import found_in, loaded
+from support.time.patience import await_that
 
 need_columns()
 

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from support.pipeline_job import CLUSTER, CLUSTER_OPTIONS
-from support.plain_rows import text
-from support.produced import numbered, produce
-from support.spark_home import spark_home
-from support.spark_session import spark_session
-from support.topics import create_topic
+from support.clients.produced import numbered, produce
+from support.clients.topics import create_topic
+from support.spark.pipeline_job import CLUSTER, CLUSTER_OPTIONS
+from support.spark.plain_rows import text
+from support.spark.spark_home import spark_home
+from support.spark.spark_session import spark_session
 
 DRIVER = "driver"
 

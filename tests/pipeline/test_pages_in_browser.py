@@ -15,10 +15,10 @@ from pybroker.pipeline.audit.partition_audit import audit_partition
 from pybroker.pipeline.audit.report import report_page
 from pybroker.pipeline.charts import MOST_BARS
 from pybroker.pipeline.topic_report.figures_page import figure_charts, figures_page
-from support.chromium import Chromium, ChromiumIsMissingError, chromium
-from support.kafka_directories import LOGDIRS
-from support.log_tool import patch, positions_in
-from support.topic_figures import STEPS, topic_figures
+from support.logs.kafka_directories import LOGDIRS
+from support.logs.log_tool import patch, positions_in
+from support.processes.chromium import Chromium, ChromiumIsMissingError, chromium
+from support.spark.topic_figures import STEPS, topic_figures
 
 KAFKAS = LOGDIRS / "kafka-3.9" / "data"
 WIDTHS = (360, 1400)

@@ -9,10 +9,10 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
-from support.broker_process import BrokerProcess
-from support.gathered_rows import need_columns
-from support.produced import START_MS, Produced, numbered, produce
-from support.topics import create_topic
+from support.clients.produced import START_MS, Produced, numbered, produce
+from support.clients.topics import create_topic
+from support.processes.broker_process import BrokerProcess
+from support.spark.gathered_rows import need_columns
 
 need_columns()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.broker_process import BrokerProcess
-from support.pipeline_commands import run_command
+from support.processes.broker_process import BrokerProcess
+from support.spark.pipeline_commands import run_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

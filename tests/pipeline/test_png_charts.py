@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pybroker.pipeline.charts import Bar, Step, TimeChart, bar_chart
 from pybroker.pipeline.topic_report.figures_page import figure_charts
-from support.topic_figures import topic_figures
+from support.spark.topic_figures import topic_figures
 
 pytest.importorskip("matplotlib", reason="the extra 'spark' is not installed: there is no matplotlib")
 

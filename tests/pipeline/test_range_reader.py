@@ -11,11 +11,11 @@ from pybroker.pipeline.data_loss import DataLossError
 from pybroker.pipeline.kafka_settings import reader_settings
 from pybroker.pipeline.offset_ranges import OffsetRange
 from pybroker.protocol.records.record import Record
-from support.broker_process import BrokerProcess
-from support.gathered_rows import need_columns, records_of
-from support.kafka_directories import broker_on, committed, records
-from support.produced import KEEPS_OLD_RECORDS, numbered, produce
-from support.topics import create_topic, delete_records
+from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
+from support.clients.topics import create_topic, delete_records
+from support.logs.kafka_directories import broker_on, committed, records
+from support.processes.broker_process import BrokerProcess
+from support.spark.gathered_rows import need_columns, records_of
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.appending.pace import Pace
-from support.gathered_rows import need_columns
+from support.spark.gathered_rows import need_columns
 
 SHORTEST_S = 0.001
 PLACE = TopicPartition("t", 0)

@@ -13,11 +13,11 @@ from pybroker.pipeline.offset_limits import LATEST
 from pybroker.pipeline.offset_ranges import OffsetRange
 from pybroker.pipeline.write_options import WriteOptions, write_options
 from pybroker.protocol.errors import KafkaError
-from support.certificates import Authority
-from support.gathered_rows import need_columns, records_of
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.ports import free_port
-from support.topics import admin_client, create_topic
+from support.clients.topics import admin_client, create_topic
+from support.processes.certificates import Authority
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.ports import free_port
+from support.spark.gathered_rows import need_columns, records_of
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

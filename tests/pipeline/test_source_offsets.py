@@ -11,8 +11,8 @@ from pybroker.pipeline.data_loss import DataLossError
 from pybroker.pipeline.options import OptionError
 from pybroker.pipeline.read_options import batch_options, stream_options
 from pybroker.pipeline.source_offsets import SourceOffsets
-from support.produced import START_MS, numbered, produce
-from support.topics import create_topic, delete_records
+from support.clients.produced import START_MS, numbered, produce
+from support.clients.topics import create_topic, delete_records
 
 
 def begin_batch(given: dict[str, str]) -> None:

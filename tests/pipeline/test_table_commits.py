@@ -18,7 +18,7 @@ from pybroker.pipeline.archive.manifest import (
     current_files,
 )
 from pybroker.pipeline.archive.table_commits import COMPACTING, STAGING, Listed, TableCommits
-from support.breaking_files import BreakingFiles, KilledError
+from support.spark.breaking_files import BreakingFiles, KilledError
 
 
 def commit_of(number: int, *files: str, replaces: Sequence[str] = ()) -> Commit:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.gathered_rows import need_columns
+from support.spark.gathered_rows import need_columns
 
 PROGRAM = """
 import gc

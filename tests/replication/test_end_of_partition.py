@@ -11,7 +11,7 @@ from pybroker.replication.partition.partition.end_of_partition import end_for_fo
 from pybroker.replication.partition.partition.fetch import FetchResult, PartitionFetch
 from pybroker.replication.partition.partition.isolation import Isolation
 from pybroker.replication.partition.partition.reader import read_partition
-from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower
+from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower
 
 CONSUMERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 

@@ -17,9 +17,14 @@ from pybroker.replication.partition.partition.hosted_partition import HostedPart
 from pybroker.replication.partition.partition.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.log.log.log_append import FollowerAppend
-from support.replica_cluster import BEFORE_DIVERGENCE_IN_FETCH, LATEST_VERSIONS, ReplicaBroker, ReplicaCluster
-from support.replicas import TP, batch_of
-from support.storage_pools import HeldPool
+from support.in_process.replica_cluster import (
+    BEFORE_DIVERGENCE_IN_FETCH,
+    LATEST_VERSIONS,
+    ReplicaBroker,
+    ReplicaCluster,
+)
+from support.in_process.replicas import TP, batch_of
+from support.logs.storage_pools import HeldPool
 
 NewCluster = Callable[..., ReplicaCluster]
 

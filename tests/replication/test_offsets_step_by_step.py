@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.replica_cluster import ReplicaCluster
-from support.replicas import batch_of
+from support.in_process.replica_cluster import ReplicaCluster
+from support.in_process.replicas import batch_of
 
 
 @pytest.fixture

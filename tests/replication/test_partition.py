@@ -15,7 +15,7 @@ from pybroker.protocol.errors import (
 from pybroker.replication.partition.partition.isolation import Isolation
 from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand, PendingShrink
 from pybroker.replication.partition.partition.partition import Follower, Partition
-from support.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
+from support.in_process.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
 
 
 def follower_fetches(partition: Partition, broker: int, offset: int, now_ms: int = 0) -> bool:

@@ -14,7 +14,7 @@ from pybroker.replication.partition.partition.isr import CommittedIsr, PendingEx
 from pybroker.replication.partition.partition.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
-from support.replicas import (
+from support.in_process.replicas import (
     NOW_MS,
     TOPIC,
     TP,

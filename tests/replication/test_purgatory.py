@@ -21,8 +21,8 @@ from pybroker.replication.partition.partition.purgatory import (
     DelayedAppend,
     FetchPurgatory,
 )
-from support.loop_errors import loop_errors, on_purpose
-from support.virtual_timers import VirtualTimers
+from support.time.loop_errors import loop_errors, on_purpose
+from support.time.virtual_timers import VirtualTimers
 
 PAUSE_MS = 5
 """At most so long answers to many gather here, whatever the default is."""

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from pybroker.replication.partition.partition.fetch import PartitionFetch
 from pybroker.replication.partition.partition.reader import available_bytes, sent_on
-from support.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
+from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
 
 
 @pytest.fixture

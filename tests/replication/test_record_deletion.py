@@ -18,7 +18,7 @@ from pybroker.protocol.errors import (
 )
 from pybroker.replication.partition.partition.fetch import PartitionFetch
 from pybroker.replication.record_deletion import HIGH_WATERMARK, Deleted, RecordDeletion
-from support.replicas import TOPIC, TP, Replicas, fetch_from, follower
+from support.in_process.replicas import TOPIC, TP, Replicas, fetch_from, follower
 
 INTERNAL = TopicPartition("__consumer_offsets", 0)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.replication.leader.replication_throttle import ReplicationThrottle, is_named
-from support.replicas import TOPIC, Replicas, batch_of, fetch_from, follower
+from support.in_process.replicas import TOPIC, Replicas, batch_of, fetch_from, follower
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pybroker.replication.schedule import ReplicationSchedule
-from support.virtual_timers import VirtualTimers
+from support.time.virtual_timers import VirtualTimers
 
 
 class DoneTask:

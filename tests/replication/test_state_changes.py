@@ -20,10 +20,10 @@ from pybroker.replication.partition.partition.partition_state import PartitionSt
 from pybroker.replication.schedule import ReplicationSchedule
 from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
 from pybroker.storage.workers.worker_pool import WorkerPool
-from support.loop_errors import loop_errors, on_purpose
-from support.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
-from support.storage_faults import FaultyFiles
-from support.storage_logs import records_from
+from support.in_process.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import records_from
+from support.time.loop_errors import loop_errors, on_purpose
 
 OTHER = TopicPartition("other", 1)
 

@@ -9,10 +9,10 @@ from pybroker.protocol.records.control import EndTransactionMarker, build_marker
 from pybroker.replication.partition.partition.append_result import AppendResult
 from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
 from pybroker.storage.producers.producer_state import AppendOrigin
-from support.loop_errors import loop_errors, on_purpose
-from support.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
-from support.storage_pools import HeldPool
-from support.transaction_coordinator import TransactionCoordinator
+from support.in_process.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
+from support.in_process.transaction_coordinator import TransactionCoordinator
+from support.logs.storage_pools import HeldPool
+from support.time.loop_errors import loop_errors, on_purpose
 
 ABORTABLE_VERSION = 11
 DAY_MS = 86_400_000

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from support.replica_cluster import ReplicaCluster, SteppedFetcher
-from support.replicas import batch_of
+from support.in_process.replica_cluster import ReplicaCluster, SteppedFetcher
+from support.in_process.replicas import batch_of
 
 
 class BeforeLeaderEpochs(SteppedFetcher):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from simulation.campaign import Summary, run_seeds
-from simulation.shortening import retold
-from simulation.simulation_run import Result
+from simulation.runs.campaign import Summary, run_seeds
+from simulation.runs.shortening import retold
+from simulation.runs.simulation_run import Result
 
 _TOLD = 3
 """So many of those that failed are run again, for what happened in them."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulation import campaign, shortening, simulation_run
 from simulation.__main__ import main, seeds_of
-from simulation.campaign import Summary, run_seeds
-from simulation.faults import FAULTS
-from simulation.producer import Producer
-from simulation.shortening import useful_lines
-from simulation.simulated_cluster import SimulatedCluster
-from simulation.simulation_run import Plan, run_seed
+from simulation.clients.producer import Producer
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.runs import campaign, shortening, simulation_run
+from simulation.runs.campaign import Summary, run_seeds
+from simulation.runs.faults import FAULTS
+from simulation.runs.shortening import useful_lines
+from simulation.runs.simulation_run import Plan, run_seed
 
 PLAN = Plan(broker_count=1, duration_s=8.0, fault_count=2, change_count=0)
 

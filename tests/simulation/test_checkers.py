@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 from pybroker.controller.tree.metadata_store import ANY_VERSION, Check, Create, Delete, Operation, SetData
 from pybroker.protocol.errors import ErrorCode
-from simulation.final_checker import FinalChecker, Replica
-from simulation.history import Acknowledged, Commit, Guarantee, History, Outcome, Read, Sent, Transaction
-from simulation.producer import says_nothing_is_written
-from simulation.tree_checker import Excuse, ObservedTree, PartitionRecord, Reason, TreeChecker
+from simulation.checkers.final_checker import FinalChecker, Replica
+from simulation.checkers.history import Acknowledged, Commit, Guarantee, History, Outcome, Read, Sent, Transaction
+from simulation.checkers.tree_checker import Excuse, ObservedTree, PartitionRecord, Reason, TreeChecker
+from simulation.clients.producer import says_nothing_is_written
 
 PLACE = ("t", 0)
 STATE = "/brokers/topics/t/partitions/0/state"

@@ -6,10 +6,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from simulation.admin import Admin
-from simulation.cluster_shape import CONTROL_PORT, ClusterShape
-from simulation.simulated_broker import SimulatedBroker
-from simulation.simulated_cluster import SimulatedCluster
+from simulation.clients.admin import Admin
+from simulation.machines.cluster_shape import CONTROL_PORT, ClusterShape
+from simulation.machines.simulated_broker import SimulatedBroker
+from simulation.machines.simulated_cluster import SimulatedCluster
 
 
 @pytest.fixture

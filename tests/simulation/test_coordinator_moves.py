@@ -12,10 +12,10 @@ from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.ports import AppendDone
 from pybroker.broker.coordinator.group.registry import GroupRegistry
 from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
-from simulation.coordinator_moves import moved_coordinators
-from simulation.faults import FAULTS
-from simulation.shortening import useful_lines
-from simulation.simulation_run import Plan, Result, run_seed
+from simulation.clients.coordinator_moves import moved_coordinators
+from simulation.runs.faults import FAULTS
+from simulation.runs.shortening import useful_lines
+from simulation.runs.simulation_run import Plan, Result, run_seed
 
 SEEDS = (*range(2001, 2016), 3035)
 FAULT_NAMES = tuple(name for name in FAULTS if not name.startswith("power fails"))

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 from pybroker.storage.files.files.files import Files
-from simulation.disk import Disk, Loss
-from simulation.simulated_files import SimulatedFiles
-from support.files_suite import FilesSuite
+from simulation.machines.disk import Disk, Loss
+from simulation.machines.simulated_files import SimulatedFiles
+from support.logs.files_suite import FilesSuite
 
 
 class TestSimulatedFiles(FilesSuite):

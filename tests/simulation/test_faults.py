@@ -1,9 +1,9 @@
 """Each fault comes about, somebody runs into it, and it changes something; else it would prove nothing."""
 
 import pytest
-from simulation.cluster_shape import ClusterShape
-from simulation.faults import FAULTS
-from simulation.simulation_run import Plan, run_seed
+from simulation.machines.cluster_shape import ClusterShape
+from simulation.runs.faults import FAULTS
+from simulation.runs.simulation_run import Plan, run_seed
 
 _SHAPE = ClusterShape(log_directories=2)
 _MAY_CHANGE_NOTHING = ("nothing", "zookeeper's connection breaks")

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 from pybroker.protocol.records.record import Record, build_batch
-from simulation.disk import Disk, Loss
-from simulation.kept_ends import kept_ends
-from simulation.simulated_files import SimulatedFiles
+from simulation.checkers.kept_ends import kept_ends
+from simulation.machines.disk import Disk, Loss
+from simulation.machines.simulated_files import SimulatedFiles
 
 DIRECTORY = "/t-0"
 SEGMENT = f"{DIRECTORY}/{5:020}.log"

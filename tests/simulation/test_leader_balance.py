@@ -3,9 +3,9 @@
 from random import Random
 
 import pytest
-from simulation.admin import Admin
-from simulation.disk import Loss
-from simulation.simulated_cluster import SimulatedCluster
+from simulation.clients.admin import Admin
+from simulation.machines.disk import Loss
+from simulation.machines.simulated_cluster import SimulatedCluster
 
 PLACE = ("t", 0)
 PREFERRED = 2

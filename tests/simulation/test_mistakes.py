@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from simulation.known_seeds import FIXED
-from simulation.log_mistakes import lost_answers
-from simulation.mistakes import MISTAKES, slow_queues
-from simulation.simulation_run import Plan, run_seed
+from simulation.runs.known_seeds import FIXED
+from simulation.runs.log_mistakes import lost_answers
+from simulation.runs.mistakes import MISTAKES, slow_queues
+from simulation.runs.simulation_run import Plan, run_seed
 
 CAUGHT_BY = {
     "a follower truncates to its high watermark": (26, "leads under epoch"),

@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from simulation.network import Network
-from simulation.transport import VirtualTransport
-from simulation.virtual_loop import VirtualLoop, on_host
+from simulation.machines.network import Network
+from simulation.machines.transport import VirtualTransport
+from simulation.machines.virtual_loop import VirtualLoop, on_host
 
 
 class End(asyncio.Protocol):

@@ -9,11 +9,11 @@ import pytest
 from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand
 from pybroker.replication.partition.partition.partition import Partition
 from pybroker.storage.log.log.log import Log
-from simulation.history import History, ViolationError
-from simulation.replica_checker import ReplicaChecker
-from simulation.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
-from support.partitions import LAG_MS, TP, partition_state
-from support.storage_logs import NOW_MS, batch_of, open_log
+from simulation.checkers.history import History, ViolationError
+from simulation.checkers.replica_checker import ReplicaChecker
+from simulation.checkers.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
+from support.in_process.partitions import LAG_MS, TP, partition_state
+from support.logs.storage_logs import NOW_MS, batch_of, open_log
 
 PLACE = (TP.topic, TP.partition)
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulation.known_seeds import FAILED_ONCE, FIXED
-from simulation.shortening import useful_lines
-from simulation.simulation_run import Plan, run_seed
+from simulation.runs.known_seeds import FAILED_ONCE, FIXED
+from simulation.runs.shortening import useful_lines
+from simulation.runs.simulation_run import Plan, run_seed
 
 TESTS = Path(__file__).parent.parent
 
 _DIGEST = """
-from simulation.simulation_run import run_seed
+from simulation.runs.simulation_run import run_seed
 result = run_seed({seed})
 print(result.digest, result.virtual_s, result.violation)
 """

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 
 import pytest
-from simulation import shortening
 from simulation.__main__ import main
-from simulation.mistakes import MISTAKES
-from simulation.shortening import retold, shortened
-from simulation.simulation_run import Plan, Result, run_seed
+from simulation.runs import shortening
+from simulation.runs.mistakes import MISTAKES
+from simulation.runs.shortening import retold, shortened
+from simulation.runs.simulation_run import Plan, Result, run_seed
 
 MISTAKE = "a record is acknowledged before it is written"
 SEED = 27

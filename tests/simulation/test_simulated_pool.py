@@ -3,10 +3,10 @@
 import asyncio
 from random import Random
 
-from simulation.disk import Disk
-from simulation.simulated_files import SimulatedFiles
-from simulation.simulated_pool import SimulatedPool
-from simulation.virtual_loop import VirtualLoop
+from simulation.machines.disk import Disk
+from simulation.machines.simulated_files import SimulatedFiles
+from simulation.machines.simulated_pool import SimulatedPool
+from simulation.machines.virtual_loop import VirtualLoop
 
 
 def test_what_a_slow_disk_is_busy_with_is_done_when_it_is_fast_again() -> None:

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 from pybroker.storage.log.log.log import Log
-from simulation.committed_batches import CommittedBatches, batches_of
-from simulation.history import History, Place, ViolationError
-from simulation.trimming_checker import TrimmingChecker
-from support.storage_logs import NOW_MS, batch_of, open_log
+from simulation.checkers.committed_batches import CommittedBatches, batches_of
+from simulation.checkers.history import History, Place, ViolationError
+from simulation.checkers.trimming_checker import TrimmingChecker
+from support.logs.storage_logs import NOW_MS, batch_of, open_log
 
 PLACE = ("t", 0)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from simulation.virtual_loop import CURRENT_HOST, DeadlockError, VirtualLoop, on_host
+from simulation.machines.virtual_loop import CURRENT_HOST, DeadlockError, VirtualLoop, on_host
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 what they hold."""
 
 from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from simulation.cluster_shape import ClusterShape
-from simulation.simulated_cluster import SimulatedCluster
-from simulation.simulation_run import Plan, run_seed
-from simulation.virtual_loop import on_host
+from simulation.machines.cluster_shape import ClusterShape
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.machines.virtual_loop import on_host
+from simulation.runs.simulation_run import Plan, run_seed
 
 QUIET = Plan(3, duration_s=8.0, fault_count=0, change_count=0, shape=ClusterShape())
 

@@ -23,16 +23,16 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.walk import Record
 from pybroker.storage.log.log import append_validation
 from pybroker.storage.workers.unpacking import SMALL_BYTES, all_read_here
-from simulation.admin import Admin
-from simulation.cluster_shape import ClusterShape
-from simulation.held_parts import foreign_parts, shadowed_methods
-from simulation.model_zookeeper import ModelZooKeeper
-from simulation.network import Network
-from simulation.simulated_broker import SimulatedBroker
-from simulation.simulated_cluster import SimulatedCluster
-from simulation.simulated_files import SimulatedFiles
-from simulation.simulation_run import Plan, run_seed
-from simulation.virtual_loop import VirtualLoop
+from simulation.clients.admin import Admin
+from simulation.machines.cluster_shape import ClusterShape
+from simulation.machines.held_parts import foreign_parts, shadowed_methods
+from simulation.machines.model_zookeeper import ModelZooKeeper
+from simulation.machines.network import Network
+from simulation.machines.simulated_broker import SimulatedBroker
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.machines.simulated_files import SimulatedFiles
+from simulation.machines.virtual_loop import VirtualLoop
+from simulation.runs.simulation_run import Plan, run_seed
 
 HERE = Path(__file__).parent
 REPLACED = {
@@ -51,24 +51,24 @@ REPLACED = {
 PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py"}
 
 HELD = {
-    "simulation.model_store.ModelStore": "store",
-    "simulation.network.VirtualServer": "transport",
-    "simulation.region_copier.RegionCopier": "transport",
-    "simulation.simulated_broker.SimulatedBroker.clock_ms": "clock",
-    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.<lambda>": "clock, chance, loop",
-    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.open_store": "store",
-    "simulation.simulated_broker.SimulatedBroker.environment.<locals>.start_pool": "loop",
-    "simulation.simulated_files.SimulatedFile": "files",
-    "simulation.simulated_files.SimulatedFiles": "files",
-    "simulation.simulated_files._Lock": "files",
-    "simulation.simulated_pool.InlineCompaction": "loop",
-    "simulation.simulated_pool.SimulatedPool": "loop",
-    "simulation.simulated_pool.SimulatedPool.close": "loop",
-    "simulation.simulated_pool.SimulatedPool.kill": "loop",
-    "simulation.simulated_pool.SimulatedPool.submit": "loop",
-    "simulation.transport.VirtualTransport": "transport",
-    "simulation.virtual_loop.VirtualLoop": "loop",
-    "simulation.virtual_loop.VirtualLoop.time": "loop",
+    "simulation.machines.model_store.ModelStore": "store",
+    "simulation.machines.network.VirtualServer": "transport",
+    "simulation.machines.region_copier.RegionCopier": "transport",
+    "simulation.machines.simulated_broker.SimulatedBroker.clock_ms": "clock",
+    "simulation.machines.simulated_broker.SimulatedBroker.environment.<locals>.<lambda>": "clock, chance, loop",
+    "simulation.machines.simulated_broker.SimulatedBroker.environment.<locals>.open_store": "store",
+    "simulation.machines.simulated_broker.SimulatedBroker.environment.<locals>.start_pool": "loop",
+    "simulation.machines.simulated_files.SimulatedFile": "files",
+    "simulation.machines.simulated_files.SimulatedFiles": "files",
+    "simulation.machines.simulated_files._Lock": "files",
+    "simulation.machines.simulated_pool.InlineCompaction": "loop",
+    "simulation.machines.simulated_pool.SimulatedPool": "loop",
+    "simulation.machines.simulated_pool.SimulatedPool.close": "loop",
+    "simulation.machines.simulated_pool.SimulatedPool.kill": "loop",
+    "simulation.machines.simulated_pool.SimulatedPool.submit": "loop",
+    "simulation.machines.transport.VirtualTransport": "transport",
+    "simulation.machines.virtual_loop.VirtualLoop": "loop",
+    "simulation.machines.virtual_loop.VirtualLoop.time": "loop",
 }
 """All of the simulation's that a broker at work has or is given, however it comes by it, and what it is in the place
 of."""
@@ -165,7 +165,7 @@ def test_a_simulated_broker_is_the_class_that_production_runs() -> None:
 
 _MODULES = """
 import sys
-from simulation.simulation_run import run_seed
+from simulation.runs.simulation_run import run_seed
 assert run_seed(3).violation is None
 print(*(module.__file__ for name, module in sys.modules.items() if name.startswith("pybroker.")), sep="\\n")
 """

@@ -23,8 +23,8 @@ from pybroker.storage.segment.segment.record_search import first_between
 from pybroker.storage.segment.segment.segment import FoundTimestamp
 from pybroker.storage.workers.big_batches import Apart, describe_error, rebuild_error, run_apart
 from pybroker.storage.workers.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
-from support.bombs import lz4_bomb, packed_batch
-from support.process_state import peak_mib
+from support.logs.bombs import lz4_bomb, packed_batch
+from support.processes.process_state import peak_mib
 
 TOPIC = TopicPartition("topic", 0)
 NOW_MS = 1_700_000_000_000

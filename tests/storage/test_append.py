@@ -26,7 +26,7 @@ from pybroker.storage.log.log.log import Log
 from pybroker.storage.log.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from support.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
 
 
 def stored(log: Log, number: int = 0) -> RecordBatch:

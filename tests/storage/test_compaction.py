@@ -32,8 +32,8 @@ from pybroker.storage.files.files.no_space import NoDescriptorsError
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
-from support.compaction import assessed, batches_of, compact_log, records_of, stored_batches
-from support.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
+from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
+from support.logs.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
 
 CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=200, cleanup_policy=("compact",), delete_retention_ms=1000)
 

@@ -17,8 +17,8 @@ from pybroker.storage.compaction.offset_map import ENTRY_BYTES
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from support.compaction import assessed, batches_of, compact_log, records_of
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.compaction import assessed, batches_of, compact_log, records_of
+from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 
 RETENTION_MS = 1000
 CONFIG = LogConfig(

@@ -25,7 +25,7 @@ from pybroker.storage.segment.segment.time_index import TimeIndex
 from pybroker.storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
 TOPIC_ID = uuid.UUID(int=5)
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200)

@@ -11,8 +11,8 @@ from pybroker.storage.log.log.log import Log
 from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
-from support.storage_faults import FaultyFiles, no_more_descriptors
-from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_faults import FaultyFiles, no_more_descriptors
+from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
 
 class RecordingHost(LoneHost):

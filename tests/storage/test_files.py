@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.storage.files.files.files import Files
-from support.files_suite import FilesSuite
+from support.logs.files_suite import FilesSuite
 
 
 class TestFiles(FilesSuite):

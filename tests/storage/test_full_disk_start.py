@@ -13,8 +13,8 @@ from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from support.storage_faults import FaultyFiles
-from support.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
 
 SMALL = LogConfig(segment_bytes=8000, index_interval_bytes=100)
 INDEXES = (".index", ".timeindex", ".txnindex")

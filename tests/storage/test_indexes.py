@@ -10,7 +10,7 @@ from pybroker.storage.files.files.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.segment.segment.offset_index import OffsetIndex
 from pybroker.storage.segment.segment.time_index import TimeIndex
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 
 BASE = 1000
 

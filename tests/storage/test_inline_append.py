@@ -14,7 +14,7 @@ from pybroker.storage.log.log.inline_append import (
 )
 from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.log_config import LogConfig
-from support.storage_logs import NOW_MS
+from support.logs.storage_logs import NOW_MS
 
 PLAIN = LogConfig()
 SMALL = 100

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.storage.log_config import LogConfig
-from support.compaction import compact_log
-from support.java import java_command
-from support.log_tool import fill_log
-from support.storage_logs import CRASHED, close_cleanly, open_log
+from support.logs.compaction import compact_log
+from support.logs.log_tool import fill_log
+from support.logs.storage_logs import CRASHED, close_cleanly, open_log
+from support.processes.java import java_command
 
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
 FAULTS = (

@@ -30,9 +30,9 @@ from pybroker.storage.log.log.log import Log
 from pybroker.storage.store.log_cleaner import LogCleaner
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.compaction import assessed, records_of
-from support.storage_faults import FaultyFiles
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.compaction import assessed, records_of
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import NOW_MS, batch_of
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)

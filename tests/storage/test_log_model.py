@@ -13,7 +13,7 @@ from pybroker.storage.log.log.log import Log
 from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
 
 VALUES = st.lists(st.integers(0, 300).map(lambda size: b"v" * size), min_size=1, max_size=8)
 

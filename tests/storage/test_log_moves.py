@@ -26,9 +26,9 @@ from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.move_throttle import MoveThrottle
 from pybroker.storage.store.store_schedule import StoreSchedule
 from pybroker.storage.workers.worker_pool import WorkerPool
-from support.moving_disks import ALL_AT_A, ALL_AT_B, TOPIC_ID, TP, UNDER_WAY, Disks
-from support.storage_faults import FaultyFiles, UnreadableFiles
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.moving_disks import ALL_AT_A, ALL_AT_B, TOPIC_ID, TP, UNDER_WAY, Disks
+from support.logs.storage_faults import FaultyFiles, UnreadableFiles
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
 
 APPENDS_A_MOVE = 2000
 

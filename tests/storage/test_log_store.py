@@ -24,10 +24,10 @@ from pybroker.storage.store.log_directory import LogDirectory
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.store_schedule import StoreSchedule
 from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
-from support.storage_faults import FaultyFiles
-from support.storage_logs import NOW_MS, batch_of, records_from
-from support.storage_pools import HeldPool
-from support.virtual_timers import VirtualTimers
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_pools import HeldPool
+from support.time.virtual_timers import VirtualTimers
 
 TP = TopicPartition("topic", 0)
 

@@ -10,7 +10,7 @@ from pybroker.storage.files.files.files import File, Files
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, batch_of
 
 DAY_MS = 86_400_000
 IDLE, BUSY = TopicPartition("idle", 0), TopicPartition("busy", 0)

@@ -15,8 +15,8 @@ from pybroker.storage.log.log.log_append import LeaderAppend
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_faults import FaultyFiles, no_more_descriptors
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.storage_faults import FaultyFiles, no_more_descriptors
+from support.logs.storage_logs import NOW_MS, batch_of
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)

@@ -17,8 +17,8 @@ from pybroker.storage.files.files.no_space import NoSpaceError
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_faults import FaultyFiles
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import NOW_MS, batch_of
 
 TP = TopicPartition("topic", 0)
 EPOCHS = "leader-epoch-checkpoint"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.log_config import LogConfig
-from support.compaction import batches_of, records_of, stored_batches
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.compaction import batches_of, records_of, stored_batches
+from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 
 DATA = Path(__file__).resolve().parents[1] / "reference" / "logdirs" / "ibp-2.8" / "data"
 TOPICS = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")

@@ -17,7 +17,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers import producer_recovery
 from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
 from pybroker.storage.producers.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
-from support.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
+from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 MAX_SEQUENCE = (1 << 31) - 1
 DAY_MS = 24 * 3600 * 1000

@@ -7,8 +7,8 @@ import pytest
 from pybroker.storage.log.log import log_view
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.segment.segment import record_search
-from support.bombs import with_crc
-from support.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.bombs import with_crc
+from support.logs.storage_logs import NOW_MS, batch_of, open_log
 
 PROMISED_MS = NOW_MS + 1000
 _MAX_TIMESTAMP_POSITION = 35

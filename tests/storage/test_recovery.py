@@ -14,7 +14,7 @@ from pybroker.storage.log.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from pybroker.storage.segment.segment.segment import file_name
-from support.storage_logs import (
+from support.logs.storage_logs import (
     CRASHED,
     NOW_MS,
     TP,

@@ -22,8 +22,8 @@ from pybroker.storage.store import recovery_plan
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_logs import NOW_MS, batch_of, records_from
-from support.storage_pools import HeldRunner
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_pools import HeldRunner
 
 PARTITIONS = [TopicPartition("topic", number) for number in range(5)]
 

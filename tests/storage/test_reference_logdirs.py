@@ -20,7 +20,7 @@ from pybroker.storage.store.log_directories import peek_meta_properties
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.golden_records import check_batch
-from support.storage_logs import NOW_MS
+from support.logs.storage_logs import NOW_MS
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
 DIRECTORIES = ("kafka-3.9", "ibp-2.8")

@@ -6,7 +6,7 @@ import pytest
 from pybroker.protocol.errors import OutOfOrderSequenceError
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.log_config import LogConfig
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
 SEQUENCES = range(5)
 """Kafka's producers have five requests on their way, at most."""

@@ -14,7 +14,7 @@ from pybroker.storage.log.log.log_append import LeaderAppend
 from pybroker.storage.log.log.log_host import LoneHost
 from pybroker.storage.log.log.retention_rules import SegmentFacts
 from pybroker.storage.log_config import LogConfig
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 
 DAY_MS = 24 * 3600 * 1000
 

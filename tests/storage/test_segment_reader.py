@@ -11,8 +11,8 @@ from pybroker.protocol.records.batch import iter_batches, valid_bytes
 from pybroker.storage.files.files.files import Files
 from pybroker.storage.segment.segment import segment_reader
 from pybroker.storage.segment.segment.segment_reader import SegmentReader
-from support.log_tool import fill_log
-from support.storage_logs import open_log
+from support.logs.log_tool import fill_log
+from support.logs.storage_logs import open_log
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from pybroker.storage.log.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
-from support.loop_errors import loop_errors, on_purpose
-from support.storage_logs import NOW_MS, batch_of, open_log, records_from
-from support.storage_pools import HeldPool
+from support.logs.storage_logs import NOW_MS, batch_of, open_log, records_from
+from support.logs.storage_pools import HeldPool
+from support.time.loop_errors import loop_errors, on_purpose
 
 
 class Clock:

@@ -16,7 +16,7 @@ from pybroker.storage.files.files.files import Files
 from pybroker.storage.log.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, batch_of
 
 DAY_MS = 24 * 3600 * 1000
 TP = TopicPartition("topic", 0)

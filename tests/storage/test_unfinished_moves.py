@@ -8,8 +8,8 @@ import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files.files import Entry, Files
 from pybroker.storage.log.log.log_files import MARK_FILE
-from support.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
 
 EXPECTED = [*((number, str(number).encode()) for number in range(5)), (5, b"after the failure")]
 

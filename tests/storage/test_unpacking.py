@@ -7,7 +7,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.workers.unpacking import MANY_RECORDS, SMALL_BYTES, BigBatchError, check_wrapped, unpack_records
-from support.bombs import packed_batch, zstd_bomb
+from support.logs.bombs import packed_batch, zstd_bomb
 
 PACKING = [Codec.GZIP, Codec.LZ4, Codec.ZSTD, Codec.SNAPPY]
 

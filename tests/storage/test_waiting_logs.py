@@ -15,8 +15,8 @@ from pybroker.storage.segment.segment.offset_index import MAX_RELATIVE_OFFSET
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.storage_faults import FaultyFiles
-from support.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_faults import FaultyFiles
+from support.logs.storage_logs import NOW_MS, batch_of, records_from
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 0)
 FAR = MAX_RELATIVE_OFFSET + 10

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from pybroker.storage.workers.bulk_queue import BulkSource
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
-from support.patience import HANGS_AFTER_S, await_that, await_thread
+from support.time.patience import HANGS_AFTER_S, await_that, await_thread
 
 
 class Gate:

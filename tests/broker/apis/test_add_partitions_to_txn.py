@@ -8,7 +8,7 @@ from pybroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from support.group_handlers import call
+from support.in_process.group_handlers import call
 
 TOPICS = [AddPartitionsToTxnTopic(name="orders", partitions=[0, 1])]
 

@@ -50,8 +50,8 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataResponse,
     UpdateMetadataTopicState,
 )
-from support.control_plane import ControlPlane
-from support.group_handlers import call
+from support.in_process.control_plane import ControlPlane
+from support.in_process.group_handlers import call
 
 
 class Orders:

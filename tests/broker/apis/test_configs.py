@@ -27,7 +27,7 @@ from pybroker.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from support.config_requests import (
+from support.clients.config_requests import (
     BROKER,
     DEFAULT,
     DELETE,
@@ -46,8 +46,8 @@ from support.config_requests import (
     layers,
     replace,
 )
-from support.group_handlers import call, versions
-from support.loop_turns import turns_during
+from support.in_process.group_handlers import call, versions
+from support.time.loop_turns import turns_during
 
 THE_TOPIC, THIS_BROKER, ALL_BROKERS = Resource(TOPIC, "t"), Resource(BROKER, "1"), Resource(BROKER, "")
 LOGGERS = Resource(LOGGER, "1")

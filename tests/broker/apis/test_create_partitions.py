@@ -16,9 +16,9 @@ from pybroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from support.group_handlers import call, versions
-from support.loop_turns import turns_during
-from support.topic_apis import TopicApis
+from support.in_process.group_handlers import call, versions
+from support.in_process.topic_apis import TopicApis
+from support.time.loop_turns import turns_during
 
 Results = dict[str, tuple[ErrorCode, str | None]]
 

@@ -20,7 +20,7 @@ from pybroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from support.topic_apis import TopicApis, context
+from support.in_process.topic_apis import TopicApis, context
 
 NULL = UUID(int=0)
 

@@ -16,9 +16,9 @@ from pybroker.protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from pybroker.replication.record_deletion import RecordDeletion
-from support.group_handlers import call, versions
-from support.loop_turns import turns_during
-from support.replicas import TOPIC, TP, Replicas
+from support.in_process.group_handlers import call, versions
+from support.in_process.replicas import TOPIC, TP, Replicas
+from support.time.loop_turns import turns_during
 
 COMPACTED = TopicPartition("compacted", 0)
 INTERNAL = TopicPartition("__consumer_offsets", 0)

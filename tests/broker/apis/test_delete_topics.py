@@ -13,7 +13,7 @@ from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from support.topic_apis import TopicApis, context
+from support.in_process.topic_apis import TopicApis, context
 
 WAIT_MS = 3_600_000
 

@@ -12,7 +12,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataEndpoint,
     UpdateMetadataRequest,
 )
-from support.topic_apis import ADDRESS, context
+from support.in_process.topic_apis import ADDRESS, context
 
 
 def ask(version: int, controller_id: int = 2, **fields: int) -> DescribeClusterResponse:

@@ -19,9 +19,9 @@ from pybroker.protocol.messages.update_metadata import (
 )
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.storage.workers.worker_pool import WorkerPool
-from support.group_handlers import call
-from support.patience import HANGS_AFTER_S
-from support.replicas import NOW_MS, TOPIC, Replicas, batch_of
+from support.in_process.group_handlers import call
+from support.in_process.replicas import NOW_MS, TOPIC, Replicas, batch_of
+from support.time.patience import HANGS_AFTER_S
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from support.topic_apis import context
+from support.in_process.topic_apis import context
 
 COUNTS = {"b": 3, "a": 2, "__consumer_offsets": 1, "d": 4}
 

@@ -23,8 +23,8 @@ from pybroker.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServ
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.headers import RequestHeader
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from support.group_handlers import call
-from support.served_apis import error_codes, served_apis, with_one_of_each
+from support.in_process.group_handlers import call
+from support.in_process.served_apis import error_codes, served_apis, with_one_of_each
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
 CONNECTION = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))

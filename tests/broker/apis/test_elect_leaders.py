@@ -24,7 +24,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from support.group_handlers import call, versions
+from support.in_process.group_handlers import call, versions
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 

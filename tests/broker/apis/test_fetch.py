@@ -37,7 +37,7 @@ from pybroker.replication.partition.partition.fetch import FetchParams, FetchRes
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files.files.files import FileRegion
 from pybroker.storage.workers.bulk_queue import BulkSource
-from support.replicas import (
+from support.in_process.replicas import (
     TOPIC,
     TOPIC_ID,
     TP,

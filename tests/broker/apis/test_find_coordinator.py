@@ -4,7 +4,7 @@ from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from support.group_handlers import call, versions
+from support.in_process.group_handlers import call, versions
 
 ALL = versions(ApiKey.FIND_COORDINATOR)
 

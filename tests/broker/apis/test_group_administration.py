@@ -17,8 +17,8 @@ from pybroker.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from support.group_clients import GroupWorld
-from support.group_handlers import call, versions
+from support.clients.group_clients import GroupWorld
+from support.in_process.group_handlers import call, versions
 
 T0 = TopicPartition("t", 0)
 

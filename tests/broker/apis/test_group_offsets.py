@@ -21,7 +21,7 @@ from pybroker.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from support.group_handlers import call, owning_coordinator, versions
+from support.in_process.group_handlers import call, owning_coordinator, versions
 
 NOW_MS = 5_000
 

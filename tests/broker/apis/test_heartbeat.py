@@ -3,8 +3,8 @@ from pybroker.broker.apis.groups.heartbeat import Heartbeat
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest
-from support.group_clients import GroupWorld
-from support.group_handlers import call, versions
+from support.clients.group_clients import GroupWorld
+from support.in_process.group_handlers import call, versions
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.HEARTBEAT))

@@ -7,7 +7,7 @@ from pybroker.broker.apis.transactions.init_producer_id import InitProducerId
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import CoordinatorNotAvailableError, ErrorCode
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from support.replicas import request_context
+from support.in_process.replicas import request_context
 
 LATEST_VERSION = 5
 

@@ -5,7 +5,7 @@ from pybroker.broker.apis.groups.join_group import JoinGroup
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from support.group_handlers import call, context, owning_coordinator, versions
+from support.in_process.group_handlers import call, context, owning_coordinator, versions
 
 
 def join(version: int, member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:

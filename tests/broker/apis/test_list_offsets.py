@@ -18,7 +18,7 @@ from pybroker.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from support.replicas import NOW_MS, TOPIC, TP, Replicas, batch_of, fetch_from, follower, request_context
+from support.in_process.replicas import NOW_MS, TOPIC, TP, Replicas, batch_of, fetch_from, follower, request_context
 
 LATEST_VERSION = 9
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5

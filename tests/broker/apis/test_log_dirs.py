@@ -22,9 +22,9 @@ from pybroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
 )
 from pybroker.storage.files.files.files import DiskSpace, Files
-from support.group_handlers import call, versions
-from support.loop_turns import turns_during
-from support.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in
+from support.in_process.group_handlers import call, versions
+from support.in_process.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in
+from support.time.loop_turns import turns_during
 
 OTHER = TopicPartition("other", 0)
 ELSEWHERE = TopicPartition("elsewhere", 0)

@@ -20,7 +20,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from support.topic_apis import ADDRESS, TopicApis, context, reached
+from support.in_process.topic_apis import ADDRESS, TopicApis, context, reached
 
 ID = UUID(int=7)
 NOT_ASKED = -(2**31)

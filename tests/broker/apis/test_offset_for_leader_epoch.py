@@ -14,7 +14,7 @@ from pybroker.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from support.replicas import TOPIC, TP, Replicas, request_context
+from support.in_process.replicas import TOPIC, TP, Replicas, request_context
 
 LATEST_VERSION = 4
 

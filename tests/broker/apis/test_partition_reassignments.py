@@ -19,8 +19,8 @@ from pybroker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from support.group_handlers import call
-from support.topic_apis import TopicApis
+from support.in_process.group_handlers import call
+from support.in_process.topic_apis import TopicApis
 
 
 @pytest.fixture

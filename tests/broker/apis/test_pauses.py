@@ -2,7 +2,7 @@
 
 import pytest
 from pybroker.broker.requests.yielding import BETWEEN_PAUSES, with_pauses
-from support.loop_turns import turns_during
+from support.time.loop_turns import turns_during
 
 
 @pytest.mark.parametrize("count", [0, 1, BETWEEN_PAUSES - 1, BETWEEN_PAUSES, 10 * BETWEEN_PAUSES])

@@ -23,7 +23,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.walk import Record
 from pybroker.replication.transaction_checks import TransactionChecks
-from support.replicas import (
+from support.in_process.replicas import (
     ADDRESS,
     NOW_MS,
     TOPIC,
@@ -37,7 +37,7 @@ from support.replicas import (
     request_context,
     values_in,
 )
-from support.transaction_coordinator import TransactionCoordinator
+from support.in_process.transaction_coordinator import TransactionCoordinator
 
 LATEST_VERSION = 11
 

@@ -27,7 +27,7 @@ from pybroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from pybroker.replication.state_changes import ReplicaStop
-from support.replicas import (
+from support.in_process.replicas import (
     ADDRESS,
     NOW_MS,
     TP,

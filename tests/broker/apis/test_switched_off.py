@@ -47,8 +47,8 @@ from pybroker.protocol.messages.describe_user_scram_credentials import (
     UserName,
 )
 from pybroker.protocol.messages.list_transactions import ListTransactionsRequest
-from support.group_handlers import call, versions
-from support.served_apis import error_codes, with_one_of_each
+from support.in_process.group_handlers import call, versions
+from support.in_process.served_apis import error_codes, with_one_of_each
 
 NO_TRANSACTIONS = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 NO_QUOTAS = ErrorCode.UNSUPPORTED_VERSION

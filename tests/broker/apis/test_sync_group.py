@@ -5,7 +5,7 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pybroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from support.group_handlers import call, owning_coordinator, versions
+from support.in_process.group_handlers import call, owning_coordinator, versions
 
 
 async def joined() -> tuple[SyncGroup, str]:

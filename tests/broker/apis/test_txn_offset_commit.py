@@ -14,9 +14,9 @@ from pybroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from pybroker.replication.transaction_checks import TransactionChecks, TransactionPart
-from support.group_handlers import call, owning_coordinator, versions
-from support.replicas import NOW_MS, Replicas
-from support.transaction_coordinator import TransactionCoordinator
+from support.in_process.group_handlers import call, owning_coordinator, versions
+from support.in_process.replicas import NOW_MS, Replicas
+from support.in_process.transaction_coordinator import TransactionCoordinator
 
 T0 = TopicPartition("t", 0)
 

@@ -8,7 +8,7 @@ from pybroker.protocol.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from support.group_handlers import call
+from support.in_process.group_handlers import call
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 UNSUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."

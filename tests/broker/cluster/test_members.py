@@ -13,8 +13,8 @@ import pytest
 from pybroker.broker.library.cluster.members import BrokerMember
 from pybroker.broker.library.cluster.ports import free_ports
 from pybroker.broker.start_error import StartError
-from support.patience import await_that
-from support.process_state import has_ended
+from support.processes.process_state import has_ended
+from support.time.patience import await_that
 
 
 @pytest.fixture

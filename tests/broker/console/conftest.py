@@ -1,5 +1,5 @@
 import pytest
-from support.log_tool import LogTool
+from support.logs.log_tool import LogTool
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
-from support.log_tool import REFERENCE, LogTool, fill_log
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.log_tool import REFERENCE, LogTool, fill_log
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
 DUMPS = sorted(REFERENCE.glob("*/*.dump.txt"))
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)

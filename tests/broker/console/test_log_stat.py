@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.commands.log.progress_bar import ProgressBar
-from support.log_tool import REFERENCE, LogTool, write_broker_directory
+from support.logs.log_tool import REFERENCE, LogTool, write_broker_directory
 
 
 @pytest.fixture(scope="module")

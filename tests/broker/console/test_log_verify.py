@@ -24,9 +24,9 @@ from pybroker.storage.producers.producer_state import BatchMetadata, ProducerEnt
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.verify.fault import Fault, Findings
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.compaction import compact_log
-from support.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
-from support.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.compaction import compact_log
+from support.logs.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
+from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
 LogFiles = list[Path]
 FAR_MS = 1_900_000_000_000

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from pybroker.broker.commands.container.container_command import in_kafkas_words, log_level
-from support.container_process import ContainerProcess
-from support.patience import await_that
-from support.process_namespace import in_process_namespace
+from support.processes.container_process import ContainerProcess
+from support.processes.process_namespace import in_process_namespace
+from support.time.patience import await_that
 
 PYTHON = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

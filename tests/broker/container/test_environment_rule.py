@@ -12,7 +12,7 @@ from pybroker.broker.commands.container.environment_rule import (
     with_derived_listeners,
 )
 from pybroker.config.table import BROKER_SETTINGS
-from support.java import java_command
+from support.processes.java import java_command
 
 NAMES = [
     ("KAFKA_BROKER_ID", "broker.id"),

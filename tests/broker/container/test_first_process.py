@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from pybroker.broker.commands.container import first_process
-from support.process_namespace import in_process_namespace
+from support.processes.process_namespace import in_process_namespace
 
 FIRST = [sys.executable, "-I", "-S", first_process.__file__, sys.executable, "-c"]
 

@@ -19,8 +19,8 @@ from pybroker.protocol.messages.alter_partition import (
 )
 from pybroker.replication.partition.partition.isr import CommittedIsr, PendingIsr
 from pybroker.replication.partition.partition.partition import Partition
-from simulation.virtual_loop import VirtualLoop
-from support.partitions import FakeLog, leading_partition, partition_state
+from simulation.machines.virtual_loop import VirtualLoop
+from support.in_process.partitions import FakeLog, leading_partition, partition_state
 
 TOPIC_ID = UUID(int=9)
 TURNS = 1000

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 from pybroker.broker.network.disconnect_poll import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers
-from support.virtual_timers import VirtualTimers
+from support.time.virtual_timers import VirtualTimers
 
 
 class Connection:

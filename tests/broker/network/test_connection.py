@@ -11,7 +11,7 @@ import pytest
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.network.step_turns import TURN_S
-from support.network_peer import (
+from support.in_process.network_peer import (
     CLOSE,
     COROUTINE,
     ECHO,

@@ -8,7 +8,7 @@ from pybroker.broker.network.decoded_requests import (
     DecodedAccounts,
     DecodedRequests,
 )
-from support.virtual_timers import VirtualTimers
+from support.time.virtual_timers import VirtualTimers
 
 LARGE = 2 * SMALL_BYTES
 OFFSET_COMMIT = 8

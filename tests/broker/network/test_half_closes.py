@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pybroker.broker.network import connection as connection_module
 from pybroker.broker.network.descriptors import leaves_many_descriptors
-from support.network_peer import ECHO, JOIN, LATER, Peer, Server, frame, serving, until
+from support.in_process.network_peer import ECHO, JOIN, LATER, Peer, Server, frame, serving, until
 
 
 async def ends_its_half_after(server: Server, *frames: bytes) -> Peer:

@@ -4,7 +4,7 @@ import random
 import struct
 
 import pytest
-from support.network_peer import ECHO, REGIONS, UNKNOWN, Server, frame, serving
+from support.in_process.network_peer import ECHO, REGIONS, UNKNOWN, Server, frame, serving
 
 
 def random_bytes(dice: random.Random) -> bytes:

@@ -8,9 +8,9 @@ from typing import Any
 from pybroker.broker.network.idle_connections import IdleConnections
 from pybroker.broker.network.request import LaterReply, Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, LATER, frame
-from support.virtual_network import VirtualNetwork, VirtualPeer
-from support.virtual_timers import VirtualHandle, VirtualTimers
+from support.in_process.network_peer import ECHO, LATER, frame
+from support.time.virtual_network import VirtualNetwork, VirtualPeer
+from support.time.virtual_timers import VirtualHandle, VirtualTimers
 
 
 class Connection:

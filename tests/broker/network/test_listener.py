@@ -16,7 +16,7 @@ from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
-from support.network_peer import ECHO, LATER, STUCK, Peer, ScriptedHandler, frame, serving, until, warnings
+from support.in_process.network_peer import ECHO, LATER, STUCK, Peer, ScriptedHandler, frame, serving, until, warnings
 
 
 def has_ipv6() -> bool:

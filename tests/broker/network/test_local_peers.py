@@ -18,7 +18,7 @@ from pybroker.broker.network.local_peers import (
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, REGIONS, Peer, Server, Stretch, frame, serving, until, write_file
+from support.in_process.network_peer import ECHO, REGIONS, Peer, Server, Stretch, frame, serving, until, write_file
 
 MIB = 1024 * 1024
 THIS_MACHINE = "127.0.0.1"

@@ -9,7 +9,7 @@ from pybroker.broker.network.heavy_requests import HEAVY_BYTES
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.network.socket_states import hung_up
-from support.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, frame, serving, until, warnings
+from support.in_process.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, frame, serving, until, warnings
 
 MIB = 1024 * 1024
 

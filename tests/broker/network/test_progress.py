@@ -17,8 +17,8 @@ from pybroker.broker.network.heavy_requests import HEAVY_BYTES, HEAVY_FOR_ITS_TI
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
-from support.network_peer import ECHO, PRODUCE, VERSIONS, frame
-from support.virtual_network import VirtualNetwork, VirtualPeer
+from support.in_process.network_peer import ECHO, PRODUCE, VERSIONS, frame
+from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
 FETCH = 1
 COMMIT = 8

@@ -18,7 +18,18 @@ from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.storage.files.files.page_cache import is_cached, read_ahead, read_if_cached
-from support.network_peer import ECHO, REGIONS, Peer, Server, Stretch, frame, serving, until, warnings, write_file
+from support.in_process.network_peer import (
+    ECHO,
+    REGIONS,
+    Peer,
+    Server,
+    Stretch,
+    frame,
+    serving,
+    until,
+    warnings,
+    write_file,
+)
 
 MIB = 1024 * 1024
 SENDERS = [

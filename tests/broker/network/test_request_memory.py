@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pybroker.broker.network.request_memory import LEAST_BYTES, TURN_S, RequestMemory
-from support.virtual_timers import VirtualHandle, VirtualTimers
+from support.time.virtual_timers import VirtualHandle, VirtualTimers
 
 
 class World:

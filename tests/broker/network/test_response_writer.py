@@ -6,7 +6,7 @@ from typing import Any, cast
 from pybroker.broker.network.region_sender import RegionSender
 from pybroker.broker.network.request import Region, ReplyPart
 from pybroker.broker.network.response_writer import SMALL_REGION, ResponseWriter
-from support.network_peer import Stretch
+from support.in_process.network_peer import Stretch
 
 
 class StuckSender:

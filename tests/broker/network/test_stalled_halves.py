@@ -3,7 +3,7 @@
 import pytest
 from pybroker.broker.network.request_memory import RequestMemory
 from pybroker.broker.network.stalled_halves import STALLED_S, StalledHalves
-from support.virtual_timers import VirtualTimers
+from support.time.virtual_timers import VirtualTimers
 
 
 class World:

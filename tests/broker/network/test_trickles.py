@@ -7,8 +7,8 @@ from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.request import Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.network.trickles import FREE_PIECES, LONGEST_PAUSE_S, Trickle
-from support.network_peer import ECHO, frame
-from support.virtual_network import VirtualNetwork, VirtualPeer
+from support.in_process.network_peer import ECHO, frame
+from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
 
 def echo(request: Request) -> Reply:

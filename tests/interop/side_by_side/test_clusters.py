@@ -37,10 +37,10 @@ from pybroker.protocol.messages.delete_records import (
 )
 from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
-from support.patience import await_answer
-from support.zookeeper_tree import client_of
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.zookeeper_tree import client_of
+from support.time.patience import await_answer
 
 BOTH, ONE = "both", "one"
 ASSIGNMENTS = {BOTH: {0: [1, 2], 1: [2, 1]}, ONE: {0: [1], 1: [2]}}

@@ -13,8 +13,8 @@ from interop.side_by_side.conversation import Conversation, Step
 from interop.side_by_side.differences import differences
 from interop.side_by_side.scenarios import SCENARIOS, Scenario
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.broker_process import BrokerProcess
-from support.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
 # What both are told; the first of them are pybroker's defaults with the embedded store.
 SETTINGS = {

@@ -7,7 +7,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Headers, Record, build_batch
-from support.java import java_command
+from support.processes.java import java_command
 
 LEVELS: dict[Codec, tuple[int | None, ...]] = {
     Codec.GZIP: (None, 1, 9),

@@ -17,14 +17,14 @@ from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.broker_process import BrokerProcess
+from support.clients.wire_client import WireClient
 from support.fuzzing.branch_map import BranchMap
 from support.fuzzing.frames import ReadFrame, build_frame
 from support.fuzzing.mutation import Mutant, Mutator, Seed
 from support.fuzzing.oracle import Oracle
 from support.fuzzing.world import BASE_TOPICS, PARTITIONS, World
 from support.golden import golden_files, read_lines
-from support.wire_client import WireClient
+from support.processes.broker_process import BrokerProcess
 
 __all__ = ["Fuzzer", "Lane", "golden_seeds", "replay", "served_versions"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.broker_process import BrokerProcess
 from support.fuzzing.branch_map import BranchMap
+from support.processes.broker_process import BrokerProcess
 
 __all__ = ["SETTINGS", "traced_broker"]
 

@@ -11,7 +11,7 @@ from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode
-from support.group_clients import GroupWorld, protocols, subscription
+from support.clients.group_clients import GroupWorld, protocols, subscription
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ORDERS = TopicPartition("orders", 0)

@@ -20,7 +20,7 @@ from pybroker.protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from pybroker.protocol.records.batch import iter_batches
-from support.group_clients import SESSION_MS, GroupWorld
+from support.clients.group_clients import SESSION_MS, GroupWorld
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -15,9 +15,9 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
-from support.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
-from support.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
-from support.virtual_time import VirtualTime
+from support.clients.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
+from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+from support.time.virtual_time import VirtualTime
 
 T0 = TopicPartition("t", 0)
 

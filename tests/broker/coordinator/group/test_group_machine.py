@@ -15,7 +15,7 @@ from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
-from support.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld, JoinCall, SyncCall, protocols
+from support.clients.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld, JoinCall, SyncCall, protocols
 
 T0 = TopicPartition("t", 0)
 PREFERENCES = (("range", "robin"), ("robin", "range"), ("robin", "range", "sticky"))

@@ -6,7 +6,7 @@ from pybroker.broker.coordinator.group.rebalance import NEW_MEMBER_JOIN_TIMEOUT_
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode
-from support.group_clients import NO_DELAY, REBALANCE_MS, SESSION_MS, GroupWorld, protocols, subscription
+from support.clients.group_clients import NO_DELAY, REBALANCE_MS, SESSION_MS, GroupWorld, protocols, subscription
 
 # -- a member's first join
 

@@ -13,7 +13,7 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.subscriptions import subscribed_topics
 from pybroker.controller.settings_limit import settings_bytes
 from pybroker.protocol.errors import ErrorCode
-from support.group_clients import NO_DELAY, GroupWorld, protocols, subscription
+from support.clients.group_clients import NO_DELAY, GroupWorld, protocols, subscription
 
 WIDE = ["\N{GRINNING FACE}" + "a" * 30_000, "\N{CYRILLIC SMALL LETTER YA}" * 30_000, "a" * 30_000]
 

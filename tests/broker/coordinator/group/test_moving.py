@@ -19,9 +19,9 @@ from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from support.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
-from support.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
-from support.virtual_time import VirtualTime
+from support.clients.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
+from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+from support.time.virtual_time import VirtualTime
 
 T0 = TopicPartition("t", 0)
 PARTITION = 0

@@ -18,7 +18,7 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from support.offsets_topic import OffsetsTopic
+from support.in_process.offsets_topic import OffsetsTopic
 
 LOG_DIRECTORY = Path(__file__).parents[3] / "reference/logdirs/kafka-3.9"
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -4,7 +4,7 @@ import pytest
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode
-from support.group_clients import SESSION_MS, GroupWorld
+from support.clients.group_clients import SESSION_MS, GroupWorld
 
 
 def test_heartbeats_keep_a_member() -> None:

@@ -4,7 +4,7 @@ import pytest
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotLeaderOrFollowerError
-from support.group_clients import SESSION_MS, GroupWorld, protocols
+from support.clients.group_clients import SESSION_MS, GroupWorld, protocols
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pybroker.protocol.errors import (
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
-from support.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld
+from support.clients.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld
 
 
 class Pair:

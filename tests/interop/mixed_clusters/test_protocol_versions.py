@@ -1,0 +1,201 @@
+"""``inter.broker.protocol.version``: a Kafka and a pybroker are one cluster under each that there is, one by one.
+
+As in a rolling upgrade, both are started anew for each, by turns as controller. What they ask each other is seen on its
+way: every request there is between brokers is sent, in the version that the protocol version stands for.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from support.clients.request_tap import RequestTap
+from support.clients.wire_client import WireClient
+from support.in_process.replicas import batch_of
+from support.processes.mixed_cluster import MixedCluster
+from support.time.patience import HANGS_AFTER_S, await_answer, await_that
+
+KAFKA, OURS = BROKERS = (1, 2)
+ORDERS, CLEARED, PASSING, TRANSACTIONS = "orders", "cleared", "passing", "__transaction_state"
+SETTINGS = {
+    "default.replication.factor": "2",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.min.isr": "1",
+}
+RECORDS = 50
+
+ROUNDS = ["3.0", "3.0", "3.1", "3.2", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.9"]
+"""Controllers take turns. Of one release alone are AlterPartition v1 (3.2), which who is not controller sends, and
+ListOffsets v9 (3.9), which who is sends: so both kinds are controller there."""
+VERSIONS = ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
+REQUESTS: Mapping[ApiKey, list[int]] = {
+    ApiKey.LEADER_AND_ISR: [5, 5, 6, 6, 7, 7, 7, 7, 7, 7],
+    ApiKey.UPDATE_METADATA: [7, 7, 7, 7, 8, 8, 8, 8, 8, 8],
+    ApiKey.STOP_REPLICA: [3, 3, 3, 3, 4, 4, 4, 4, 4, 4],
+    ApiKey.FETCH: [12, 13, 13, 13, 13, 15, 15, 16, 16, 17],
+    ApiKey.LIST_OFFSETS: [7, 7, 7, 7, 7, 8, 8, 8, 8, 9],
+    ApiKey.ALTER_PARTITION: [0, 0, 1, 2, 2, 3, 3, 3, 3, 3],
+    ApiKey.CONTROLLED_SHUTDOWN: [3] * 10,
+    ApiKey.ALLOCATE_PRODUCER_IDS: [0] * 10,
+    ApiKey.CREATE_TOPICS: [7] * 10,
+    ApiKey.WRITE_TXN_MARKERS: [1] * 10,
+    ApiKey.ADD_PARTITIONS_TO_TXN: [5] * 10,
+}
+"""Their versions under each of ``VERSIONS``. OffsetForLeaderEpoch is missing: followers see from answers to Fetch where
+their logs part."""
+NEWEST_OF_KAFKA = {ApiKey.ALTER_PARTITION: 3}
+"""Of the requests to the controller Kafka sends the newest version that the controller says it reads."""
+
+
+@pytest.fixture
+def taps() -> Iterator[dict[int, RequestTap]]:
+    with ExitStack() as stack:
+        taps = {broker_id: RequestTap() for broker_id in BROKERS}
+        for tap in taps.values():
+            stack.callback(tap.close)
+        yield taps
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, taps: dict[int, RequestTap]) -> Iterator[MixedCluster]:
+    """In which everybody is told to reach a broker by its tap."""
+    own = {broker: {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{tap.port}"} for broker, tap in taps.items()}
+    cluster = MixedCluster(tmp_path, {KAFKA: "kafka", OURS: "pybroker"}, SETTINGS, own)
+    for broker_id, tap in taps.items():
+        tap.target_port = cluster.brokers[broker_id].port
+    yield cluster
+    cluster.close()
+
+
+# -- what is seen, and what is to be seen
+
+
+def asked_by(sender: int, tap: RequestTap) -> dict[ApiKey, set[int]]:
+    """The versions of what one broker has asked of the other."""
+    versions: dict[ApiKey, set[int]] = {}
+    for seen in tap.take():
+        if seen.client_id == str(sender) or seen.client_id.startswith(f"broker-{sender}-"):
+            versions.setdefault(seen.api, set()).add(seen.version)
+    return versions
+
+
+def due_from(sender: int, controller: int) -> set[ApiKey]:
+    """What one of them asks of the other each time."""
+    due = {ApiKey.FETCH}
+    if sender == controller:  # it also was away when records were deleted
+        due |= {ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA, ApiKey.LIST_OFFSETS}
+    else:
+        due |= {ApiKey.ALTER_PARTITION, ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALLOCATE_PRODUCER_IDS}
+        if sender == OURS:  # Kafka's write topics that clients ask for into the tree themselves
+            due.add(ApiKey.CREATE_TOPICS)
+    due.add(ApiKey.WRITE_TXN_MARKERS if sender == KAFKA else ApiKey.ADD_PARTITIONS_TO_TXN)
+    return due
+
+
+def check_requests(taps: dict[int, RequestTap], controller: int, protocol_version: str) -> None:
+    stand_for = {api: versions[VERSIONS.index(protocol_version)] for api, versions in REQUESTS.items()}
+    for sender, receiver in ((KAFKA, OURS), (OURS, KAFKA)):
+        expected = {**stand_for, **(NEWEST_OF_KAFKA if sender == KAFKA else {})}
+        asked = {api: versions for api, versions in asked_by(sender, taps[receiver]).items() if api in expected}
+        assert asked == {api: {expected[api]} for api in asked}, f"{sender} under {protocol_version}"
+        assert due_from(sender, controller) - set(asked) == set(), f"{sender} under {protocol_version} never asked"
+
+
+# -- what makes them ask
+
+
+def ask(cluster: MixedCluster, broker_id: int, request: Message, version: int) -> Any:
+    with WireClient(cluster.brokers[broker_id].bootstrap_servers) as client:
+        return client.ask(request, version)
+
+
+def transact(cluster: MixedCluster) -> None:
+    """In both partitions; until the transaction's markers are there."""
+    producer = Producer(
+        {"bootstrap.servers": cluster.servers, "transactional.id": "t", "transaction.timeout.ms": 900_000}
+    )
+    producer.init_transactions(HANGS_AFTER_S)
+    producer.begin_transaction()
+    for number in range(RECORDS):
+        producer.produce(ORDERS, b"%d" % number, partition=number % 2)
+    producer.commit_transaction(HANGS_AFTER_S)
+    request = DescribeTransactionsRequest(transactional_ids=["t"])
+    await_that(
+        lambda: ask(cluster, KAFKA, request, 0).transaction_states[0].transaction_state == "CompleteCommit",
+        "the transaction has ended",
+    )
+
+
+def begin_producer(cluster: MixedCluster, broker_id: int) -> None:
+    """Its id is of a block that the controller gave the broker."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+    await_that(lambda: ask(cluster, broker_id, request, 4).error_code == ErrorCode.NONE, "a producer id")
+
+
+def make_by_asking_and_delete(cluster: MixedCluster, broker_id: int) -> None:
+    """A topic comes because a client asks that broker for it, and goes."""
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=PASSING)], allow_auto_topic_creation=True)
+    await_that(lambda: ask(cluster, broker_id, asked, 12).topics[0].error_code == ErrorCode.NONE, "the topic is there")
+    cluster.await_in_sync()
+    deletion = DeleteTopicsRequest(topics=[DeleteTopicState(name=PASSING)], timeout_ms=60_000)
+    ask(cluster, cluster.controller, deletion, 6)
+    await_that(lambda: f"/brokers/topics/{PASSING}" not in cluster.tree(), "the topic is gone")
+
+
+def go_on_alone(cluster: MixedCluster, broker_id: int) -> None:
+    """What the other has not, and all it has, is deleted while that is away."""
+    batch = batch_of(b"soon gone", timestamps=[int(time.time() * 1000)])
+    data = TopicProduceData(name=CLEARED, partition_data=[PartitionProduceData(index=0, records=batch)])
+    produce = ProduceRequest(acks=1, timeout_ms=60_000, topic_data=[data])
+    await_answer(
+        lambda: ask(cluster, broker_id, produce, 9).responses[0].partition_responses[0].error_code,
+        lambda code: code == ErrorCode.NONE,
+        "it leads",
+    )
+    partition = DeleteRecordsPartition(partition_index=0, offset=-1)
+    clear = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=CLEARED, partitions=[partition])], timeout_ms=60_000)
+    assert ask(cluster, broker_id, clear, 2).topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
+def test_they_replicate_and_lead_under_each_version(cluster: MixedCluster, taps: dict[int, RequestTap]) -> None:
+    for number, version in enumerate(ROUNDS):
+        is_beginning = number == 0  # after which each has been away
+        first, second = ((KAFKA, OURS), (OURS, KAFKA))[number % 2]
+        cluster.set_for_all("inter.broker.protocol.version", version)
+        cluster.start(first, second)
+        assert cluster.controller == first
+        if is_beginning:
+            alone = {"min.insync.replicas": "1"}
+            cluster.create_topic(ORDERS, [KAFKA, OURS], [OURS, KAFKA])
+            cluster.create_topic(CLEARED, [KAFKA, OURS], config=alone)
+            cluster.create_topic(TRANSACTIONS, [KAFKA], [KAFKA], config={**alone, "cleanup.policy": "compact"})
+        cluster.await_in_sync()
+        cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+        cluster.await_leaders(ORDERS, set(BROKERS))
+        transact(cluster)
+        begin_producer(cluster, second)
+        make_by_asking_and_delete(cluster, second)
+        cluster.stop(second)
+        go_on_alone(cluster, first)
+        cluster.stop(first)
+        if is_beginning:
+            for tap in taps.values():
+                tap.take()
+        else:
+            check_requests(taps, first, version)
+        assert set(cluster.differing(BROKERS)) <= {f"{CLEARED}-0"}, f"under {version}"
+    assert cluster.log_of(KAFKA, f"{ORDERS}-0")
+    assert cluster.complaints() == []

@@ -1,0 +1,131 @@
+"""A cluster of three Apache Kafka becomes one of three pybrokers, broker by broker on the same directories, and back.
+
+Clients work all the time, and transactions run while a Kafka is there to coordinate them. In the end every replica has
+the same bytes, and everything acknowledged is there, once.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from support.clients.kept_records import read_all
+from support.clients.replica_verification import await_equal_replicas
+from support.clients.traffic import ConfluentTraffic, KafkaPythonTraffic, Traffic
+from support.clients.transactional_traffic import TransactionalTraffic, await_offset, read_committed
+from support.clients.wire_client import WireClient
+from support.processes.mixed_cluster import Kind, MixedCluster
+from support.time.patience import await_that
+
+FIRST, SECOND, LAST = BROKERS = (1, 2, 3)
+"""In the order in which they are replaced."""
+PARTITIONS = 3
+CLIENT_OF: Mapping[str, type[Traffic]] = {"orders": ConfluentTraffic, "sales": KafkaPythonTraffic}
+"""By topic."""
+OF_TRANSACTIONS = "payments"
+COORDINATORS = [FIRST, LAST]
+"""Of transactions: who leads ``__transaction_state``. So one of them is a Kafka for as long as that can be."""
+SETTINGS = {
+    "offsets.topic.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "transaction.state.log.min.isr": "1",
+    "log.segment.bytes": "100000",
+}
+RECORDS_BETWEEN = 20
+TRANSACTIONS_BETWEEN = 2
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
+    kinds: dict[int, Kind] = dict.fromkeys(BROKERS, "kafka")
+    cluster = MixedCluster(tmp_path, kinds, SETTINGS)
+    yield cluster
+    cluster.close()
+
+
+def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
+    cluster.start(*BROKERS)
+    for topic in (*CLIENT_OF, OF_TRANSACTIONS):
+        cluster.create_topic(topic, [1, 2, 3], [2, 3, 1], [3, 1, 2])
+    alone = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
+    cluster.create_topic("__transaction_state", *[COORDINATORS] * 2, config=alone)
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(client(cluster.servers, topic, f"readers of {topic}"))
+            for topic, client in CLIENT_OF.items()
+        ]
+        wait_for_more(clients)
+
+        def replace(broker_id: int, kind: Kind, transactions: TransactionalTraffic | None = None) -> None:
+            cluster.replace(broker_id, kind)
+            cluster.await_in_sync()
+            wait_for_more(clients)
+            if transactions is not None:
+                transactions.wait_for_more(TRANSACTIONS_BETWEEN)
+            if broker_id == SECOND:  # both kinds are in the cluster, and lead
+                await_equal_replicas(cluster.servers, "|".join(CLIENT_OF), len(CLIENT_OF) * PARTITIONS)
+
+        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as before:
+            before.wait_for_more(TRANSACTIONS_BETWEEN)
+            replace(FIRST, "pybroker", before)  # the coordinator goes to the other
+            replace(SECOND, "pybroker", before)
+        replace(LAST, "pybroker")
+        check_transactions(cluster, before)  # pybrokers alone have them
+
+        replace(FIRST, "kafka")
+        let_coordinate(cluster, FIRST)
+        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as after:
+            replace(SECOND, "kafka", after)
+            replace(LAST, "kafka", after)
+        check_transactions(cluster, before, after)
+    for traffic in clients:
+        check(traffic)
+
+    for broker_id in BROKERS:
+        cluster.stop(broker_id)
+    assert cluster.differing(BROKERS) == []
+    assert cluster.complaints() == []
+    directories = [str(cluster.log_directory(broker_id)) for broker_id in BROKERS]
+    subprocess.run([sys.executable, "-m", "pybroker", "log", "verify", *directories], check=True)
+
+
+def let_coordinate(cluster: MixedCluster, broker_id: int) -> None:
+    """Until all brokers send those there who ask for the coordinator of a transaction. A client that is told of a
+    pybroker gives up."""
+    cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=["any"])
+    for asked in BROKERS:
+        with WireClient(cluster.brokers[asked].bootstrap_servers) as client:
+            await_that(
+                lambda client=client: client.ask(request, 4).coordinators[0].node_id == broker_id,  # type: ignore[misc]
+                f"broker {asked} knows that {broker_id} coordinates transactions",
+            )
+
+
+def check_transactions(cluster: MixedCluster, *runs: TransactionalTraffic) -> None:
+    """All that was committed is there, once, and nothing that was aborted; and so is the offset of the last."""
+    committed = [value for traffic in runs for value in traffic.committed]
+    assert sorted(read_committed(cluster.servers, OF_TRANSACTIONS, PARTITIONS, len(committed))) == sorted(committed)
+    await_offset(cluster.servers, OF_TRANSACTIONS, runs[-1].offset)
+
+
+def wait_for_more(clients: Sequence[Traffic]) -> None:
+    for traffic in clients:
+        traffic.wait_for_more(RECORDS_BETWEEN)
+
+
+def check(traffic: Traffic) -> None:
+    """What was acknowledged is there, once, and nothing else."""
+    assert not traffic.refused
+    records = [
+        (value.decode(), partition, offset)
+        for partition in range(PARTITIONS)
+        for offset, value in read_all(traffic.servers, traffic.topic, partition)
+    ]
+    assert sorted(value for value, _ in traffic.acknowledged) == sorted(value for value, _, _ in records)
+    assert {(value, *place) for value, place in traffic.acknowledged} == set(records)
+    assert {(value, *place) for value, place in traffic.read} <= set(records)
+    assert traffic.passed_over() == []

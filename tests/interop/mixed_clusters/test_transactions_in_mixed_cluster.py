@@ -1,0 +1,106 @@
+"""Transactional clients in a cluster of a pybroker and an Apache Kafka: Kafka coordinates, both keep what is in it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest
+from support.processes.cluster_processes import ClusterProcesses
+from support.time.patience import await_answer, await_that
+
+OURS, KAFKA = 1, 2
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
+    "controlled.shutdown.retry.backoff.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "2",
+    "replica.fetch.backoff.ms": "100",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "zookeeper.connection.timeout.ms": "120000",
+}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ClusterProcesses]:
+    with ExitStack() as stack:
+        cluster = ClusterProcesses(tmp_path, 2, SETTINGS, kafkas=[KAFKA])
+        stack.callback(cluster.close)
+        cluster.start(KAFKA, OURS)
+        cluster.await_brokers()
+        yield cluster
+
+
+def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
+    """As the pybroker answers, once it knows a leader."""
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
+
+    def ask() -> Coordinator:
+        coordinator: Coordinator = cluster.ask(OURS, request, 4).coordinators[0]
+        return coordinator
+
+    return await_answer(ask, lambda found: found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE, "an answer")
+
+
+def test_clients_that_ask_a_pybroker_are_sent_to_kafka_where_kafka_coordinates(cluster: ClusterProcesses) -> None:
+    """Also when they are the first to ask; the topic is made then, one of its two partitions on each broker."""
+    for transactional_id in "a", "b":  # one for each partition
+        found = find(cluster, transactional_id)
+        leader = cluster.leader(TRANSACTIONS, ord(transactional_id) % 2)
+        if leader == KAFKA:
+            assert (found.error_code, found.node_id) == (ErrorCode.NONE, KAFKA)
+        else:
+            assert (found.error_code, found.node_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+    assert {cluster.leader(TRANSACTIONS, partition) for partition in (0, 1)} == {OURS, KAFKA}
+
+
+def committed(servers: str, partition: TopicPartition) -> int:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "shop", "isolation.level": "read_committed"})
+    (found,) = consumer.committed([partition], timeout=60)
+    consumer.close()
+    return int(found.offset)
+
+
+def test_offsets_in_a_transaction_of_kafkas_coordinator_are_kept_by_a_pybroker(cluster: ClusterProcesses) -> None:
+    """They take effect when it commits, and go with the coordinator of the group, also before that."""
+    cluster.create_topic(TRANSACTIONS, [KAFKA], [KAFKA])
+    cluster.create_topic("orders", [OURS, KAFKA])
+    cluster.create_topic(OFFSETS, [OURS, KAFKA])
+    partition = TopicPartition("orders", 0)
+    settings = {"bootstrap.servers": cluster.brokers[OURS].bootstrap_servers, "transactional.id": "a"}
+    producer = Producer(settings)
+    await_that(lambda: find(cluster, "a").node_id == KAFKA, "Kafka coordinates")
+    producer.init_transactions(60)
+    group = Consumer({"bootstrap.servers": cluster.servers, "group.id": "shop"}).consumer_group_metadata()
+
+    def begin(offset: int) -> None:
+        producer.begin_transaction()
+        producer.produce("orders", b"sold", partition=0)
+        producer.send_offsets_to_transaction([TopicPartition("orders", 0, offset)], group, 60)
+
+    begin(1)
+    producer.commit_transaction(60)
+    assert committed(cluster.servers, partition) == 1
+
+    begin(2)
+    producer.abort_transaction(60)
+    assert committed(cluster.servers, partition) == 1
+
+    begin(3)
+    cluster.reassign(OFFSETS, 0, [KAFKA, OURS])
+    cluster.elect_preferred(OFFSETS, 0)
+    producer.commit_transaction(60)
+    assert committed(cluster.servers, partition) == 3
+
+    begin(4)
+    cluster.reassign(OFFSETS, 0, [OURS, KAFKA])
+    cluster.elect_preferred(OFFSETS, 0)
+    producer.commit_transaction(60)
+    assert committed(cluster.servers, partition) == 4
+    assert not [line for line in cluster.brokers[OURS].lines if "Traceback" in line]

@@ -1,0 +1,240 @@
+"""What a leader takes of a transaction that Apache Kafka coordinates: a pybroker and a Kafka, asked the same."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from pybroker.protocol.messages.end_txn import EndTxnRequest
+from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from pybroker.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pybroker.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from support.in_process.replicas import batch_of
+from support.processes.cluster_processes import ClusterProcesses
+from support.time.patience import await_answer, await_that
+
+OURS, KAFKA = 1, 2
+LEADERS = {OURS: 0, KAFKA: 1}
+"""With the partition that each leads, of each topic here."""
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+GROUPS = {OURS: "b", KAFKA: "a"}  # whose hashes are even and odd
+OLD, NEW = 10, 11
+"""Versions of Produce: of clients that don't know TRANSACTION_ABORTABLE, and of those that do."""
+SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
+    "controlled.shutdown.retry.backoff.ms": "200",
+    "log.retention.ms": "-1",
+    "offsets.topic.num.partitions": "2",
+    "replica.fetch.backoff.ms": "100",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "zookeeper.connection.timeout.ms": "120000",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    with ExitStack() as stack:
+        cluster = ClusterProcesses(tmp_path_factory.mktemp("cluster"), 2, SETTINGS, kafkas=[KAFKA])
+        stack.callback(cluster.close)
+        cluster.start(KAFKA, OURS)
+        cluster.await_brokers()
+        cluster.create_topic(TRANSACTIONS, [KAFKA])
+        cluster.create_topic(OFFSETS, [OURS], [KAFKA])
+        yield cluster
+
+
+class RawProducer:
+    """A transactional producer that sends what it should not, too. Its coordinator is the Kafka."""
+
+    def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self.name = f"of {topic}"
+        cluster.create_topic(topic, [OURS], [KAFKA])
+        find = FindCoordinatorRequest(key_type=1, coordinator_keys=[self.name])
+        await_that(lambda: self._ask(KAFKA, find, 4).coordinators[0].node_id == KAFKA, "Kafka coordinates")
+        begin = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=600_000)
+        begun = await_answer(lambda: self._ask(KAFKA, begin, 3), lambda answer: not answer.error_code, "an id")
+        self.producer_id, self.epoch = begun.producer_id, begun.producer_epoch
+
+    def _ask(self, broker_id: int, request: Message, version: int):  # type: ignore[no-untyped-def]
+        return self._cluster.ask(broker_id, request, version)
+
+    def add(self, *partitions: int) -> None:
+        """Until it is done: the coordinator may still be busy with the transaction before."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=self._topic, partitions=list(partitions))],
+        )
+
+        def codes() -> set[int]:
+            (topic,) = self._ask(KAFKA, request, 3).results_by_topic_v3_and_below
+            return {each.partition_error_code for each in topic.results_by_partition}
+
+        await_that(lambda: codes() == {ErrorCode.NONE}, "the partitions are in the transaction")
+
+    def abort(self) -> None:
+        """Until its markers are everywhere."""
+        end = EndTxnRequest(
+            transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=False
+        )
+        assert self._ask(KAFKA, end, 3).error_code == ErrorCode.NONE
+        describe = DescribeTransactionsRequest(transactional_ids=[self.name])
+        await_that(
+            lambda: self._ask(KAFKA, describe, 0).transaction_states[0].transaction_state == "CompleteAbort",
+            "the transaction is aborted",
+        )
+
+    def try_to_send(self, leader: int, sequence: int, *, version: int, epoch: int | None = None) -> ErrorCode:
+        """One batch, sent once."""
+        batch = batch_of(
+            b"value",
+            timestamps=[int(time.time() * 1000)],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch if epoch is None else epoch,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+        request = ProduceRequest(
+            transactional_id=self.name,
+            acks=-1,
+            timeout_ms=60_000,
+            topic_data=[
+                TopicProduceData(
+                    name=self._topic, partition_data=[PartitionProduceData(index=LEADERS[leader], records=batch)]
+                )
+            ],
+        )
+        (answer,) = self._ask(leader, request, version).responses[0].partition_responses
+        return ErrorCode(answer.error_code)
+
+    def send(self, sequence: int, *, version: int = NEW, epoch: int | None = None) -> dict[int, ErrorCode]:
+        """To each leader, which may not have reached the coordinator, or meet it while it ends something."""
+        return {
+            leader: await_answer(
+                lambda to=leader: self.try_to_send(to, sequence, version=version, epoch=epoch),  # type: ignore[misc]
+                lambda code: code is not ErrorCode.NOT_ENOUGH_REPLICAS,
+                "an answer of the coordinator",
+            )
+            for leader in LEADERS
+        }
+
+    def commit_offset(self, leader: int, version: int) -> ErrorCode:
+        """In the transaction, of which the coordinator knows nothing."""
+        partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.name,
+            group_id=GROUPS[leader],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=[TxnOffsetCommitRequestTopic(name=self._topic, partitions=[partition])],
+        )
+
+        def commit() -> ErrorCode:
+            return ErrorCode(self._ask(leader, request, version).topics[0].partitions[0].error_code)
+
+        away = (
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            ErrorCode.NOT_COORDINATOR,
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+        )
+        return await_answer(commit, lambda code: code not in away, "an answer of the coordinator")
+
+
+def both(code: ErrorCode) -> dict[int, ErrorCode]:
+    return dict.fromkeys(LEADERS, code)
+
+
+def test_both_refuse_what_is_in_no_transaction(cluster: ClusterProcesses) -> None:
+    producer = RawProducer(cluster, "strict")
+    assert producer.send(0, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)  # it was never added
+    assert producer.send(0, version=NEW) == both(ErrorCode.TRANSACTION_ABORTABLE)
+    for version, code in ((3, ErrorCode.INVALID_TXN_STATE), (4, ErrorCode.TRANSACTION_ABORTABLE)):
+        assert {leader: producer.commit_offset(leader, version) for leader in LEADERS} == both(code)
+
+    producer.add(0, 1)
+    assert producer.send(0) == both(ErrorCode.NONE)
+    assert producer.send(1) == both(ErrorCode.NONE)
+    producer.abort()
+    assert producer.send(2, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)  # it comes too late
+    assert producer.send(2, version=NEW) == both(ErrorCode.TRANSACTION_ABORTABLE)
+
+    producer.add(0, 1)
+    assert producer.send(2) == both(ErrorCode.NONE)
+    producer.abort()
+    producer.add(0, 1)
+    assert producer.send(0, epoch=producer.epoch + 1) == both(ErrorCode.INVALID_PRODUCER_EPOCH)
+    producer.producer_id += 1_000
+    assert producer.send(0) == both(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+def test_a_leader_waits_for_a_coordinator_that_is_away(cluster: ClusterProcesses) -> None:
+    producer = RawProducer(cluster, "patient")
+    producer.add(0)
+    cluster.brokers[KAFKA].stop()
+    try:
+        refused = producer.try_to_send(OURS, 0, version=NEW)
+    finally:  # other tests go on with it
+        cluster.brokers[KAFKA].start()
+    assert refused is ErrorCode.NOT_ENOUGH_REPLICAS
+    # It may coordinate before it has heard of the topic: then clients hear that, and try again, too.
+    assert await_answer(
+        lambda: producer.try_to_send(OURS, 0, version=NEW),
+        lambda code: code not in (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        "an answer of the coordinator",
+    ) is ErrorCode.NONE  # fmt: skip
+    cluster.await_brokers()
+
+
+def test_leaders_wait_while_no_kafka_coordinates(cluster: ClusterProcesses) -> None:
+    """A Kafka asks the pybroker then, and is told that it does not coordinate."""
+    producer = RawProducer(cluster, "moved")
+    producer.add(0, 1)
+    cluster.reassign(TRANSACTIONS, 0, [OURS])
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=TRANSACTIONS)])
+    try:
+        for broker_id in LEADERS:
+            await_answer(
+                lambda at=broker_id: cluster.ask(at, request, 9).topics[0].partitions[0].leader_id,  # type: ignore[misc]
+                lambda leader: leader == OURS,
+                f"broker {broker_id} knows who leads",
+            )
+        told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
+    finally:  # other tests go on with it
+        cluster.reassign(TRANSACTIONS, 0, [KAFKA])
+    assert told == both(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert producer.send(0) == both(ErrorCode.NONE)
+
+
+def test_nobody_is_asked_where_that_is_switched_off(cluster: ClusterProcesses) -> None:
+    """By the cluster's dynamic setting."""
+    producer = RawProducer(cluster, "trusting")
+    off = AlterableConfig(name="transaction.partition.verification.enable", config_operation=0, value="false")
+    request = IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=4, resource_name="", configs=[off])]
+    )
+    assert cluster.ask(KAFKA, request, 1).responses[0].error_code == ErrorCode.NONE
+    taken = await_answer(
+        lambda: producer.send(0), lambda codes: set(codes.values()) == {ErrorCode.NONE}, "both know that it is off"
+    )
+    assert taken == both(ErrorCode.NONE)

@@ -1,0 +1,133 @@
+"""Log directories, Kafka's and ours, as rows by real Spark."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
+from support.clients.topics import create_topic
+from support.logs.kafka_directories import LOGDIRS, batches, committed
+from support.processes.broker_process import BrokerProcess
+from support.spark.gathered_rows import golden_records
+from support.spark.spark_rows import found_in, loaded, patiently, tasks_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KAFKAS = LOGDIRS / "kafka-3.9" / "data"
+GOLDEN = ("golden1-plain", "golden1-txn", "golden1-compacted", "golden1-epochs", "golden1-append-time")
+
+
+def frame_of(spark: "SparkSession", path: Any, **options: Any) -> "DataFrame":
+    reader = spark.read.format("pybroker-log")
+    for name, value in options.items():
+        reader = reader.option(name.replace("_", "."), value)
+    return patiently(lambda: reader.load(str(path)))
+
+
+def test_rows_and_what_only_files_tell_are_as_kafka_dumped_them(spark: "SparkSession") -> None:
+    frame = frame_of(spark, KAFKAS, includeHeaders="true")
+    deleted_below = {"golden1-append-time": 9}
+    rows = {
+        (row["topic"], row["offset"]): row
+        for row in patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).collect)
+    }
+    expected = 0
+    for topic in GOLDEN:
+        for batch in batches("kafka-3.9", topic):
+            for record in [] if batch["isControlBatch"] else golden_records(batch):
+                if record.offset < deleted_below.get(topic, 0):
+                    continue
+                expected += 1
+                row = rows[topic, record.offset]
+                assert (row["key"], row["value"], round(row["ms"])) == (record.key, record.value, record.timestamp_ms)
+                assert tuple(tuple(pair) for pair in row["headers"] or ()) == record.headers
+                assert row["leaderEpoch"] == batch["partitionLeaderEpoch"]
+                assert row["producerId"] == batch["producerId"]
+                assert row["codec"] == batch["compressionType"]
+                assert row["batchPosition"] == batch["position"]
+                assert row["segment"] == str(KAFKAS / batch["file"])
+    assert len(rows) == expected > 500, "internal topics are not among them"
+
+
+def test_messages_of_old_formats(spark: "SparkSession") -> None:
+    frame = frame_of(spark, LOGDIRS / "ibp-2.8" / "data", subscribePattern="golden1-v.*")
+    found = {(row["topic"], row["offset"]): row["value"] for row in patiently(frame.collect)}
+    expected = {
+        (topic, record.offset): record.value
+        for topic in ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
+        for batch in batches("ibp-2.8", topic)
+        for record in golden_records(batch)
+    }
+    assert found == expected
+
+
+def test_aborted_transactions_are_not_read_by_who_reads_committed(spark: "SparkSession") -> None:
+    expected, _ = committed("kafka-3.9", "golden1-txn")
+    frame = frame_of(spark, KAFKAS, subscribe="golden1-txn", kafka_isolation_level="read_committed")
+    assert (
+        sorted((row["offset"], bytes(row["value"] or b"") or row["value"]) for row in patiently(frame.collect))
+        == expected
+    )
+
+
+def test_internal_topics_are_read_when_they_are_named(spark: "SparkSession") -> None:
+    frame = frame_of(spark, KAFKAS, subscribe="__consumer_offsets")
+    assert {row["topic"] for row in patiently(frame.select("topic").distinct().collect)} == {"__consumer_offsets"}
+
+
+def test_a_segment_is_a_task_and_a_partitions_directory_will_do(spark: "SparkSession") -> None:
+    frame = frame_of(spark, KAFKAS / "golden1-txn-0")
+    assert tasks_of(frame) == 4
+    assert patiently(frame.select("segment").distinct().count) == 4
+
+
+def test_the_directory_of_a_running_broker_has_the_rows_of_its_topics(spark: "SparkSession", tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path, {**KEEPS_OLD_RECORDS, "log.segment.bytes": "20000"}) as broker:
+        servers = broker.bootstrap_servers
+        create_topic(servers, "t", 2)
+        expected = produce(servers, numbered("t", [0, 1], 4000), batch_num_messages="100", compression_codec="zstd")
+        assert found_in(frame_of(spark, broker.log_directory, subscribe="t")) == expected
+        assert found_in(loaded(spark.read, servers, subscribe="t")) == expected
+    assert found_in(frame_of(spark, broker.log_directory)) == expected
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(KAFKAS, tmp_path / "data"))
+
+
+def test_a_tail_that_is_being_written_is_left_for_the_next_time(spark: "SparkSession", copied: Path) -> None:
+    log = copied / "golden1-plain-0" / "00000000000000000000.log"
+    whole = log.read_bytes()
+    last = sorted((copied / "golden1-plain-0").glob("*.log"))[-1]
+    count = patiently(frame_of(spark, copied, subscribe="golden1-plain").count)
+    with last.open("ab") as file:
+        file.write(whole[:100])
+    assert patiently(frame_of(spark, copied, subscribe="golden1-plain").count) == count
+
+
+def test_damage_is_an_error_that_says_where_or_a_warning(spark: "SparkSession", copied: Path) -> None:
+    (batch, *_) = [each for each in batches("kafka-3.9", "golden1-plain") if each["baseOffset"] > 50]
+    file = copied / batch["file"]
+    data = bytearray(file.read_bytes())
+    data[batch["position"] + 70] ^= 0x10
+    file.write_bytes(data)
+    count = sum(each["recordCount"] for each in batches("kafka-3.9", "golden1-plain"))
+    with pytest.raises(Exception, match=f"{file.name}, position {batch['position']}: .*corrupt"):
+        patiently(frame_of(spark, copied, subscribe="golden1-plain").collect)
+    found = frame_of(spark, copied, subscribe="golden1-plain", failOnDataLoss="false")
+    assert patiently(found.count) == count - batch["recordCount"]
+
+
+def test_a_segment_cut_off_in_the_middle_of_a_log_is_an_error(spark: "SparkSession", copied: Path) -> None:
+    first = copied / "golden1-txn-0" / "00000000000000000000.log"
+    first.write_bytes(first.read_bytes()[:-10])
+    with pytest.raises(Exception, match="is cut off after"):
+        patiently(frame_of(spark, copied, subscribe="golden1-txn").collect)
+
+
+def test_a_path_that_leads_to_no_log_is_refused_by_name(spark: "SparkSession") -> None:
+    with pytest.raises(Exception, match="is neither a log directory nor one of a partition"):
+        patiently(frame_of(spark, LOGDIRS).count)

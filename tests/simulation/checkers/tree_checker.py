@@ -1,0 +1,382 @@
+"""Checks every change of the cluster's metadata, as it is made: who is elected, by whom, and under which epochs.
+
+It also keeps account of what excuses a lost record: unclean elections, and members of an ISR that lost unsynced bytes
+in a crash and were elected before they were out of the ISR or had caught up again (KIP-966).
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from pybroker.controller.tree.metadata_store import Check, Operation
+from pybroker.controller.tree.znode_tree import Applied, RowChange, ZnodeTree
+from simulation.checkers.history import Acknowledged, Place, ViolationError
+
+__all__ = ["Excuse", "Forgotten", "ObservedTree", "PartitionRecord", "Reason", "TreeChecker"]
+
+_CONTROLLER_EPOCH = "/controller_epoch"
+_TOPICS = "/brokers/topics/"
+_BROKERS = "/brokers/ids/"
+_DELETIONS = "/admin/delete_topics/"
+_ON_ITS_WAY_S = 15.0
+"""An administrator's request."""
+_SETTINGS_READ_S = 5.0
+"""A controller reads a topic's settings for each election, right before it writes who was elected. In between it waits
+for ZooKeeper and nothing else; who does not hear from ZooKeeper for the 4 s of a session is not controller any more.
+(While ZooKeeper is stopped, no session ends, and no setting changes.)"""
+
+
+class Reason(Enum):
+    """Why somebody leads who need not have all that was committed, and nobody could know better.
+
+    The first two are what a cluster cannot do anything about. In the next two a member of the ISR had everything, and
+    did not lead: Kafka's controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft
+    only). With brokers 1 and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
+
+    - `OTHERS_DOWN`: 1 is back first. It is elected, for it is in the ISR and up; 2 cuts its log when it comes. The same
+      when 2 has been up all the time, and was cut off from ZooKeeper until its session was over.
+    - `OTHERS_UP`: both are back before there is a controller again, 1 before 2. No registration says who lost
+      something; as 2 may have been down when 1 still took records, 1 leads, which was back first. Or 2 was back first,
+      and leads; 1 stays in the ISR, and leads when 2 goes before 1 has fetched anything (a third one has it all).
+
+    Neither can be while one controller goes on: it sees 1 go, and takes it out of the ISR (the last member stays).
+    """
+
+    UNCLEAN = "an unclean election"
+    LAST = "the last member of the ISR had lost unsynced bytes"
+    ALL = "all members of the ISR had lost unsynced bytes"
+    OTHERS_DOWN = "one of the ISR had lost unsynced bytes, the others were down"
+    OTHERS_UP = "one of the ISR had lost unsynced bytes, others were restarted as well"
+
+
+class Forgotten(NamedTuple):
+    """That a broker lost unsynced bytes, when, and up to which offset it has all that it had."""
+
+    lost_s: float
+    kept_end: int
+
+
+@dataclass
+class Excuse:
+    """Why records of a partition may be gone: from `epoch` on `leader` leads, who need not have all that was committed,
+    but what lies before `kept_end`.
+
+    `from_offset`: where its log ends, or is another than what was committed, when it is seen to lead (None: it was not
+    yet). What was known to be there under an earlier epoch, or before `time_s`, may be lost from that offset on;
+    nothing else may. `has_lost`: something was, and `lost_end` is where it ended. `is_same_epoch`: the leader goes on
+    under the same one. A consumer who has read what is lost is not told of it, and may go on behind it.
+    """
+
+    reason: Reason
+    leader: int
+    epoch: int
+    time_s: float
+    kept_end: int = 0
+    from_offset: int | None = None
+    has_lost: bool = True
+    lost_end: int = 0
+    is_same_epoch: bool = False
+
+    def may_be_passed_over(self, offset: int) -> bool:
+        return self.is_same_epoch and self.has_lost and (self.from_offset or 0) <= offset < self.lost_end
+
+    def covers(self, known: Acknowledged) -> bool:
+        is_earlier = known.known_epoch < self.epoch or known.asked_s <= self.time_s
+        return is_earlier and self.from_offset is not None and known.last_offset >= self.from_offset
+
+
+@dataclass
+class PartitionRecord:
+    """What the tree said about a partition so far. `excuses`: why some of its records may be lost, or be others."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    leaders: dict[int, int] = field(default_factory=dict)
+    """By leader epoch."""
+    led: list[tuple[float, int]] = field(default_factory=list)
+    """From when on who led; −1: nobody."""
+    lost_s: dict[int, float] = field(default_factory=dict)
+    """When a broker last lost unsynced bytes of it."""
+    followed_s: dict[int, float] = field(default_factory=dict)
+    """When a broker last took another one for the leader."""
+    written_s: float = -1.0
+    """When its state was."""
+
+    def may_have_gone_with(self, leader: int, since_s: float) -> bool:
+        """What `leader` alone had, since then: another led, it followed another, or it lost unsynced bytes."""
+        if max(self.lost_s.get(leader, -1.0), self.followed_s.get(leader, -1.0)) >= since_s:
+            return True
+        led_then = [each for each in self.led if each[0] <= since_s][-1:]
+        led_since = [each for each in self.led if each[0] > since_s]
+        return any(each not in (leader, -1) for _, each in led_then + led_since)
+
+    forgetful: dict[int, Forgotten] = field(default_factory=dict)
+    """Members of the ISR that have lost unsynced bytes since they were last known to have them all. Who is none yet may
+    be made one by the next state, which is on its way."""
+    excuses: list[Excuse] = field(default_factory=list)
+    late: list[Excuse] = field(default_factory=list)
+    """Of those in whose place others led: nothing is lost by them, but they may hear of their election yet, and refuse
+    what follows what they have forgotten."""
+
+
+class ObservedTree(ZnodeTree):
+    """Tells a checker of every change."""
+
+    checker: "TreeChecker"
+
+    def apply(self, operations: Sequence[Operation], session_id: int, now_ms: int) -> Applied:
+        applied = super().apply(operations, session_id, now_ms)
+        if applied.rows:
+            self.checker.changed(operations, applied.rows)
+        return applied
+
+
+class TreeChecker:
+    """`partitions` are those that the tree has; `deleted` are topics that had been there."""
+
+    def __init__(
+        self,
+        now_s: Callable[[], float],
+        note: Callable[[str], None],
+        up_since_s: Callable[[int], float | None],
+        lost_place: Callable[[str, int], None] = lambda what, broker_id: None,
+        tree_time_s: Callable[[], float] | None = None,
+    ) -> None:
+        """`lost_place` is told who does not lead any more, or is not in sync, or has to begin another epoch.
+        `tree_time_s`: for how long the tree could be reached."""
+        self.partitions: dict[Place, PartitionRecord] = {}
+        self.counts: Counter[str] = Counter()
+        self.deleted: dict[str, None] = {}
+        self.violations: list[str] = []
+        self._unclean_until_s: dict[str, float] = {}
+        """Until when partitions of a topic may have a leader from outside of the ISR, in `tree_time_s`."""
+        self._asked_until_s: dict[Place, float] = {}
+        """The same for partitions of which it was asked for."""
+        self.now_s = now_s
+        self._tree_time_s = tree_time_s or now_s
+        self._note = note
+        self._up_since_s = up_since_s
+        self._lost_place = lost_place
+        self._controller_epoch = 0
+        self._controller_since_s = -1.0
+        self._registered_s: dict[int, float] = {}
+        """Brokers that are registered, and since when."""
+        self._assignments: dict[str, dict[int, list[int]]] = {}
+
+    def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
+        try:
+            for row in rows:
+                self._check(operations, row)
+        except ViolationError as violation:
+            self.violations.append(str(violation))
+
+    def lost_bytes(self, broker_id: int, place: Place, kept_end: int) -> None:
+        """A broker lost some of what it had not synced, of its log of that partition, but nothing before `kept_end`."""
+        record = self.partitions.get(place)
+        if record is not None:
+            before = record.forgetful.get(broker_id)
+            kept_end = kept_end if before is None else min(kept_end, before.kept_end)
+            record.forgetful[broker_id] = Forgotten(self.now_s(), kept_end)
+            record.lost_s[broker_id] = self.now_s()
+
+    def follows(self, broker_id: int, place: Place) -> None:
+        """A broker takes another one for the leader: it may cut its log."""
+        record = self.partitions.get(place)
+        if record is not None:
+            record.followed_s[broker_id] = self.now_s()
+
+    def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
+        """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
+        record = self.partitions.get(place)
+        if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
+            return
+        reason = self._reason_to_lead(broker_id, record)
+        forgotten = record.forgetful.pop(broker_id)
+        if reason is not None:
+            self._excuse(record, Excuse(reason, broker_id, leader_epoch, self.now_s(), forgotten.kept_end))
+            record.excuses[-1].is_same_epoch = True
+
+    def _reason_to_lead(self, broker_id: int, record: PartitionRecord) -> Reason | None:
+        """Why a member of the ISR leads that has forgotten; None: others should, or it should not be in the ISR."""
+        others = [member for member in record.isr if member != broker_id]
+        forgotten = record.forgetful[broker_id]
+        if not others:
+            return Reason.LAST
+        if self._controller_since_s <= forgotten.lost_s:
+            return None
+        up = [each for each in others if self._up_since_s(each) is not None and each in self._registered_s]
+        if any(self._is_to_lead_before(member, broker_id, record) for member in up):
+            return None
+        if all(member in record.forgetful for member in others):
+            return Reason.ALL
+        return Reason.OTHERS_UP if any(member not in record.forgetful for member in up) else Reason.OTHERS_DOWN
+
+    def _is_to_lead_before(self, member: int, broker_id: int, record: PartitionRecord) -> bool:
+        """It has been up since before the other one forgot; or it has forgotten nothing, and was back before it: this
+        is the first state since then."""
+        since_s, lost_s = self._up_since_s(member), record.forgetful[broker_id].lost_s
+        if since_s is not None and since_s < lost_s:
+            return True
+        back_s = self._registered_s.get(broker_id, math.inf)
+        is_before = self._registered_s.get(member, math.inf) < back_s and record.written_s < back_s
+        return is_before and member not in record.forgetful
+
+    def _excuse(self, record: PartitionRecord, excuse: Excuse) -> None:
+        record.excuses.append(excuse)
+        self.counts[f"excuse: {excuse.reason.value}"] += 1
+
+    def has_caught_up(self, broker_id: int, place: Place) -> None:
+        record = self.partitions.get(place)
+        if record is not None and record.leader != broker_id:
+            record.forgetful.pop(broker_id, None)
+
+    def unsettled(self, place: Place, leader_epoch: int) -> list[Excuse]:
+        """By which nobody knows yet what is lost, to who has heard of that epoch."""
+        return [each for each in self.excuses(place) if each.from_offset is None and each.epoch <= leader_epoch]
+
+    def settled(self, place: Place, lost_from: int) -> None:
+        """Of what is behind that offset somebody leads now without it: whoever had kept it gives it up."""
+        forgetful = self.partitions[place].forgetful
+        for broker_id, each in forgetful.items():
+            forgetful[broker_id] = each._replace(kept_end=min(each.kept_end, lost_from))
+
+    def excuses(self, place: Place) -> list[Excuse]:
+        record = self.partitions.get(place)
+        return [] if record is None else record.excuses
+
+    def may_be_lacking(self, place: Place, known: Acknowledged) -> bool:
+        """To a leader, be it one that others have overtaken."""
+        record = self.partitions.get(place)
+        late = record.late if record is not None else []
+        return self.may_be_lost(place, known) or any(each.covers(known) for each in late)
+
+    def may_be_lost(self, place: Place, known: Acknowledged) -> bool:
+        return any(each.covers(known) for each in self.excuses(place))
+
+    def _check(self, operations: Sequence[Operation], row: RowChange) -> None:
+        path = row.path
+        if path == _CONTROLLER_EPOCH:
+            self._check_controller_epoch(row)
+        elif path == "/controller" and row.before is None:
+            self.counts["controllers"] += 1
+        elif path.startswith(_BROKERS) and (row.before is None or row.after is None):
+            broker_id = int(path.removeprefix(_BROKERS))
+            self._registered_s.pop(broker_id, None)
+            if row.after is not None:
+                self._registered_s[broker_id] = self.now_s()
+        elif path.startswith("/config/topics/") and row.after is not None:
+            config = json.loads(row.after.data).get("config", {})
+            self._note_unclean(path.rpartition("/")[2], config.get("unclean.leader.election.enable") == "true")
+        elif path.startswith(_TOPICS) and path.endswith("/state"):
+            _, _, _, topic, _, number, _ = path.split("/")
+            _check_condition(operations, path)
+            self._check_state(row, (topic, int(number)))
+        elif path.startswith(_TOPICS) and path.count("/") == 3:
+            self._check_topic(operations, row, path.rpartition("/")[2])
+        elif path.startswith(_DELETIONS) and row.after is None:
+            _check_condition(operations, path)
+
+    def _check_controller_epoch(self, row: RowChange) -> None:
+        epoch = int(row.after.data) if row.after is not None else -1
+        if epoch < self._controller_epoch:
+            raise ViolationError(f"the controller epoch falls from {self._controller_epoch} to {epoch}")
+        self._controller_epoch = epoch
+        self._controller_since_s = self.now_s()
+
+    def _check_topic(self, operations: Sequence[Operation], row: RowChange, topic: str) -> None:
+        """Whoever adds partitions may write it; it is for the controller to move replicas and to delete topics."""
+        before = self._assignments.pop(topic, {})
+        if row.after is None:
+            _check_condition(operations, row.path)
+            return
+        node = json.loads(row.after.data)
+        after = {int(number): replicas for number, replicas in node["partitions"].items()}
+        self._assignments[topic] = after
+        if any(after.get(number) != replicas for number, replicas in before.items()):
+            _check_condition(operations, row.path)
+
+    def _check_state(self, row: RowChange, place: Place) -> None:
+        if row.after is None:
+            self.partitions.pop(place, None)
+            self.deleted[place[0]] = None
+            return
+        state = json.loads(row.after.data)
+        leader, epoch, isr = state["leader"], state["leader_epoch"], tuple(state["isr"])
+        record = self.partitions.get(place)
+        self._note(f"{place[0]}-{place[1]}: leader {leader}, epoch {epoch}, isr {list(isr)}")
+        if leader >= 0 and leader not in isr:
+            raise ViolationError(f"{place}: leader {leader} is not in the ISR {isr}")
+        assigned = self._assignments.get(place[0], {}).get(place[1], [])
+        joining = [member for member in isr if record is None or member not in record.isr]
+        if not set(joining) <= set(assigned):
+            raise ViolationError(f"{place}: {joining} join the ISR, assigned are {assigned}")
+        if record is None:
+            record = self.partitions[place] = PartitionRecord(leader, epoch, isr, led=[(self.now_s(), leader)])
+        else:
+            self._check_step(place, record, leader, epoch, isr)
+        record.leaders[epoch], record.written_s = leader, self.now_s()
+        record.leader, record.leader_epoch, record.isr = leader, epoch, isr
+        for broker in [each for each in record.forgetful if each not in isr]:
+            del record.forgetful[broker]
+
+    def _check_step(self, place: Place, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
+        if epoch < record.leader_epoch:
+            raise ViolationError(f"{place}: the leader epoch falls from {record.leader_epoch} to {epoch}")
+        if epoch == record.leader_epoch and leader != record.leader:
+            raise ViolationError(f"{place}: {leader} leads under epoch {epoch}, as {record.leader} did")
+        self._tell_of_lost_places(record, leader, epoch, isr)
+        if leader != record.leader:
+            record.led.append((self.now_s(), leader))
+        if epoch > record.leader_epoch:
+            self.counts["elections" if leader != record.leader else "epochs"] += 1
+        if leader >= 0 and leader != record.leader and leader not in record.isr:
+            is_asked_for = self.now_s() <= self._asked_until_s.get(place, -1.0)
+            if not is_asked_for and self._tree_time_s() > self._unclean_until_s.get(place[0], -1.0):
+                raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
+            record.forgetful.pop(leader, None)
+            self._excuse(record, Excuse(Reason.UNCLEAN, leader, epoch, self.now_s()))
+        elif leader in record.forgetful and epoch > record.leader_epoch:
+            self._forgetful_is_elected(record, leader, epoch)
+
+    def _forgetful_is_elected(self, record: PartitionRecord, leader: int, epoch: int) -> None:
+        """While others remember, nothing is lost yet: it may be down, elected by a controller that takes it for its
+        former life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were
+        down.
+        """
+        reason = self._reason_to_lead(leader, record)
+        forgotten = record.forgetful[leader]
+        if reason is not None and self._registered_s.get(leader, -1.0) > forgotten.lost_s:
+            del record.forgetful[leader]
+            self._excuse(record, Excuse(reason, leader, epoch, self.now_s(), forgotten.kept_end))
+
+    def allow_unclean(self, place: Place) -> None:
+        """An administrator is about to ask for it: the request may be a while on its way."""
+        self._asked_until_s[place] = self.now_s() + _ON_ITS_WAY_S
+
+    def _note_unclean(self, topic: str, is_allowed: bool) -> None:
+        if is_allowed:
+            self._unclean_until_s[topic] = math.inf
+        elif topic in self._unclean_until_s:  # who has read the settings before may yet write what follows from them
+            until_s = self._tree_time_s() + _SETTINGS_READ_S
+            self._unclean_until_s[topic] = min(self._unclean_until_s[topic], until_s)
+
+    def _tell_of_lost_places(self, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
+        if leader != record.leader:
+            if record.leader >= 0:
+                self._lost_place("leaderships lost", record.leader)
+        elif leader >= 0 and epoch > record.leader_epoch:
+            self._lost_place("epochs without another leader", leader)
+        for member in record.isr:
+            if member not in isr:
+                self._lost_place("places in an ISR lost", member)
+
+
+def _check_condition(operations: Sequence[Operation], path: str) -> None:
+    """What is for the controller to write is written only as long as nobody else is controller."""
+    if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH and each.version >= 0 for each in operations):
+        raise ViolationError(f"{path} is written by somebody who may not be controller any more")

@@ -1,0 +1,135 @@
+"""A client's connection to one broker: requests go out as they come, answers come in the same order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import Any
+
+from pybroker.protocol.codec import Message
+from support.clients.wire_frames import answer_in, request_frame
+
+__all__ = ["ClientLink", "UnansweredError"]
+
+_SIZE = Struct(">i")
+
+
+class UnansweredError(Exception):
+    """The broker was not reached, or gave no answer: nobody knows what it did."""
+
+
+class ClientLink:
+    """Connected when it is first needed; a broken one is not used again. `on_unanswered` is told the host."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        client_id: str,
+        on_unanswered: Callable[[str], None] = lambda host: None,
+    ) -> None:
+        self._loop = loop
+        self._on_unanswered = on_unanswered
+        self.address = (host, port)
+        """Where it connects to the next time."""
+        self._client_id = client_id
+        self._protocol: _Answers | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._correlation_id = 0
+
+    async def ask(self, request: Message, version: int, timeout_s: float) -> Any:
+        """The answer. Raises UnansweredError."""
+        try:
+            frame = await self._answer(request, version, timeout_s)
+        except UnansweredError:
+            self._on_unanswered(self.address[0])
+            raise
+        return answer_in(frame, request, version)
+
+    async def _answer(self, request: Message, version: int, timeout_s: float) -> bytes:
+        try:
+            async with asyncio.timeout(timeout_s):
+                protocol = await self._connected()
+                return await protocol.send(self._frame(request, version), self._loop.create_future())
+        except TimeoutError:
+            self.close()
+            raise UnansweredError("no answer in time") from None
+
+    async def tell(self, request: Message, version: int, timeout_s: float) -> None:
+        """Send what has no answer. Raises UnansweredError when there is no connection."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                protocol = await self._connected()
+        except TimeoutError:
+            raise UnansweredError("not connected in time") from None
+        protocol.send(self._frame(request, version), None)
+
+    def close(self) -> None:
+        protocol, self._protocol = self._protocol, None
+        if protocol is not None:
+            protocol.transport.abort()
+
+    async def _connected(self) -> "_Answers":
+        if self._protocol is None or self._protocol.is_lost:
+            if self._connecting is None:
+                self._connecting = self._loop.create_task(self._connect())
+            await asyncio.shield(self._connecting)
+        if self._protocol is None:
+            raise UnansweredError("not reached")
+        return self._protocol
+
+    async def _connect(self) -> None:
+        self._protocol = None
+        try:
+            _, self._protocol = await self._loop.create_connection(_Answers, *self.address)
+        except OSError:
+            pass
+        finally:
+            self._connecting = None
+
+    def _frame(self, request: Message, version: int) -> bytes:
+        self._correlation_id += 1
+        return request_frame(request, version, self._correlation_id, self._client_id)
+
+
+class _Answers(asyncio.Protocol):
+    def __init__(self) -> None:
+        self.is_lost = False
+        self._asked: deque[asyncio.Future[bytes]] = deque()
+        self._received = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def send(self, frame: bytes, future: "asyncio.Future[bytes] | None") -> "asyncio.Future[bytes]":
+        if self.is_lost or self.transport.is_closing():
+            raise UnansweredError("the connection is lost")
+        self.transport.write(frame)
+        if future is None:
+            future = asyncio.get_running_loop().create_future()
+        else:
+            self._asked.append(future)
+        return future
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        while len(received) >= 4:
+            (size,) = _SIZE.unpack_from(received)
+            if len(received) < 4 + size:
+                return
+            frame = bytes(received[4 : 4 + size])
+            del received[: 4 + size]
+            future = self._asked.popleft()
+            if not future.done():
+                future.set_result(frame)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_lost = True
+        for future in self._asked:
+            if not future.done():
+                future.set_exception(UnansweredError("the connection broke"))
+                future.exception()  # whoever waited may be gone
+        self._asked.clear()

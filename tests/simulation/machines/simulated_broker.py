@@ -1,0 +1,241 @@
+"""A broker on a machine in memory: started by `broker/server.py`, as in production; crashed, stopped, started again.
+
+What it is given instead of the real world is all in `environment`: the loop it runs on is the rest.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pybroker.base.topic_partition import parse_directory_name
+from pybroker.broker.environment import Environment
+from pybroker.broker.server import BrokerServer
+from pybroker.broker.start_error import StartError
+from pybroker.config.config import Config
+from pybroker.controller.tree.metadata_store import MetadataStore
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.storage.log.log.log import Log
+from simulation.machines.cluster_shape import ClusterShape
+from simulation.machines.disk import Disk, Loss
+from simulation.machines.region_copier import RegionCopier
+from simulation.machines.simulated_files import SimulatedFiles
+from simulation.machines.simulated_pool import InlineCompaction, SimulatedPool
+from simulation.machines.virtual_loop import VirtualLoop, on_host
+
+if TYPE_CHECKING:
+    from simulation.machines.model_zookeeper import ModelZooKeeper
+    from simulation.machines.network import Network
+
+__all__ = ["SimulatedBroker"]
+
+WALL_CLOCK_START_MS = 1_700_000_000_000
+_PLAIN = ClusterShape()
+_JUMP_IS_FELT_S = 30.0
+"""So long after it was decided by the clock, a slow disk may have deleted a segment."""
+
+
+class SimulatedBroker:
+    """`server` is None while it does not run. `clock_ahead_ms`: how far its wall clock is off; `clock_reads`: how often
+    it was looked at. `compactions`: how many were done."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        network: "Network",
+        zookeeper: "ModelZooKeeper",
+        settings: Mapping[str, str],
+        random: Random,
+        shape: ClusterShape = _PLAIN,
+    ) -> None:
+        self.broker_id = broker_id
+        self.name = f"broker-{broker_id}"
+        self.network = network
+        self.disk = Disk(Random(random.random()))
+        self.clock_ahead_ms = 0
+        self._jumps: list[tuple[float, int]] = []
+        """When its clock jumped, and how far it was ahead before."""
+        self.clock_reads = 0
+        self.compactions = 0
+        self.server: BrokerServer | None = None
+        self.files: SimulatedFiles | None = None
+        self._pools: list[SimulatedPool] = []
+        self.starts = 0
+        self.started_s = 0.0
+        """When it was started the last time."""
+        self.running_since_s = 0.0
+        """When that start was over, and others knew of it."""
+        self.failures: list[Exception] = []
+        """Why it could not go on, each time."""
+        self.failed_directories: dict[str, None] = {}
+        """Log directories of which it may have moved away since."""
+        self.on_end: Callable[[], None] = lambda: None
+        """Called when it is about to be no more; and before that, when it gives up by itself:"""
+        self.on_failure: Callable[[], None] = lambda: None
+        self.on_crash: Callable[[], None] = lambda: None
+        """Called when it is about to be ended in the middle of its work."""
+        self.config = Config.load(
+            "",
+            {**shape.settings_of(broker_id, self.name), "zookeeper.connect": "model:2181", **settings},
+        )
+        self._loop: VirtualLoop = network.loop
+        self._zookeeper = zookeeper
+        self._random = random
+        self._starting: asyncio.Task[None] | None = None
+        self._leftovers: list[asyncio.Task[None]] = []
+        network.add_host(self.name)
+
+    @property
+    def is_up(self) -> bool:
+        """It runs, or starts."""
+        return self.server is not None
+
+    @property
+    def is_running(self) -> bool:
+        return self.server is not None and self.server.is_running
+
+    def partitions(self) -> list[HostedPartition]:
+        """Those that it has just now, with their logs."""
+        partitions = getattr(self.server, "_partitions", None)  # not there before the logs are loaded
+        return [] if partitions is None else list(partitions)
+
+    def logs(self) -> list[Log]:
+        logs = getattr(self.server, "_logs", None)
+        return [] if logs is None else logs.all_logs()
+
+    def has_lost_directories(self) -> bool:
+        """It goes on without some of its log directories."""
+        logs = getattr(self.server, "_logs", None)
+        return self.is_running and logs is not None and len(logs.directories.online()) < len(self.config.log_dirs)
+
+    def clock_ms(self) -> int:
+        self.clock_reads += 1
+        return WALL_CLOCK_START_MS + int(self._loop.time() * 1000) + self.clock_ahead_ms
+
+    def latest_clock_ms(self) -> int:
+        """The latest that its clock may have shown within the last `_JUMP_IS_FELT_S`."""
+        now_s = self._loop.time()
+        self._jumps = [each for each in self._jumps if now_s - each[0] <= _JUMP_IS_FELT_S]
+        ahead_ms = max((self.clock_ahead_ms, *(before_ms for _, before_ms in self._jumps)))
+        return WALL_CLOCK_START_MS + int(now_s * 1000) + ahead_ms
+
+    def set_clock(self, ahead_ms: int) -> None:
+        """Have its wall clock show so much more than the time it is."""
+        self._jumps.append((self._loop.time(), self.clock_ahead_ms))
+        self.clock_ahead_ms = ahead_ms
+
+    def environment(self, files: SimulatedFiles) -> Environment:
+        """What one run of it is given."""
+        random = Random(self._random.random())
+        disk, loop = self.disk, self._loop
+
+        async def open_store(config: Config, clock_ms: object) -> MetadataStore:
+            timeout_ms = config.int("zookeeper.session.timeout.ms")
+            return await self._zookeeper.open(self.name, session_timeout_ms=timeout_ms)
+
+        def start_pool(_loop: object, workers: int, _name: str) -> SimulatedPool:
+            self._pools.append(SimulatedPool(loop, workers, random, files))
+            return self._pools[-1]
+
+        return Environment(
+            clock_ms=self.clock_ms,
+            stopwatch_s=lambda: loop.time() + disk.spent_s,
+            work_time_s=lambda: loop.time() + disk.spent_s,
+            random=random,
+            new_uuid=lambda: str(UUID(int=random.getrandbits(128), version=4)),
+            files=files,
+            start_pool=start_pool,
+            start_compaction=lambda: InlineCompaction(loop, files, self._compacted),
+            new_sender=RegionCopier,
+            paced_by=lambda: None,
+            open_store=open_store,
+        )
+
+    def make_disk_fast(self) -> None:
+        """As it is when nothing is wrong with it."""
+        self.disk.slow_s = 0.0
+        for pool in self._pools:
+            pool.hurry()
+
+    def _compacted(self) -> None:
+        self.compactions += 1
+
+    def start(self) -> asyncio.Task[None]:
+        """The task ends when it runs, or could not be started: then `failures` says why."""
+        assert self.server is None
+        if self.disk.failing is None:
+            self._delete_what_was_made_anew()
+        self.starts += 1
+        self.started_s = self._loop.time()
+        self.running_since_s = math.inf
+        self._pools.clear()
+        context = on_host(self.name)
+        files = self.files = SimulatedFiles(self.disk, self.clock_ms)
+        server = self.server = context.run(BrokerServer, self.config, self.environment(files))
+        self._starting = self._loop.create_task(self._start(server), context=context)
+        self._starting.add_done_callback(self._started)
+        return self._starting
+
+    def _delete_what_was_made_anew(self) -> None:
+        """Whoever repairs a directory deletes from it what the broker could not, and has in another by now: with both
+        it would not start, and says so."""
+        for failed in self.failed_directories:
+            others = (self.disk.find(path) for path in self.config.log_dirs if path != failed)
+            elsewhere = {name for other in others if other is not None for name in other.names or ()}
+            directory = self.disk.find(failed)
+            for name in list(directory.names or ()) if directory is not None else ():
+                if name in elsewhere and parse_directory_name(name) is not None:
+                    self.disk.delete(f"{failed}/{name}")
+        self.failed_directories.clear()
+
+    def _started(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._loop.call_exception_handler({"message": f"{self.name} cannot start", "exception": error})
+
+    async def _start(self, server: BrokerServer) -> None:
+        try:
+            await server.start()
+        except StartError as error:
+            if self.server is server:
+                self._failed(server, error)
+            return
+        self.running_since_s = self._loop.time()
+        server.failed.add_done_callback(lambda failed: self._failed(server, failed.result()))
+
+    def _failed(self, server: BrokerServer, error: Exception) -> None:
+        """It cannot go on: as its process would, it ends."""
+        if self.server is server:
+            self.failures.append(error)
+            self.on_failure()
+            self.crash(Loss.NOTHING)
+
+    def crash(self, loss: Loss, *, without_power: bool = False) -> dict[str, int]:
+        """End it in the middle of whatever it does. Returns the files that lost something, and what they kept."""
+        server, files = self.server, self.files
+        assert server is not None
+        assert files is not None
+        self.on_crash()
+        self.on_end()
+        self.server = None
+        if without_power:
+            self.network.switch_off(self.name)
+        server.kill()
+        files.end()
+        self._leftovers.append(self._loop.create_task(server.settle(), context=on_host(self.name)))
+        return self.disk.crash(loss)
+
+    def power_on(self) -> None:
+        if self.network.hosts[self.name].is_off:
+            self.network.switch_on(self.name)
+
+    async def stop(self) -> None:
+        """A clean stop."""
+        server = self.server
+        if server is not None:
+            await self._loop.create_task(server.stop(), context=on_host(self.name))
+            if self.server is server:
+                self.on_end()
+                self.server = None
+                self.disk.crash(Loss.NOTHING)

@@ -1,0 +1,175 @@
+"""What a log can do wrong with its producers, its old records and its end, as switches like those of `mistakes.py`."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from copy import copy
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from pybroker.protocol.errors import ErrorCode
+from pybroker.storage.log.log import append_write, log, log_truncation
+from pybroker.storage.log.log import retention_rules as retention
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import LogAppendInfo, appended_before
+from pybroker.storage.log.log.log_files import LogFiles
+from pybroker.storage.log.log.retention_rules import SegmentFacts
+from pybroker.storage.producers.prepared_append import PreparedAppend
+from pybroker.storage.producers.producer_recovery import rebuild_producer_state
+from pybroker.storage.producers.producer_state import BatchMetadata, DataBatch, EndMarker, ProducerState
+from pybroker.storage.recovery import log_loader, log_recovery
+from pybroker.storage.segment.segment.segment import Segment
+from simulation.checkers.history import Guarantee, Sent
+from simulation.clients.client_link import UnansweredError
+from simulation.clients.producer import Lane
+
+__all__ = ["LOG_MISTAKES", "lost_answers"]
+
+
+@contextmanager
+def _forgotten_sequences() -> Iterator[None]:
+    """A log that takes what a producer sends again for something new."""
+    with (
+        patch.object(ProducerState, "find_duplicate", lambda self, batch: None),
+        patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
+    ):
+        yield
+
+
+def _last_batch_only(state: ProducerState, batch: DataBatch) -> BatchMetadata | None:
+    """As if a producer had one batch at a time on its way."""
+    entry = state.producers.get(batch.producer_id)
+    return _find_duplicate(state, batch) if entry is None else _known_of(entry.batches[-1:], batch)
+
+
+_find_duplicate = ProducerState.find_duplicate
+
+
+def _known_of(known: list[BatchMetadata], batch: DataBatch) -> BatchMetadata | None:
+    return next((each for each in known if each.last_sequence == batch.last_sequence), None)
+
+
+def _forget_after_a_cut(state: ProducerState, *arguments: Any) -> None:
+    """A log that begins to know producers anew where it was cut, but for those with an open transaction."""
+    rebuild_producer_state(state, *arguments)
+    state.producers = {
+        producer_id: entry for producer_id, entry in state.producers.items() if entry.current_txn_first_offset >= 0
+    }
+
+
+@contextmanager
+def _forgotten_after_a_cut() -> Iterator[None]:
+    with lost_answers(), patch.object(log_truncation, "rebuild_producer_state", _forget_after_a_cut):
+        yield
+
+
+def lost_answers() -> Any:
+    """No mistake by itself: of every other batch of an idempotent producer the first answers are lost, so it is sent
+    again to whoever leads by then."""
+    return patch.object(Lane, "_try", _try_unheard)
+
+
+_try = Lane._try
+_UNHEARD_ATTEMPTS = 2
+_UNHEARD_S = 1.0
+
+
+async def _try_unheard(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
+    code = await _try(lane, sent, leader)
+    if sent.guarantee is Guarantee.ONCE and sent.number % 2 == 0 and sent.attempts <= _UNHEARD_ATTEMPTS:
+        await asyncio.sleep(_UNHEARD_S)
+        raise UnansweredError("the answer is lost")
+    return code
+
+
+@contextmanager
+def _nothing_recalled() -> Iterator[None]:
+    """As Kafka: of a producer's last batches those are forgotten that a snapshot does not hold."""
+    with (
+        patch.object(log, "recall_last_batches", lambda state, segments: None),
+        patch.object(log_recovery, "recall_last_batches", lambda state, segments: None),
+    ):
+        yield
+
+
+def _answered_one_further(known: BatchMetadata, size_bytes: int, log_start_offset: int) -> LogAppendInfo:
+    """With another offset than the first copy has."""
+    further = known._replace(last_offset=known.last_offset + 1)
+    return appended_before(further, size_bytes, log_start_offset)
+
+
+def _index_committed(
+    files: LogFiles, state: ProducerState, active: Segment, appends: Sequence[PreparedAppend]
+) -> int | None:
+    """Note every transaction that ends, whether it was committed or not."""
+    return _index_aborted(files, state, active, [_all_aborted(append) for append in appends])
+
+
+_index_aborted = append_write._index_aborted
+
+
+def _all_aborted(append: PreparedAppend) -> PreparedAppend:
+    other = copy(append)
+    other.producers = [
+        each._replace(is_abort=True) if isinstance(each, EndMarker) else each for each in other.producers
+    ]
+    return other
+
+
+def _load_what_is_flushed(loader: log_loader._Loader) -> Log:
+    """A start that does not look at what is behind the recovery point, and takes it for torn."""
+    loaded = _load(loader)
+    loaded.truncate_to(loaded.recovery_point, 0)
+    return loaded
+
+
+_load = log_loader._Loader.load
+
+
+def _load_one_batch_less(loader: log_loader._Loader) -> Log:
+    """A recovery that takes the last batch for torn, whatever is in it."""
+    loaded = _load(loader)
+    if loader.start.needs_recovery:
+        loaded.truncate_to(max(loaded.log_end_offset - 1, loaded.view.log_start_offset), 0)
+    return loaded
+
+
+def _load_one_record_later(loader: log_loader._Loader) -> Log:
+    """A start that has the log begin behind its first record."""
+    loaded = _load(loader)
+    loaded.increment_log_start_offset(min(loaded.view.log_start_offset + 1, loaded.log_end_offset))
+    return loaded
+
+
+def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *limits: int) -> int:
+    """Whatever size or age the topic wants to have kept."""
+    return sum(not segment.is_last and segment.end_offset <= high_watermark for segment in segments)
+
+
+LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "a log forgets the sequences of producers": _forgotten_sequences,
+    "a log remembers the last batch of each producer only": partial(
+        patch.object, ProducerState, "find_duplicate", _last_batch_only
+    ),
+    "a log that is cut forgets its producers": _forgotten_after_a_cut,
+    "a log forgets what a snapshot does not hold of producers": _nothing_recalled,
+    "a leader does not look at sequences": partial(
+        patch.object, ProducerState, "_check_sequence", lambda self, entry, batch: None
+    ),
+    "a repetition is answered with another offset": partial(
+        patch.object, log, "appended_before", _answered_one_further
+    ),
+    "committed transactions are listed as aborted": partial(
+        patch.object, append_write, "_index_aborted", _index_committed
+    ),
+    "aborted transactions are not listed": partial(
+        patch.object, append_write, "_index_aborted", lambda files, state, active, appends: None
+    ),
+    "a start drops what may not be flushed": partial(patch.object, log_loader._Loader, "load", _load_what_is_flushed),
+    "a recovery cuts more than a crash took": partial(patch.object, log_loader._Loader, "load", _load_one_batch_less),
+    "a restarted log begins later": partial(patch.object, log_loader._Loader, "load", _load_one_record_later),
+    "retention by size deletes what is to be kept": partial(patch.object, retention, "beyond_size", _all_but_the_last),
+    "retention by time deletes what is to be kept": partial(patch.object, retention, "beyond_time", _all_but_the_last),
+}
+"""By what is wrong: a context in which it is."""

@@ -1,0 +1,278 @@
+"""The classic mistakes of replication, as switches: a simulation whose checkers do not see them proves nothing."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.group.append_bridge import AppendBridge
+from pybroker.broker.coordinator.group.ports import AppendDone
+from pybroker.controller import partition_state_machine
+from pybroker.controller.context import ControllerContext
+from pybroker.controller.leader_election import elect_when_offline
+from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
+from pybroker.controller.tree.metadata_store import Check, Operation
+from pybroker.protocol.errors import ErrorCode
+from pybroker.replication import record_deletion
+from pybroker.replication.leader import fetch_reads
+from pybroker.replication.partition.partition import reader
+from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.partition.isr import PendingExpand
+from pybroker.replication.partition.partition.partition import Leader, Partition
+from pybroker.replication.partition.partition.partition_state import PartitionState
+from pybroker.replication.partition.partition.reader import read_partition
+from pybroker.replication.partition_set import PartitionSet
+from pybroker.replication.state_changes import StateChanges
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log.log.strand import AppendCallback, Strand
+from simulation.machines.model_store import ModelStore
+from simulation.machines.simulated_pool import SimulatedPool
+from simulation.runs.log_mistakes import LOG_MISTAKES
+
+__all__ = ["MISTAKES", "slow_queues"]
+
+
+def _cut_to_the_high_watermark(partition: Partition, state: PartitionState) -> bool:
+    """Before KIP-101: a follower forgets what it does not know to be committed, before it asks the leader."""
+    changed = _become_follower(partition, state)
+    log = partition.log
+    if isinstance(log, Log) and log.log_end_offset > partition.high_watermark:
+        log.truncate_to(partition.high_watermark, 0)
+    return changed
+
+
+_become_follower = Partition.become_follower
+
+
+def _lowest_of_committed(partition: Partition, leader: Leader, leader_end_offset: int, now_ms: int) -> int:
+    """Not waiting for those that are about to join the ISR, or may have."""
+    ends = [leader.replicas[member].log_end_offset for member in leader.isr.members if member in leader.replicas]
+    return min([leader_end_offset, *ends])
+
+
+@contextmanager
+def _nobody_is_about_to_join() -> Iterator[None]:
+    """The same, and a leader that believes it: who is about to join is no part of its maximal ISR."""
+    with (
+        patch.object(PendingExpand, "maximal", property(lambda self: self.members)),
+        patch.object(PendingExpand, "proposed", property(lambda self: self.members | {self.joining})),
+        patch.object(Partition, "_lowest_end_offset", _lowest_of_committed),
+    ):
+        yield
+
+
+@contextmanager
+def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
+    with patch.object(owner, name, replacement):
+        yield
+
+
+class _AnyEpoch(int):
+    """The same as any other, and not later than any."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+
+@contextmanager
+def _forgotten_broker_epochs() -> Iterator[None]:
+    """A controller that takes a broker for the one it knew, however often it was restarted."""
+    with (
+        patch.object(ControllerContext, "broker_epoch", lambda self, broker_id: _AnyEpoch(-1)),
+        patch.object(ControllerContext, "is_of_broker_epoch", lambda self, broker_id, broker_epoch: True),
+    ):
+        yield
+
+
+@contextmanager
+def _unfenced_appends() -> Iterator[None]:
+    """Appends of leaders wait for long, and nobody looks under which leader epoch they were accepted."""
+    with slow_queues(), patch.object(Log, "check_fence", lambda self, leader_epoch: None):
+        yield
+
+
+def slow_queues() -> Any:
+    """No mistake by itself: leaders' appends take so long that followers of a new leader have fetched meanwhile."""
+    return patch.object(Strand, "append", _append_later)
+
+
+_append = Strand.append
+_LONG_S = 1.0
+
+
+def _append_later(strand: Strand, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
+    if isinstance(append, FollowerAppend):
+        _append(strand, append, callback)
+    else:
+        asyncio.get_running_loop().call_later(_LONG_S, _append_unless_killed, strand, append, callback)
+
+
+def _append_unless_killed(strand: Strand, append: LeaderAppend, callback: AppendCallback) -> None:
+    pool = strand._pool
+    assert isinstance(pool, SimulatedPool)
+    if not pool.is_killed:  # or the broker has crashed meanwhile
+        _append(strand, append, callback)
+
+
+def _elect_anybody(*arguments: Any, **named: Any) -> Any:
+    return elect_when_offline(*arguments, **{**named, "unclean_allowed": True})
+
+
+def _read_to_the_end(
+    hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, max_bytes: int, **named: bool
+) -> FetchResult:
+    """Whoever reads is shown the whole log, as followers are."""
+    return read_partition(hosted, fetch, replace(params, isolation=Isolation.LOG_END), max_bytes, **named)
+
+
+def _under_the_same_epoch(state: LeaderAndIsr, leader: int, isr: tuple[int, ...]) -> LeaderAndIsr:
+    return replace(state, leader=leader, isr=isr)
+
+
+def _write_by_whomever(store: ModelStore, operations: Sequence[Operation]) -> Any:
+    """Whatever the controller's epoch is by now."""
+    return _multi(store, [replace(each, version=-1) if isinstance(each, Check) else each for each in operations])
+
+
+_multi = ModelStore.multi
+
+
+Done = Callable[[AppendResult], None]
+Change = Callable[[HostedPartition, int, Done, bool], tuple[int, Done] | None]
+"""``(hosted, required_acks, done, is_clients)``: which acks are waited for, and who is told. None: nothing is taken."""
+
+
+def _appending(change: Change) -> Callable[..., None]:
+    """`PartitionSet.append` to what is hosted, with that change."""
+
+    def append(
+        partitions: PartitionSet,
+        topic_partition: TopicPartition,
+        records: Any,
+        required_acks: int,
+        timeout_ms: int,
+        now_ms: int,
+        done: Done,
+        **named: Any,
+    ) -> None:
+        hosted = partitions.get(topic_partition)
+        if hosted is not None:
+            is_clients = not topic_partition.topic.startswith("__") and "origin" not in named
+            changed = change(hosted, required_acks, done, is_clients)
+            if changed is None:
+                return
+            required_acks, done = changed
+        _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+
+    return append
+
+
+_append_to_set = PartitionSet.append
+
+
+def _unseen(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
+    """Who wants to hear from the leader alone hears at once, whatever becomes of it."""
+    if required_acks == 1 and hosted.partition.is_leader:
+        end = hosted.log.log_end_offset
+        done(AppendResult(base_offset=end, last_offset=end))
+        return required_acks, _nobody
+    return required_acks, done
+
+
+def _under_first_epoch(
+    hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool
+) -> tuple[int, Done] | None:
+    """Once there was an election, leaders of what clients use take nothing."""
+    if is_clients and hosted.partition.leader_epoch > 0:
+        done(AppendResult(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        return None
+    return required_acks, done
+
+
+def _refused_afterwards(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
+    """For want of replicas, once it is written."""
+    if required_acks == -1 and _has_too_few(hosted.partition):
+        refused = AppendResult(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        return 1, lambda result: done(refused)
+    return required_acks, done
+
+
+def _has_too_few(partition: Partition) -> bool:
+    leader = partition.leader
+    return leader is not None and bool(leader.replicas) and len(leader.isr.members) < partition.effective_minimum_isr()
+
+
+def _nobody(result: AppendResult) -> None:
+    """Hears of it."""
+
+
+def _append_alone(bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, **named: Any) -> None:
+    _append_by_bridge(bridge, partition, records, done, **{**named, "awaits_replicas": False})
+
+
+_append_by_bridge = AppendBridge.append
+
+
+async def _keep_log(changes: StateChanges, topic_partition: TopicPartition) -> None:
+    """Of a topic that is deleted."""
+
+
+def _all_committed(hosted: HostedPartition, offset: int) -> int:
+    return hosted.partition.high_watermark
+
+
+MISTAKES: dict[str, Callable[[], Any]] = {
+    "a follower truncates to its high watermark": partial(
+        _patched, Partition, "become_follower", _cut_to_the_high_watermark
+    ),
+    "the high watermark does not wait for the maximal ISR": partial(
+        _patched, Partition, "_lowest_end_offset", _lowest_of_committed
+    ),
+    "the maximal ISR is the ISR": _nobody_is_about_to_join,
+    "the high watermark moves below min.insync.replicas": partial(
+        _patched, Partition, "effective_minimum_isr", lambda self: 1
+    ),
+    "leaders are elected outside of the ISR": partial(
+        _patched, partition_state_machine, "elect_when_offline", _elect_anybody
+    ),
+    "the controller forgets broker epochs": _forgotten_broker_epochs,
+    "an append that was queued as leader runs as follower": _unfenced_appends,
+    "consumers see what is not committed": partial(_patched, fetch_reads, "read_partition", _read_to_the_end),
+    "who reads committed records sees open transactions": partial(
+        _patched, Log, "last_stable_offset", lambda log, high_watermark: high_watermark
+    ),
+    "a leader does not tell followers where their logs part": partial(
+        _patched, reader, "diverging_epoch", lambda hosted, fetch: None
+    ),
+    "a leader begins under the epoch of the one before": partial(
+        _patched, LeaderAndIsr, "with_leader_and_isr", _under_the_same_epoch
+    ),
+    "a follower that has caught up stays outside of the ISR": partial(
+        _patched, Partition, "maybe_expand_isr", lambda self, replica: None
+    ),
+    "a record is acknowledged before it is written": partial(_patched, PartitionSet, "append", _appending(_unseen)),
+    "a controller writes without asking who is controller": partial(_patched, ModelStore, "multi", _write_by_whomever),
+    "a commit of offsets does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
+    "logs of deleted topics stay": partial(_patched, StateChanges, "_delete_log", _keep_log),
+    "more records are deleted than somebody asked for": partial(_patched, record_deletion, "_target", _all_committed),
+    "leaders take nothing after an election": partial(_patched, PartitionSet, "append", _appending(_under_first_epoch)),
+    "what is refused is written": partial(_patched, PartitionSet, "append", _appending(_refused_afterwards)),
+    **LOG_MISTAKES,
+}
+"""By what is wrong: a context in which it is."""

@@ -1,0 +1,57 @@
+"""A run that failed, once more: the same, then with as little as still makes it fail; and what to read of that."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from simulation.runs.simulation_run import Plan, Result, run_seed
+
+__all__ = ["retold", "shortened", "useful_lines"]
+
+_LINES = 120
+
+
+def retold(failed: Result) -> Iterator[str]:
+    """What to read of it."""
+    if not failed.lines:  # it could not even tell what happened: whoever ran it may have died of it
+        yield f"seed {failed.seed} broke off, and is not run again here"
+        return
+    again = run_seed(failed.seed, failed.plan)
+    if again.digest != failed.digest:
+        yield f"seed {failed.seed} is another run now, which must not be: {again.violation or 'nothing is wrong'}"
+    if again.violation is not None:
+        short = shortened(again)
+        yield f"seed {short.seed}, {short.plan}: {short.violation}"
+        yield from useful_lines(short)
+
+
+def shortened(failed: Result) -> Result:
+    """With as few faults, and no changes by administrators, as still make it fail: none of those left can be spared."""
+    shortest = failed
+    while True:
+        before = shortest.plan
+        for number in range(before.fault_count):
+            if number not in shortest.plan.skipped:
+                fewer = shortest.plan.skipped | {number}
+                shortest = _if_it_fails(replace(shortest.plan, skipped=fewer), shortest)
+        if shortest.plan.change_count:
+            shortest = _if_it_fails(replace(shortest.plan, change_count=0), shortest)
+        if shortest.plan == before:
+            return shortest
+
+
+def _if_it_fails(fewer: Plan, shortest: Result) -> Result:
+    result = run_seed(shortest.seed, fewer)
+    return shortest if result.violation is None else result
+
+
+def useful_lines(result: Result) -> list[str]:
+    """The end of what happened, without the producers' daily work on partitions that the violation is not about."""
+    violation = result.violation or ""
+    kept = [line for line in result.lines if " producer" not in line.split(":", 1)[0] or _is_about(line, violation)]
+    return kept[-_LINES:]
+
+
+def _is_about(line: str, violation: str) -> bool:
+    """It begins with what was sent, of which the violation speaks."""
+    words = line.split()[2:3]
+    return any(word.partition("+")[0].rstrip(":") in violation for word in words)

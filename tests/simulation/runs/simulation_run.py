@@ -1,0 +1,420 @@
+"""One run: a cluster, clients and faults, all from one seed; then quiet time, in which it must heal; then checks."""
+
+import asyncio
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from pybroker.storage.log.log.log import Log
+from pybroker.storage.workers.unpacking import all_read_here
+from simulation.checkers.final_checker import EXCUSED, FinalChecker, replica_of
+from simulation.checkers.history import Guarantee, Place, ViolationError
+from simulation.clients.admin import Admin
+from simulation.clients.admin_changes import AdminChanges
+from simulation.clients.consumer import Consumer, Reading
+from simulation.clients.group_member import GroupMember
+from simulation.clients.producer import Producer
+from simulation.clients.transactional_producer import TransactionalProducer
+from simulation.machines.cluster_shape import ClusterShape, rack_of
+from simulation.machines.disk import Loss
+from simulation.machines.simulated_cluster import SimulatedCluster
+from simulation.runs.afterwards import work_again
+from simulation.runs.faults import FAULTS, Faults
+
+__all__ = ["Plan", "Result", "run_seed"]
+
+_START_S = 30.0
+_HEAL_S = 90.0
+_RESTART_S = 2.0
+_LOAD_TURNS = 10_000
+"""When a run has taken so many turns of the loop, its producers rest. What is left of its faults, and the healing, take
+some 7,000 more: so a seed has its price, however much it has been given to do."""
+_TIMES_ARE_CHECKED = {"message.timestamp.after.max.ms": "10000", "message.timestamp.before.max.ms": "10000"}
+"""A leader refuses records whose time is far from what its clock says."""
+_SHORT_OF_ROOM = (
+    {"retention.bytes": "4096", "segment.bytes": "2048"},
+    {"retention.ms": "8000", "segment.bytes": "4096"},
+    {"retention.ms": "30000", "segment.ms": "5000"},
+)
+"""Settings of topics of which old records go by themselves; some sooner where a clock is ahead."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is made of, before chance decides the rest. `faults` are names; None: all there are."""
+
+    broker_count: int = 1
+    duration_s: float = 20.0
+    fault_count: int = 6
+    change_count: int = 2
+    shape: ClusterShape = field(default_factory=ClusterShape)
+    faults: tuple[str, ...] | None = None
+    skipped: frozenset[int] = frozenset()
+    """Numbers of faults that are left out: for finding out which of them matter."""
+
+    @classmethod
+    def of_seed(cls, seed: int) -> "Plan":
+        random = Random(f"plan {seed}")
+        return cls(
+            broker_count=random.choice((1, 3, 3, 3, 3, 4, 5)),
+            duration_s=random.choice((8.0, 10.0, 12.0)),
+            fault_count=random.choice((0, 2, 4, 6, 6, 8, 10)),
+            change_count=random.choice((0, 0, 2, 4, 8)),
+            shape=ClusterShape.by_chance(random),
+        )
+
+    def with_one_fault(self, name: str) -> "Plan":
+        """The same cluster, to which nothing happens but this."""
+        shape = replace(self.shape, log_directories=2)  # one of them may fail
+        return replace(self, fault_count=1, change_count=0, shape=shape, faults=(name,))
+
+    @property
+    def only_fault(self) -> str | None:
+        """By name, of a plan of `with_one_fault`."""
+        return self.faults[0] if self.faults is not None and self.fault_count == 1 else None
+
+
+@dataclass
+class Result:
+    """`violation` is None when all went well. `lines` tell what happened; `digest` stands for everything that did."""
+
+    seed: int
+    violation: str | None = None
+    plan: Plan = field(default_factory=Plan)
+    lines: list[str] = field(default_factory=list)
+    digest: int = 0
+    virtual_s: float = 0.0
+    fired: Counter[str] = field(default_factory=Counter)
+    met: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def run_seed(
+    seed: int, plan: Plan | None = None, prepare: Callable[[SimulatedCluster], None] = lambda cluster: None
+) -> Result:
+    """`prepare` is called with the cluster before anything runs."""
+    plan = plan or Plan.of_seed(seed)
+    cluster = SimulatedCluster(plan.broker_count, Random(seed), shape=plan.shape)
+    prepare(cluster)
+    run = _Run(cluster, plan)
+    result = Result(seed, plan=plan)
+    with _told_lines(cluster), all_read_here():
+        try:
+            cluster.loop.run_until_complete(run.run())
+        except ViolationError as violation:
+            result.violation = str(violation)
+        except Exception:  # of a client, a checker, or the loop: a finding of this seed, like any other
+            result.violation = f"the run broke off\n{traceback.format_exc()}"
+        finally:
+            _end(cluster, result)
+    run.faults.judge_all()
+    history = cluster.history
+    result.lines = list(history.lines)
+    result.digest = history.digest
+    result.virtual_s = cluster.loop.time()
+    result.fired, result.met, result.changed = run.faults.fired, run.faults.met, run.faults.changed
+    result.counts = history.counts + cluster.tree.counts + cluster.effects.kinds + run.counts
+    result.counts["compactions"] = sum(broker.compactions for broker in cluster.brokers.values())
+    for broker in cluster.brokers.values():
+        result.counts.update({f"disk: {what}": count for what, count in broker.disk.counts.items()})
+    result.counts.update({f"zookeeper: {what}": count for what, count in cluster.zookeeper.fired.items()})
+    result.counts["turns"] = cluster.loop.turns
+    return result
+
+
+def _end(cluster: SimulatedCluster, result: Result) -> None:
+    try:
+        cluster.end()
+    except Exception:
+        result.violation = result.violation or f"the run could not be ended\n{traceback.format_exc()}"
+
+
+class _Run:
+    def __init__(self, cluster: SimulatedCluster, plan: Plan) -> None:
+        self._cluster = cluster
+        self._plan = plan
+        self._random = random = Random(cluster.random.random())
+        self._admin = Admin(cluster.client("admin"))
+        self._topics: dict[str, int] = {}
+        self._producers: list[Producer | TransactionalProducer] = []
+        self._consumers: list[Consumer] = []
+        self._members: list[GroupMember] = []
+        self._client_hosts: list[str] = []
+        self._client_tasks: list[asyncio.Task[None]] = []
+        self._is_healing = False
+        self.counts: Counter[str] = Counter()
+        self.faults = Faults(cluster, self._client_hosts, Random(random.random()))
+
+    async def run(self) -> None:
+        """Raises ViolationError."""
+        cluster, plan = self._cluster, self._plan
+        for broker in cluster.brokers.values():
+            cluster.start(broker)
+        if not await cluster.until(lambda: len(cluster.running()) == plan.broker_count, _START_S):
+            self._fail("the brokers did not start")
+        await cluster.spawn("admin", self._create_topics())
+        self._start_clients()
+        cluster.loop.call_at_turn(_LOAD_TURNS, self._rest)
+        names = list(plan.faults or FAULTS)
+        changes = AdminChanges(
+            self._admin,
+            self._places(),
+            list(cluster.brokers),
+            cluster.tree,
+            self._readable_end,
+            Random(self._random.random()),
+        )
+        await asyncio.gather(
+            self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped),
+            cluster.spawn("admin", changes.run(plan.change_count, plan.duration_s)),
+            asyncio.sleep(plan.duration_s),  # also when nothing happens
+        )
+        await self._heal()
+        await work_again(cluster, [place for place, _ in self._assignments() if not place[0].startswith("__")])
+        await self._until_healed()
+        await self._end_clients()
+        self._check_all()
+
+    def _fail(self, what: str) -> None:
+        """What the checkers saw before is more to the point."""
+        raise self._cluster.violation or ViolationError(what)
+
+    # --- clients
+
+    async def _create_topics(self) -> None:
+        random, brokers = self._random, list(self._cluster.brokers)
+        for number in range(random.randint(1, 2)):
+            topic, partitions = f"topic{number}", random.randint(1, 2)
+            factor = min(len(brokers), random.choice((1, 2, 3, 3, 3)))
+            configs = {
+                "min.insync.replicas": str(random.randint(1, max(1, factor - 1))),
+                "unclean.leader.election.enable": random.choice(("false", "false", "false", "true")),
+            }
+            if random.random() < 0.3:
+                configs["flush.messages"] = "1"  # every append is synced, by a worker
+            if random.random() < 0.25:
+                configs |= _TIMES_ARE_CHECKED
+            if random.random() < 0.2:
+                configs |= random.choice(_SHORT_OF_ROOM)
+                self._cluster.history.kept_to_size[topic] = configs
+            assignment = [random.sample(brokers, factor) for _ in range(partitions)]
+            if await self._admin.create(topic, assignment, configs):
+                self._topics[topic] = partitions
+
+    def _places(self) -> list[Place]:
+        return [(topic, each) for topic, count in self._topics.items() for each in range(count)]
+
+    def _readable_end(self, place: Place) -> int:
+        """Up to where somebody has read by now."""
+        return max(consumer.positions.get(place, 0) for consumer in self._consumers)
+
+    def _start_clients(self) -> None:
+        random, cluster = self._random, self._cluster
+        places = self._places()
+        for number, guarantee in enumerate(Guarantee):
+            client = cluster.client(f"producer{number}")
+            pause_s = random.choice((0.2, 0.4, 0.8))
+            if guarantee is Guarantee.TRANSACTION:
+                producer: Producer | TransactionalProducer = TransactionalProducer(client, places, pause_s)
+            else:
+                producer = Producer(client, guarantee, places, pause_s)
+            self._producers.append(producer)
+            self._spawn_client(client.name, producer.run())
+        for number in range(2):
+            client = cluster.client(f"consumer{number}")
+            rack = rack_of(number) if cluster.shape.has_racks else ""
+            consumer = Consumer(client, places, Reading(cluster.committed_end, number == 1, rack, (1, 500)[number]))
+            self._consumers.append(consumer)
+            self._spawn_client(client.name, consumer.run())
+        cluster.history.committed_readers = ["consumer1"]
+        for number in range(2):
+            client = cluster.client(f"member{number}")
+            member = GroupMember(client, places)
+            self._members.append(member)
+            self._spawn_client(client.name, member.run())
+
+    def _rest(self) -> None:
+        if not self._is_healing:
+            self.counts["runs in which producers rested early"] += 1
+            self._stop_producers()
+
+    def _stop_producers(self) -> None:
+        for producer in self._producers:
+            producer.stop()
+
+    def _spawn_client(self, host: str, work: "asyncio._CoroutineLike[None]") -> None:
+        self._client_hosts.append(host)
+        self._client_tasks.append(self._cluster.spawn(host, work))
+
+    async def _end_clients(self) -> None:
+        for consumer in self._consumers:
+            consumer.stop()
+        for member in self._members:
+            member.stop()
+        await asyncio.gather(*self._client_tasks)
+
+    # --- the end
+
+    async def _heal(self) -> None:
+        """All faults are over: everything must work again, by itself."""
+        cluster = self._cluster
+        self._is_healing = True
+        cluster.network.heal_all()
+        for broker in cluster.brokers.values():
+            broker.disk.is_full, broker.disk.failing = False, None
+            broker.make_disk_fast()
+            cluster.zookeeper.heal(broker.name)
+        cluster.zookeeper.start()
+        self._stop_producers()
+        await self._until_healed()
+
+    async def _until_healed(self) -> None:
+        cluster = self._cluster
+        self._commits_before = self._commits()
+
+        def is_healed() -> bool:
+            for broker in cluster.brokers.values():
+                if cluster.loop.time() - broker.started_s > _RESTART_S:
+                    if broker.has_lost_directories():
+                        cluster.crash(broker, Loss.NOTHING, without_power=False)
+                    cluster.start(broker)
+            return self._ailment() is None
+
+        if not await cluster.until(is_healed, _HEAL_S):
+            self._fail(f"not healed: {self._ailment()}")
+
+    def _commits(self) -> int:
+        return sum(member.commits for member in self._members)
+
+    def _ailment(self) -> str | None:
+        """What is not as it should be yet."""
+        cluster = self._cluster
+        for broker in cluster.brokers.values():
+            if not broker.is_running:
+                return f"{broker.name} does not run: {broker.failures[-1:]}"
+        for place, replicas in self._assignments():
+            record = cluster.tree.partitions.get(place)
+            if record is None or record.leader < 0 or sorted(record.isr) != sorted(replicas):
+                return f"{place}: {record and (record.leader, record.isr)} of {replicas}"
+            is_trimmed = place[0] in cluster.history.kept_to_size or place in cluster.history.deletions
+            ends = {
+                broker_id: [
+                    (0 if is_trimmed else log.view.log_start_offset, log.view.log_end_offset)
+                    for log in cluster.brokers[broker_id].logs()
+                    if tuple(log.topic_partition) == place
+                ]
+                for broker_id in replicas
+            }
+            if len({tuple(each) for each in ends.values()}) != 1 or [] in ends.values():
+                return f"{place}: logs are {ends}"
+        if not all(task.done() for task in self._client_tasks[: len(self._producers)]):
+            return "producers are not done"
+        if self._commits() == self._commits_before:
+            return "the group commits nothing"
+        if self._cluster.deletions():
+            return f"topics are being deleted: {self._cluster.deletions()}"
+        if self._cluster.reassignments():
+            return f"reassignments are under way: {self._cluster.reassignments()}"
+        return self._unread()
+
+    def _unread(self) -> str | None:
+        ends, stable_ends = self._ends(), self._stable_ends()
+        for consumer in self._consumers:
+            for place, position in consumer.positions.items():
+                begin = (stable_ends if consumer.reading.read_committed else ends).get(place, position)
+                if not begin <= position <= ends.get(place, position):
+                    return f"{place}: read up to {position} of {begin} to {ends[place]}"
+        return None
+
+    def _ends(self) -> dict[Place, int]:
+        """Up to where partitions can be read."""
+        return {place: log.view.log_end_offset for place, log in self._some_logs().items()}
+
+    def _stable_ends(self) -> dict[Place, int]:
+        """The same, for who reads committed records: all transactions are over, but their ends may be lost."""
+        ends = self._ends()
+        for place, log in self._some_logs().items():
+            if self._has_lost_a_marker(place):
+                ends[place] = log.last_stable_offset(ends[place])
+        return ends
+
+    def _has_lost_a_marker(self, place: Place) -> bool:
+        """That may be; until then whoever reads committed records gets to the end of the log."""
+        tree, ended = self._cluster.tree, self._cluster.history.ended_transactions
+        if not tree.excuses(place):
+            return False
+        return any(tree.may_be_lost(place, each.ends[place]) for each in ended if place in each.ends)
+
+    def _some_logs(self) -> dict[Place, Log]:
+        """Of each partition that of a replica."""
+        return {place: next(iter(self._logs_of(place, replicas).values())) for place, replicas in self._assignments()}
+
+    def _assignments(self) -> list[tuple[Place, list[int]]]:
+        found = []
+        for topic, assignment in self._cluster.assignments().items():
+            found += [((topic, number), replicas) for number, replicas in assignment.items()]
+        return found
+
+    def _logs_of(self, place: Place, replicas: list[int]) -> dict[int, Log]:
+        return {
+            broker_id: log
+            for broker_id in replicas
+            for log in self._cluster.brokers[broker_id].logs()
+            if tuple(log.topic_partition) == place
+        }
+
+    def _check_all(self) -> None:
+        cluster = self._cluster
+        if cluster.violation is not None:
+            raise cluster.violation
+        cluster.check()
+        logs = {
+            place: {broker_id: replica_of(log) for broker_id, log in self._logs_of(place, replicas).items()}
+            for place, replicas in self._assignments()
+            if not place[0].startswith("__")
+        }
+        holders: dict[str, list[int]] = {}
+        for broker in cluster.running():
+            for log in broker.logs():
+                holders.setdefault(log.topic_partition.topic, []).append(broker.broker_id)
+        checker = FinalChecker(cluster.history, cluster.tree, logs, holders, self._stable_ends())
+        violations = list(checker.violations())
+        self.counts += checker.counts
+        for name in [name for name, count in checker.counts.items() if name.startswith(EXCUSED) and count]:
+            self.counts[f"runs with {name}"] = 1
+        if violations:
+            raise ViolationError("\n".join(violations))
+
+
+@contextmanager
+def _told_lines(cluster: SimulatedCluster) -> Iterator[None]:
+    """What brokers log is a part of the history; a traceback among it is a bug."""
+    logger = logging.getLogger("pybroker")
+    handler = _HistoryHandler(cluster)
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+class _HistoryHandler(logging.Handler):
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(logging.INFO)
+        self._cluster = cluster
+
+    def emit(self, record: logging.LogRecord) -> None:
+        who = self._cluster.current_host()
+        self._cluster.note(who, f"{record.levelname} {record.getMessage()}")
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            self._cluster.unexpected(who, record.getMessage(), record.exc_info[1])

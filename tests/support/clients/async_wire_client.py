@@ -1,0 +1,33 @@
+"""Many raw clients in one asyncio process: each a connection that asks one thing after another."""
+
+import asyncio
+import struct
+from typing import Any
+
+from pybroker.protocol.codec import Message
+from support.clients.wire_frames import WireFrames
+
+__all__ = ["AsyncWireClient"]
+
+
+class AsyncWireClient:
+    """A connection. Made by ``connect``."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._frames = WireFrames()
+
+    @classmethod
+    async def connect(cls, bootstrap_servers: str) -> "AsyncWireClient":
+        host, _, port = bootstrap_servers.rpartition(":")
+        return cls(*await asyncio.open_connection(host, int(port)))
+
+    async def ask(self, request: Message, version: int) -> Any:
+        """The answer to ``request`` in ``version`` of its API. Raises IncompleteReadError when the broker hung up."""
+        self._writer.write(self._frames.request(request, version))
+        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
+        return self._frames.answer(request, version, await self._reader.readexactly(size))
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,98 @@
+"""Kafka clients in other languages: the commands that run them, or a skipped test with the reason why not."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+from support.processes.java import java_executable, kafka_libs
+
+__all__ = ["CACHE", "PROGRAMS", "bring", "client_command", "kcat_command", "running", "streams_java"]
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache"
+PROGRAMS = ROOT / "tests" / "interop" / "clients"
+SIGTERM_IN_JAVA = 143
+JAVA_OPTIONS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+
+@cache
+def why_not(client: str) -> str | None:
+    """Has ``scripts/fetch-clients`` bring the client (moments when it is there); why it can't be had, or None."""
+    done = subprocess.run(
+        ["sh", ROOT / "scripts" / "fetch-clients", client], capture_output=True, text=True, check=False
+    )
+    return done.stderr.strip().splitlines()[-1] if done.returncode else None
+
+
+def bring(client: str) -> None:
+    if reason := why_not(client):
+        pytest.skip(reason)
+
+
+@cache
+def java_compiler() -> str | None:
+    """A Java that runs a program from its source, or None."""
+    java = java_executable()
+    if java is None:
+        return None
+    modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False).stdout
+    return java if "jdk.compiler" in modules else None
+
+
+def java_from_source() -> str:
+    java = java_compiler()
+    if java is None:
+        pytest.skip("no Java development kit on PATH")
+    return java
+
+
+def client_command(client: str) -> list[str]:
+    """What to put before a command of clients/README.md, for "java", "go" or "node"."""
+    if client == "java":
+        java = java_from_source()
+        bring("java")
+        libs = CACHE / "kafka-clients-4.1.1" / "libs"
+        return [java, *JAVA_OPTIONS, "-cp", f"{libs}/*", str(PROGRAMS / "java" / "Client.java")]
+    bring(client)
+    if client == "go":
+        return [str(CACHE / "franz-go" / "client")]
+    return ["env", f"NODE_PATH={CACHE / 'kafkajs' / 'node_modules'}", "node", str(PROGRAMS / "node" / "client.js")]
+
+
+def streams_java() -> list[str]:
+    """Java with Apache Kafka's jars, Kafka Streams and the file connectors on its class path."""
+    java, libs = java_from_source(), kafka_libs()
+    if libs is None:
+        pytest.skip("Apache Kafka's jars are not there: scripts/fetch-kafka says why")
+    bring("streams")
+    return [java, *JAVA_OPTIONS, "-cp", f"{libs}/*:{CACHE / 'kafka-streams-3.9.1' / 'libs'}/*"]
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """A Java program of `streams_java`, which is told to end at the end, and must then end by itself."""
+    command = [*streams_java(), *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        _, complaints = process.communicate()
+        assert process.returncode == SIGTERM_IN_JAVA, complaints
+
+
+def kcat_command() -> str:
+    """kcat's name on this machine; it was once called kafkacat."""
+    found = shutil.which("kcat") or shutil.which("kafkacat")
+    if found is None:
+        pytest.skip("kcat is not on PATH (on Debian: apt install kcat)")
+    return found

@@ -1,0 +1,203 @@
+"""Members of groups for tests: they send requests to the coordinator's rules and keep what they were told."""
+
+import struct
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.group.commits import CommitRequest
+from pybroker.broker.coordinator.group.group import Group
+from pybroker.broker.coordinator.group.group_rules import GroupRules
+from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.member import MemberProtocol
+from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer
+from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
+from pybroker.broker.coordinator.group.results import JoinResult, LeaveResult, LeavingMember, SyncResult
+from pybroker.broker.coordinator.group.settings import GroupSettings
+from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.protocol.errors import ErrorCode
+from support.in_process.offsets_topic import OffsetsTopic
+from support.time.virtual_time import VirtualTime
+
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+NO_DELAY = GroupSettings(initial_rebalance_delay_ms=0)
+
+
+def subscription(*topics: str) -> bytes:
+    """A consumer's protocol metadata, version 1."""
+    names = b"".join(struct.pack(">h", len(name.encode())) + name.encode() for name in topics)
+    return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">ii", -1, 0)
+
+
+def protocols(*names: str, metadata: bytes = b"") -> tuple[MemberProtocol, ...]:
+    return tuple(MemberProtocol(name, metadata or subscription("orders")) for name in names)
+
+
+class Call:
+    """One request under way: None until it is answered. A second answer is an error."""
+
+    def __init__(self) -> None:
+        self._answers: list[object] = []
+
+    def __call__(self, answer: object) -> None:
+        assert not self._answers, f"answered twice: {self._answers[0]} and {answer}"
+        self._answers.append(answer)
+
+    @property
+    def is_answered(self) -> bool:
+        return bool(self._answers)
+
+
+class JoinCall(Call):
+    @property
+    def result(self) -> JoinResult:
+        (answer,) = self._answers
+        assert isinstance(answer, JoinResult)
+        return answer
+
+
+class SyncCall(Call):
+    @property
+    def result(self) -> SyncResult:
+        (answer,) = self._answers
+        assert isinstance(answer, SyncResult)
+        return answer
+
+
+class CommitCall(Call):
+    @property
+    def codes(self) -> dict[TopicPartition, ErrorCode]:
+        (answer,) = self._answers
+        assert isinstance(answer, Mapping)
+        return dict(answer)
+
+    @property
+    def error(self) -> ErrorCode:
+        """The code all partitions got."""
+        (code,) = set(self.codes.values())
+        return code
+
+
+class GroupWorld:
+    """A coordinator's rules that own all partitions, with virtual time and a topic in memory."""
+
+    def __init__(self, settings: GroupSettings = NO_DELAY, *, owned: Iterable[int] | None = None) -> None:
+        self.time = VirtualTime()
+        self.topic = OffsetsTopic()
+        numbers = count(1)
+        self.rules = GroupRules(
+            settings,
+            self.topic,
+            lambda: self.topic.partition_count,
+            self.time,
+            self.time.now_ms,
+            lambda: f"{next(numbers):04}",
+        )
+        for partition in range(self.topic.partition_count) if owned is None else owned:
+            self.rules.registry.begin_loading(partition, 0)
+            self.rules.registry.finish_loading(partition, [])
+
+    def group(self, group_id: str = "g") -> Group:
+        group = self.rules.registry.get(group_id)
+        assert group is not None
+        return group
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        group_id: str = "g",
+        instance_id: str | None = None,
+        client_id: str = "c",
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        protocol_type: str = "consumer",
+        protocols_: tuple[MemberProtocol, ...] | None = None,
+        version: int = 9,
+    ) -> JoinCall:
+        """A JoinGroup as a client of this version sends it."""
+        call = JoinCall()
+        request = JoinRequest(
+            group_id,
+            member_id,
+            instance_id,
+            client_id,
+            "/127.0.0.1",
+            rebalance_ms,
+            session_ms,
+            protocol_type,
+            protocols("range") if protocols_ is None else protocols_,
+            requires_known_member_id=version >= 4,
+            supports_skipping_assignment=version >= 9,
+        )
+        self.rules.membership.join(request, call)
+        return call
+
+    def sync(
+        self,
+        member_id: str,
+        generation_id: int,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        instance_id: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> SyncCall:
+        call = SyncCall()
+        self.rules.membership.sync(
+            SyncRequest("g", generation_id, member_id, instance_id, protocol_type, protocol_name, assignments), call
+        )
+        return call
+
+    def heartbeat(self, member_id: str, generation_id: int, *, instance_id: str | None = None) -> ErrorCode:
+        return self.rules.membership.heartbeat("g", member_id, instance_id, generation_id)
+
+    def leave(self, *who: LeavingMember, group_id: str = "g") -> LeaveResult:
+        return self.rules.membership.leave(group_id, who)
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        member_id: str = "",
+        generation_id: int = -1,
+        *,
+        group_id: str = "g",
+        instance_id: str | None = None,
+        metadata: str = "",
+        producer_id: int | None = None,
+        expire_ms: int | None = None,
+    ) -> CommitCall:
+        """A plain commit, or one in a producer's transaction."""
+        call = CommitCall()
+        values = {
+            key: OffsetAndMetadata(offset, 0, metadata, self.time.now_ms(), expire_ms)
+            for key, offset in offsets.items()
+        }
+        request = CommitRequest(group_id, values, member_id, instance_id, generation_id)
+        if producer_id is None:
+            self.rules.commits.commit(request, call)
+        else:
+            self.rules.commits.commit_in_transaction(request, TransactionalProducer(producer_id, 0), call)
+        return call
+
+    def committed(self, group_id: str = "g", *, require_stable: bool = False) -> dict[TopicPartition, int]:
+        """All offsets OffsetFetch shows."""
+        error, results = self.rules.commits.fetch(group_id, None, require_stable=require_stable)
+        assert error is ErrorCode.NONE
+        return {key: result.offset for key, result in results.items()}
+
+    def stable_group(self, *member_names: str) -> list[str]:
+        """A group in which these (client ids) are members of one generation and synced; their ids, leader first."""
+        ids = [self.join(client_id=name, version=9).result.member_id for name in member_names]
+        calls = [self.join(member_id, client_id=name) for member_id, name in zip(ids, member_names, strict=True)]
+        # The first one's join completed alone: it comes again when it hears of the others.
+        if len(ids) > 1:
+            calls[0] = self.join(ids[0])
+        generation_id = calls[-1].result.generation_id
+        leader_id = calls[-1].result.leader_id
+        assignments = {member_id: f"share of {member_id}".encode() for member_id in ids}
+        for member_id in sorted(ids, key=lambda one: one != leader_id):
+            self.sync(member_id, generation_id, assignments)
+        assert self.group().state.value == "Stable"
+        return sorted(ids, key=lambda one: one != leader_id)

@@ -1,0 +1,215 @@
+"""Members of one consumer group by different clients, which tell what they own and what they have read."""
+
+import json
+import subprocess
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+from kafka import KafkaConsumer
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from support.processes.java import java_command
+from support.time.patience import HANGS_AFTER_S
+
+__all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership"]
+
+# One assignor by the names that librdkafka, kafka-python and Java know it by.
+ASSIGNORS = ("range", "roundrobin")
+HEARTBEAT_MS = 200
+POLL_MS = 30_000
+"""Longer than any rebalance: kafka-python 3.0 throws a join's answer away when a poll ends before it."""
+
+
+class Membership:
+    """What the members of a group have noted so far; whoever changes it wakes those who wait."""
+
+    def __init__(self, servers: str, topic: str, group: str, assignor: str) -> None:
+        self.servers = servers
+        self.topic = topic
+        self.group = group
+        self.assignor = assignor
+        self.members: list[Member] = []
+        self._changed = threading.Condition()
+
+    def change(self, step: Callable[[], None]) -> None:
+        with self._changed:
+            step()
+            self._changed.notify_all()
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Fails with what a member failed of, if one did."""
+        with self._changed:
+            came = self._changed.wait_for(lambda: self.failures() or condition(), HANGS_AFTER_S)
+        assert not self.failures(), self.failures()
+        assert came, f"not after {HANGS_AFTER_S} s; {len(self.members)} members, they own {self.shares()}"
+
+    def failures(self) -> list[str]:
+        return [f"{type(member).__name__}: {member.failure}" for member in self.members if member.failure]
+
+    def shares(self) -> list[int]:
+        """How many partitions each present member owns, when no two own the same; else nothing."""
+        owned = [member.owned for member in self.members if member.present]
+        apart = sum(map(len, owned)) == len(set().union(*owned))
+        return sorted(map(len, owned)) if apart else []
+
+    def read(self) -> set[tuple[int, int]]:
+        """(partition, offset) of every record that was read by any member, also by those who left."""
+        return set().union(*(member.read for member in self.members))
+
+
+class Member(ABC):
+    """Joins when it is made; reads, commits what it read, and notes both what it owns and what it read."""
+
+    def __init__(self, membership: Membership) -> None:
+        self.membership = membership
+        self.owned: frozenset[int] = frozenset()
+        self.read: set[tuple[int, int]] = set()
+        self.present = True
+        self.failure: str | None = None
+        membership.members.append(self)
+        self.thread = threading.Thread(target=self._live, daemon=True)
+
+    @abstractmethod
+    def consume(self) -> None:
+        """Reads until it is told to leave, and leaves."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Tells it to leave after the next records. ``thread`` ends when it has left."""
+
+    def note_owned(self, partitions: Iterable[int]) -> None:
+        self.membership.change(lambda: setattr(self, "owned", frozenset(partitions)))
+
+    def note_read(self, records: Iterable[tuple[int, int]]) -> None:
+        self.membership.change(lambda: self.read.update(records))
+
+    def _live(self) -> None:
+        try:
+            self.consume()
+        except BaseException as failure:
+            message = repr(failure)
+            self.membership.change(lambda: setattr(self, "failure", message))
+
+
+class _ThreadMember(Member):
+    def __init__(self, membership: Membership) -> None:
+        super().__init__(membership)
+        self.told_to_leave = threading.Event()
+        self.thread.start()
+
+    def leave(self) -> None:
+        self.present = False
+        self.told_to_leave.set()
+
+
+class KafkaPythonMember(_ThreadMember):
+    def consume(self) -> None:
+        member = self
+
+        class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+            def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+                member.note_owned(())
+
+            def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+                member.note_owned(partition.partition for partition in assigned)
+
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.membership.servers,
+            group_id=self.membership.group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            partition_assignment_strategy=[_kafka_python_assignor(self.membership.assignor)],
+        )
+        consumer.subscribe([self.membership.topic], listener=Listener())
+        while not self.told_to_leave.is_set():
+            for batch in consumer.poll(timeout_ms=POLL_MS).values():
+                self.note_read((record.partition, record.offset) for record in batch)
+                consumer.commit()
+        consumer.close()
+
+
+def _kafka_python_assignor(name: str) -> type:
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+    assignors: dict[str, type] = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    return assignors[name]
+
+
+class ConfluentMember(_ThreadMember):
+    def consume(self) -> None:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.membership.servers,
+                "group.id": self.membership.group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "heartbeat.interval.ms": HEARTBEAT_MS,
+                "partition.assignment.strategy": self.membership.assignor,
+            }
+        )
+
+        def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+            self.note_owned(partition.partition for partition in partitions)
+
+        def revoked(_: Consumer, __: list[TopicPartition]) -> None:
+            self.note_owned(())
+
+        consumer.subscribe([self.membership.topic], on_assign=assigned, on_revoke=revoked)
+        while not self.told_to_leave.is_set():
+            message = consumer.poll(0.1)
+            if message is not None:
+                assert message.error() is None, message.error()
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                self.note_read([(partition, offset)])
+                consumer.commit(message=message, asynchronous=False)
+        consumer.close()
+
+
+class JavaMember(Member):
+    """Kafka's own VerifiableConsumer, which tells in JSON what happens to it."""
+
+    def __init__(self, membership: Membership, directory: Path) -> None:
+        super().__init__(membership)
+        settings = directory / "consumer.properties"
+        settings.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\n")
+        assignor = {"range": "RangeAssignor", "roundrobin": "RoundRobinAssignor"}[membership.assignor]
+        command = java_command(
+            "org.apache.kafka.tools.VerifiableConsumer",
+            *("--bootstrap-server", membership.servers, "--topic", membership.topic, "--group-id", membership.group),
+            *("--assignment-strategy", f"org.apache.kafka.clients.consumer.{assignor}"),
+            *("--reset-policy", "earliest", "--verbose", "--consumer.config", str(settings)),
+        )
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.thread.start()
+
+    def leave(self) -> None:
+        self.present = False
+        self._process.terminate()
+
+    def consume(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            lines = [line for line in output if not self._took(line)]
+        exit_code = self._process.wait()
+        assert not self.present, f"ended with {exit_code}: {''.join(lines[-20:])}"
+
+    def _took(self, line: str) -> bool:
+        if not line.startswith("{"):
+            return False
+        event = json.loads(line)
+        match event["name"]:
+            case "record_data":
+                self.note_read([(event["partition"], event["offset"])])
+            case "partitions_assigned":
+                self.note_owned(partition["partition"] for partition in event["partitions"])
+            case "partitions_revoked":
+                self.note_owned(())
+            case "offsets_committed":
+                assert event["success"], event
+        return True

@@ -1,0 +1,222 @@
+"""Clients that produce to and consume from one topic until they are told to stop, whatever happens to the topic."""
+
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import NamedTuple, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaError as KafkaPythonError
+from support.time.patience import BETWEEN_LOOKS_S, LOOKS
+
+__all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
+
+PAUSE_S = 0.002
+"""Between two records: the broker is to be kept awake, not busy."""
+
+
+class Place(NamedTuple):
+    """Where a record stands."""
+
+    partition: int
+    offset: int
+
+
+class Traffic(ABC):
+    """A producer and a consumer, each in a thread of its own.
+
+    ``acknowledged`` has the values in the order in which they were sent, ``refused`` what became of the others;
+    ``read`` is in the order of reading. A thread that fails fails the test in `wait_until`. The producer is
+    idempotent and patient, or, if it ``gives_up``, drops a record soon when its topic is not there.
+    """
+
+    def __init__(self, servers: str, topic: str, group: str, *, gives_up: bool = False) -> None:
+        self.servers, self.topic, self.group, self.gives_up = servers, topic, group, gives_up
+        self.acknowledged: list[tuple[str, Place]] = []
+        self.refused: list[str] = []
+        self.read: list[tuple[str, Place]] = []
+        self._failures: list[BaseException] = []
+        self._told_to_stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._guarded, args=[work], daemon=True) for work in (self.produce, self.consume)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @abstractmethod
+    def produce(self) -> None:
+        """Produces values "0", "1", … one after the other until told to stop."""
+
+    @abstractmethod
+    def consume(self) -> None:
+        """Consumes as the group's only member until told to stop."""
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as failure:
+            traceback.print_exc()
+            self._failures.append(failure)
+
+    def must_go_on(self) -> bool:
+        return not self._told_to_stop.wait(PAUSE_S)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        for _ in range(LOOKS):
+            if condition():
+                return
+            assert not self._failures, self._failures
+            self._told_to_stop.wait(BETWEEN_LOOKS_S)
+        told = f"{len(self.acknowledged)} acknowledged, {len(self.read)} read, {len(self.refused)} refused"
+        raise AssertionError(f"clients of {self.topic}: not so far after {LOOKS} looks: {told}")
+
+    def wait_for_more(self, amount: int) -> None:
+        """That many more records acknowledged, and as many of what was acknowledged since were read.
+
+        Not all: a consumer that does not hear that its topic was deleted goes on at the offset where it was.
+        """
+        acknowledged, read = len(self.acknowledged), len(self.read)
+        self.wait_until(lambda: len(self.acknowledged) >= acknowledged + amount)
+        self.wait_until(lambda: len(set(self.acknowledged[acknowledged:]) & set(self.read[read:])) >= amount)
+
+    def wait_for_each(self, partitions: int) -> None:
+        """A record more is acknowledged in each partition, and read."""
+        acknowledged, read = len(self.acknowledged), len(self.read)
+
+        def gone_through() -> set[int]:
+            return {place.partition for _, place in set(self.acknowledged[acknowledged:]) & set(self.read[read:])}
+
+        self.wait_until(lambda: len(gone_through()) == partitions)
+
+    def passed_over(self) -> list[Place]:
+        """Where something was acknowledged that was not read, though something behind it was."""
+        read = {place for _, place in self.read}
+        last = {partition: max(each.offset for each in read if each.partition == partition) for partition, _ in read}
+        return [
+            place for _, place in self.acknowledged if place not in read and place.offset < last.get(place.partition, 0)
+        ]
+
+    def stop(self) -> None:
+        self._told_to_stop.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self._failures, self._failures
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Does not wait for clients whose broker may be gone when a test has failed."""
+        self._told_to_stop.set()
+        if kind is None:
+            self.stop()
+
+
+class KafkaPythonTraffic(Traffic):
+    def produce(self) -> None:
+        # An idempotent producer of kafka-python 3.0 waits for ever once it dropped a record, with Kafka's brokers too.
+        impatient = {"max_block_ms": 1000, "delivery_timeout_ms": 2000, "request_timeout_ms": 1000}
+        patience = {**impatient, "enable_idempotence": False} if self.gives_up else {}
+        producer = KafkaProducer(bootstrap_servers=self.servers, **patience)
+        numbers = count()
+        while self.must_go_on():
+            value = str(next(numbers))
+            try:
+                stored = producer.send(self.topic, value.encode()).get()
+            except KafkaPythonError as error:
+                self.refused.append(type(error).__name__)
+            else:
+                self.acknowledged.append((value, Place(stored.partition, stored.offset)))
+        producer.close()
+
+    def consume(self) -> None:
+        consumer = KafkaConsumer(
+            self.topic,
+            bootstrap_servers=self.servers,
+            group_id=self.group,
+            auto_offset_reset="earliest",
+            metadata_max_age_ms=200,
+            heartbeat_interval_ms=200,
+            auto_commit_interval_ms=200,
+        )
+        while self.must_go_on():
+            try:
+                batches = consumer.poll(timeout_ms=500)
+            except KafkaConnectionError:  # of kafka-python 3.0, when its coordinator and whom it asks next are down
+                continue
+            for batch in batches.values():
+                self.read += [(record.value.decode(), Place(record.partition, record.offset)) for record in batch]
+        consumer.close()
+
+
+class ConfluentTraffic(Traffic):
+    """``of_producer``, ``of_consumer``: further settings."""
+
+    of_producer: Mapping[str, str | int] = {}
+    of_consumer: Mapping[str, str | int] = {}
+
+    def produce(self) -> None:
+        producer = Producer(
+            {
+                **self.of_producer,
+                "bootstrap.servers": self.servers,
+                "topic.metadata.refresh.interval.ms": 200,
+                "enable.idempotence": not self.gives_up,
+                **({"topic.metadata.propagation.max.ms": 0} if self.gives_up else {}),
+            }
+        )
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                self.refused.append(error.name())
+                return
+            value, partition, offset = message.value(), message.partition(), message.offset()
+            assert value is not None
+            assert partition is not None
+            assert offset is not None
+            self.acknowledged.append((value.decode(), Place(partition, offset)))
+
+        numbers = count()
+        while self.must_go_on():
+            try:
+                producer.produce(self.topic, str(next(numbers)), on_delivery=delivered)
+            except KafkaException as error:
+                self.refused.append(error.args[0].name())
+            producer.flush()
+
+    def consume(self) -> None:
+        consumer = Consumer(
+            {
+                **self.of_consumer,
+                "bootstrap.servers": self.servers,
+                "group.id": self.group,
+                "auto.offset.reset": "earliest",
+                "heartbeat.interval.ms": 200,
+                "auto.commit.interval.ms": 200,
+                "topic.metadata.refresh.interval.ms": 200,
+                "topic.metadata.propagation.max.ms": 0,
+                "allow.auto.create.topics": True,
+            }
+        )
+        consumer.subscribe([self.topic])
+        while self.must_go_on():
+            message = consumer.poll(0.5)
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART, error
+                continue
+            value, partition, offset = message.value(), message.partition(), message.offset()
+            assert value is not None
+            assert partition is not None
+            assert offset is not None
+            self.read.append((value.decode(), Place(partition, offset)))
+        consumer.close()
+
+
+CLIENTS: list[type[Traffic]] = [KafkaPythonTraffic, ConfluentTraffic]

@@ -1,0 +1,127 @@
+"""A transactional producer that goes on whatever happens to its brokers, and knows what it committed."""
+
+import subprocess
+import threading
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from support.clients.foreign_clients import PROGRAMS
+from support.clients.member_processes import java_program
+from support.time.patience import READS, await_answer, await_that, await_thread
+
+__all__ = ["GROUP", "RECORDS_EACH", "TransactionalTraffic", "await_offset", "read_committed"]
+
+GROUP = "totals"
+RECORDS_EACH = 6
+"""Of the Java program, as is how they are named."""
+_ANSWER_S = 10
+"""So long an answer is waited for before it is asked for again."""
+
+
+class TransactionalTraffic:
+    """Transactions of `RECORDS_EACH` records all over ``topic`` and an offset of `GROUP` for partition 0, every third
+    of them aborted and the last one too, in a process of its own.
+
+    By Kafka's own client. Where the coordinator of the group leaves the cluster, of whichever kind it is, librdkafka
+    2.16 may send the offsets to nobody until it connects to some broker anew (confluentinc/librdkafka#5511), and
+    kafka-python 3.0 has been seen to stop after it had found the new one.
+    """
+
+    def __init__(self, servers: str, topic: str, partitions: int) -> None:
+        self.committed: list[str] = []
+        self.aborted: list[str] = []
+        self.offset = 0
+        """What the group has committed with the last transaction that was."""
+        self._other_lines: list[str] = []
+        self._is_told_to_stop = False
+        command = java_program(PROGRAMS / "transactions" / "TransactionTraffic.java")
+        self._process = subprocess.Popen(
+            [*command, servers, topic, str(partitions), GROUP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read_output, daemon=True)
+        self._reader.start()
+
+    def _read_output(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            for line in output:
+                match line.split():
+                    case ["committed", number]:
+                        self.offset = int(number) + 1
+                        self.committed += _values(int(number))
+                    case ["aborted", number]:
+                        self.aborted += _values(int(number))
+                    case _:
+                        self._other_lines.append(line)
+        self._process.wait()
+
+    def wait_for_more(self, transactions: int) -> None:
+        """Until so many are committed, and half as many aborted."""
+        committed, aborted = len(self.committed), len(self.aborted)
+        amount = transactions * RECORDS_EACH
+
+        def came() -> bool:
+            self._require_that_it_runs()
+            return len(self.committed) >= committed + amount and len(self.aborted) >= aborted + amount // 2
+
+        await_that(came, f"{transactions} more transactions are committed, and half as many aborted")
+
+    def _require_that_it_runs(self) -> None:
+        assert self._reader.is_alive(), f"the transactions ended: {''.join(self._other_lines[-40:])}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        assert self._process.stdin is not None
+        if kind is None:
+            self._require_that_it_runs()
+            with self._process.stdin as told:
+                told.write("that is enough\n")
+        else:
+            self._process.kill()
+            self._process.stdin.close()
+        await_thread(self._reader, "the end of the transactions")
+        assert kind is not None or self._process.returncode == 0, "".join(self._other_lines[-40:])
+
+
+def _values(number: int) -> list[str]:
+    return [f"{number}.{index}" for index in range(RECORDS_EACH)]
+
+
+def read_committed(servers: str, topic: str, partitions: int, amount: int) -> list[str]:
+    """The values that a ``read_committed`` consumer is given, ``amount`` of them and whatever comes with these."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "committed", "isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    values: list[str] = []
+
+    def next_values() -> list[str]:
+        messages = consumer.consume(1000, timeout=1.0)
+        return [(message.value() or b"").decode() for message in messages if message.error() is None]
+
+    while len(values) < amount:
+        what = f"more committed records of {topic} than {len(values)}, {amount} in all"
+        values += await_answer(next_values, bool, what, READS)
+    while more := next_values():
+        values += more
+    consumer.close()
+    return values
+
+
+def await_offset(servers: str, topic: str, offset: int) -> None:
+    """Until the group of the transactions says that it has committed this."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": GROUP})
+
+    def committed() -> int | None:
+        try:
+            (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=_ANSWER_S)
+        except KafkaException:  # no coordinator yet, or it is slow
+            return None
+        return int(found.offset)
+
+    await_answer(committed, lambda found: found == offset, f"{offset} is committed", READS)
+    consumer.close()

@@ -1,0 +1,79 @@
+"""Partitions of a `LoadedCluster` that move to other brokers."""
+
+from collections.abc import Mapping
+
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest
+from pybroker.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from support.load.loaded_cluster import LoadedCluster
+from support.time.patience import await_answer, await_that
+
+__all__ = ["Wishes", "await_led_by_first", "await_moved", "begin_move"]
+
+Wishes = Mapping[str, list[list[int]]]
+"""Brokers, by topic and partition."""
+
+
+def begin_move(it: LoadedCluster, wishes: Wishes) -> None:
+    """Returns when it is under way."""
+    it.moved.update(wishes)
+    request = AlterPartitionReassignmentsRequest(
+        topics=[
+            ReassignableTopic(
+                name=topic,
+                partitions=[
+                    ReassignablePartition(partition_index=number, replicas=replicas)
+                    for number, replicas in enumerate(partitions)
+                ],
+            )
+            for topic, partitions in wishes.items()
+        ],
+        timeout_ms=10_000,
+    )
+
+    def begun() -> bool:
+        answer = it.view.ask_controller(request, 0)
+        return answer is not None and all(
+            code == ErrorCode.NONE
+            for code in (
+                answer.error_code,
+                *(each.error_code for topic in answer.responses for each in topic.partitions),
+            )
+        )
+
+    await_that(begun, "the move begins")
+
+
+def await_moved(it: LoadedCluster, wishes: Wishes) -> None:
+    await_that(lambda: not _moves(it), "the move is done")
+    for topic, partitions in wishes.items():
+        for number, replicas in enumerate(partitions):
+            await_answer(
+                lambda topic=topic, number=number: it.view.partition(topic, number).replica_nodes,  # type: ignore[misc]
+                lambda found, replicas=replicas: found == replicas,  # type: ignore[misc]
+                f"{topic}-{number} is on brokers {replicas}",
+            )
+
+
+def _moves(it: LoadedCluster) -> int:
+    answer = it.view.ask_controller(ListPartitionReassignmentsRequest(topics=None, timeout_ms=10_000), 0)
+    return 1 if answer is None or answer.error_code != ErrorCode.NONE else len(answer.topics)
+
+
+def await_led_by_first(it: LoadedCluster, wishes: Wishes) -> None:
+    """Until the first broker of each leads: the controller has no reason then to elect another."""
+
+    def are_led() -> bool:
+        it.view.ask_controller(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000), 2)
+        return all(
+            it.view.leader(topic, number) == replicas[0]
+            for topic, partitions in wishes.items()
+            for number, replicas in enumerate(partitions)
+        )
+
+    await_that(are_led, "partitions are led by the first of their replicas")

@@ -1,0 +1,124 @@
+"""What the brokers of a `Cluster` say of themselves, asked over the wire as a client asks."""
+
+from collections.abc import Iterable, Set
+from typing import Any
+
+from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
+from pybroker.protocol.codec import Message
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponsePartition
+from support.clients.wire_client import WireClient
+from support.time.patience import await_answer, await_that
+
+__all__ = ["ClusterView"]
+
+_AWAY = (OSError, AssertionError)
+"""What a `WireClient` says of a broker that goes away, has gone, or is paused."""
+_PATIENCE_S = 5.0
+"""Then somebody else is asked, or the same broker again: it may be paused, which nobody tells."""
+
+
+class ClusterView:
+    """Answers are waited for, where nothing else is said: brokers may be away just now. Those in ``away`` are not asked
+    for what any may know."""
+
+    def __init__(self, cluster: BlockingCluster, away: Set[int] = frozenset()) -> None:
+        self._cluster = cluster
+        self._away = away
+
+    def ask(self, broker: int, request: Message, version: int) -> Any:
+        """None when the broker goes away, or has gone."""
+        try:
+            with WireClient(self._cluster.bootstrap_server(broker), _PATIENCE_S) as client:
+                return client.ask(request, version)
+        except _AWAY:
+            return None
+
+    def metadata(self, broker: int | None = None) -> MetadataResponse:
+        """Of all topics; as one broker knows it, or whoever answers first."""
+
+        def ask_them() -> Any:
+            brokers = (
+                [broker] if broker is not None else [each for each in self._cluster.broker_ids if self._is_up(each)]
+            )
+            answers = (self.ask(each, MetadataRequest(topics=None), 12) for each in brokers)
+            return next((answer for answer in answers if answer is not None), None)
+
+        answer: MetadataResponse = await_answer(
+            ask_them, lambda answer: answer is not None, f"broker {broker or 'any'}: an answer"
+        )
+        return answer
+
+    def _is_up(self, broker: int) -> bool:
+        return broker in self._cluster.broker_ids and broker not in self._away and self._cluster.is_running(broker)
+
+    def brokers_known_to(self, broker: int) -> set[int]:
+        return {each.node_id for each in self.metadata(broker).brokers}
+
+    def controller(self) -> int:
+        return await_answer(
+            lambda: self.metadata().controller_id,
+            self._is_up,
+            "a controller",
+        )
+
+    def ask_controller(self, request: Message, version: int) -> Any:
+        """None when it is not controller any more, as far as can be told from no answer at all."""
+        return self.ask(self.controller(), request, version)
+
+    def partition(self, topic: str, partition: int) -> MetadataResponsePartition:
+        """A partition that is there, or comes soon."""
+
+        def look() -> MetadataResponsePartition | None:
+            for found in self.metadata().topics:
+                for each in found.partitions:
+                    if (found.name, each.partition_index) == (topic, partition):
+                        return each
+            return None
+
+        found: MetadataResponsePartition = await_answer(look, bool, f"there is {topic}-{partition}")  # type: ignore[assignment]
+        return found
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Who leads, and runs."""
+        return await_answer(
+            lambda: self.partition(topic, partition).leader_id,
+            self._is_up,
+            f"{topic}-{partition} has a leader",
+        )
+
+    def isr(self, topic: str, partition: int) -> set[int]:
+        return set(self.partition(topic, partition).isr_nodes)
+
+    def isrs(self) -> list[tuple[str, set[int]]]:
+        """Of all partitions, with their topics."""
+        return [
+            (topic.name or "", set(each.isr_nodes)) for topic in self.metadata().topics for each in topic.partitions
+        ]
+
+    def offline_replicas_of(self, broker: int) -> list[str]:
+        return [
+            f"{topic.name}-{each.partition_index}"
+            for topic in self.metadata().topics
+            for each in topic.partitions
+            if broker in each.offline_replicas
+        ]
+
+    def await_health(self, brokers: Iterable[int] | None = None) -> None:
+        """Until each broker says that all run, and that each partition is led, with all of its replicas in sync."""
+        for broker in brokers or self._cluster.broker_ids:
+            await_that(lambda broker=broker: not self.ailments(broker), f"broker {broker} says all is well")  # type: ignore[misc]
+
+    def ailments(self, broker: int) -> list[str]:
+        """What is not as it should be, as far as this broker knows."""
+        answer = self.ask(broker, MetadataRequest(topics=None), 12)
+        if answer is None:
+            return [f"broker {broker} does not answer"]
+        missing = set(self._cluster.broker_ids) - {each.node_id for each in answer.brokers}
+        found = [f"broker {each} is not there" for each in sorted(missing)]
+        for topic in answer.topics:
+            for each in topic.partitions:
+                is_well = each.error_code == ErrorCode.NONE and set(each.isr_nodes) == set(each.replica_nodes)
+                if not is_well or each.leader_id < 0:
+                    found.append(f"{topic.name}-{each.partition_index}: {each}")
+        return found

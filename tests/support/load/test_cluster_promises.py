@@ -1,0 +1,83 @@
+"""The proofs of what clusters keep can fail: one record less, one twice, one elsewhere, and they do."""
+
+from collections.abc import Sequence
+
+import pytest
+from support.load.cluster_promises import check_committed, check_idempotent, check_kept, check_offsets, check_seen
+
+MINE = (b"mine:0", b"mine:1", b"mine:2")
+OFFSETS = {0: 0, 1: 2, 2: 3}
+"""Of `MINE` in `log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2")`."""
+
+
+def log_of(*values: bytes) -> Sequence[tuple[int, bytes]]:
+    return list(enumerate(values))
+
+
+WHOLE = log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2")
+
+
+def test_a_whole_log_is_well() -> None:
+    check_offsets(WHOLE, "t-0")
+    check_idempotent("mine", 3, OFFSETS, WHOLE, "t-0")
+    check_kept({b"mine:1": 2, b"theirs:0": 1}, WHOLE, "t-0")
+    check_seen("mine", OFFSETS, 3, {b"mine:0", b"mine:1"}, 0)
+    check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 1}, {0: 4, 1: 1})
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param(log_of(b"mine:0", b"theirs:0", b"mine:1"), id="the last one lost"),
+        pytest.param(log_of(b"mine:0", b"theirs:0", b"mine:2"), id="one lost"),
+        pytest.param(log_of(), id="all lost"),
+        pytest.param(log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:1", b"mine:2"), id="one twice"),
+        pytest.param(log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2", b"mine:0"), id="one again, later"),
+        pytest.param(log_of(b"mine:0", b"theirs:0", b"mine:2", b"mine:1"), id="another order"),
+        pytest.param(log_of(b"mine:0", b"mine:1", b"theirs:0", b"mine:2"), id="acknowledged elsewhere"),
+    ],
+)
+def test_an_idempotent_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) -> None:
+    with pytest.raises(AssertionError, match="t-0"):
+        check_idempotent("mine", 3, OFFSETS, log, "t-0")
+
+
+def test_a_record_that_nobody_acknowledged_is_noticed() -> None:
+    """All were, or the producer has not been waited for."""
+    with pytest.raises(AssertionError, match="not where they were acknowledged"):
+        check_idempotent("mine", 3, {0: 0, 1: 2}, WHOLE, "t-0")
+
+
+def test_one_that_was_acknowledged_by_implication_is_to_be_there_anywhere() -> None:
+    check_idempotent("mine", 3, {0: 0, 2: 3}, WHOLE, "t-0", implied={1})
+    with pytest.raises(AssertionError, match="t-0: "):
+        check_idempotent("mine", 3, {0: 0, 2: 2}, log_of(b"mine:0", b"theirs:0", b"mine:2"), "t-0", implied={1})
+
+
+@pytest.mark.parametrize("log", [log_of(*MINE[:2]), log_of(b"mine:0", b"mine:2", b"mine:1"), log_of()])
+def test_a_plain_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) -> None:
+    """It may send one twice, but what was acknowledged stands where that was said."""
+    with pytest.raises(AssertionError, match="lost, or moved"):
+        check_kept({value: offset for offset, value in enumerate(MINE)}, log, "t-0")
+
+
+def test_gaps_are_noticed() -> None:
+    with pytest.raises(AssertionError, match="gaps"):
+        check_offsets([WHOLE[0], *WHOLE[2:]], "t-0")
+
+
+def test_what_a_group_has_passed_over_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="mine:1"):
+        check_seen("mine", OFFSETS, 3, {b"mine:0", b"mine:2"}, 0)
+
+
+@pytest.mark.parametrize("found", [2, 0, -1001])
+def test_a_commit_that_is_forgotten_is_noticed(found: int) -> None:
+    """−1001 is librdkafka's "none"."""
+    with pytest.raises(AssertionError):
+        check_committed("group", {0: 3, 1: 0}, {0: found, 1: 1}, {0: 5, 1: 1})
+
+
+def test_an_offset_that_nobody_committed_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="partitions \\[1\\]"):
+        check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 2}, {0: 3, 1: 1})

@@ -1,0 +1,46 @@
+"""The broker that tests with real clients talk to: pybroker, or Apache Kafka to ask what is right."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from support.processes.broker_process import BrokerProcess
+from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+
+__all__ = ["Broker", "StartBroker", "started_broker"]
+
+
+class Broker(Protocol):
+    """A started broker, pybroker or Apache Kafka. It can be stopped or killed, and started again."""
+
+    lines: list[str]
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def log_directory(self) -> Path: ...
+
+    def start(self) -> object: ...
+
+    def stop(self) -> object: ...
+
+    def kill(self) -> object: ...
+
+
+StartBroker = Callable[[Mapping[str, str]], Broker]
+"""Starts one with these settings, under a directory of the test."""
+
+
+@contextmanager
+def started_broker(directory: Path, settings: Mapping[str, str], *, against_kafka: bool) -> Iterator[Broker]:
+    if against_kafka:
+        with_zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+        kafka = KafkaProcess(directory / "kafka", with_zookeeper, settings).start()
+        yield kafka
+        kafka.stop()
+        with_zookeeper.kill()
+    else:
+        with BrokerProcess(directory, settings) as process:
+            yield process

@@ -1,0 +1,110 @@
+"""A job of `pybroker-pipeline` as processes of their own, to be killed in part or as a whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from support.spark.spark_home import spark_home
+from support.spark.spark_rows import SPARK_OPTIONS
+from support.time.patience import LOOKS, await_that
+
+__all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "pipeline_job"]
+
+ONE_PROCESS = "local[2,8]"
+"""Two cores; a task that fails is tried again, eight times in all."""
+CLUSTER = "local-cluster[2,1,1024]"
+"""A master and two workers in the driver's JVM; their executors, of a core and 1,024 MiB each, are processes."""
+
+CLUSTER_OPTIONS = {**SPARK_OPTIONS, "spark.executor.extraJavaOptions": SPARK_OPTIONS["spark.driver.extraJavaOptions"]}
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_DAEMON = "pyspark.daemon"
+
+
+class PipelineJob:
+    """Python, Spark's JVMs and its workers."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
+        self._process = process
+        self._said = said
+
+    @property
+    def said(self) -> str:
+        """What this job and those before it told the person at the terminal."""
+        return self._said.read_text()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def await_that(self, condition: Callable[[], object], what: str) -> None:
+        """Until it is so, or the job has ended."""
+        await_that(lambda: self.has_ended or condition(), what, looks=LOOKS * 10)
+
+    def wait(self) -> int:
+        """Its exit code."""
+        return self._process.wait()
+
+    def press_ctrl_c(self) -> None:
+        """SIGINT, as a terminal sends it: for all of the foreground's process group."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def kill_a_worker(self) -> bool:
+        """One of the Python processes that run tasks; whether there was one."""
+        for each in self._all_but_the_driver():
+            with suppress(psutil.NoSuchProcess):
+                parent = each.parent()
+                if parent is not None and all(_DAEMON in process.cmdline() for process in (each, parent)):
+                    each.kill()
+                    return True
+        return False
+
+    def executors(self) -> list[psutil.Process]:
+        """Those that are there: none on a master of one process, or when the job has ended."""
+        found = []
+        for each in self._all_but_the_driver():
+            with suppress(psutil.NoSuchProcess):
+                if _EXECUTOR in each.cmdline():
+                    found.append(each)
+        return found
+
+    def kill(self) -> None:
+        """All of it. Spark's Python daemon has a process group of its own, a driver that has ended no children."""
+        others = self._all_but_the_driver()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for each in others:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self._process.wait()
+
+    def _all_but_the_driver(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self._process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+
+@contextmanager
+def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iterator[PipelineJob]:
+    """The command as a process group of its own, killed at last with all that comes from it.
+
+    `said` is the file for what it tells; files that Spark needs go beside it.
+    """
+    command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", master]
+    for name, value in CLUSTER_OPTIONS.items():
+        command += ["--conf", f"{name}={value}"]
+    environment = {**os.environ, "SPARK_HOME": str(spark_home(said.with_name("spark")))}
+    with said.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
+    job = PipelineJob(process, said)
+    try:
+        yield job
+    finally:
+        job.kill()

@@ -1,0 +1,184 @@
+"""Spark in a process of its own: with Spark's own Kafka connector, in a PySpark of its version in an environment of its
+own (scripts/fetch-spark-connector), or with the pipeline's source on any master."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from support.clients.produced import Produced
+from support.spark.plain_rows import PlainRow, text
+from support.spark.spark_rows import SPARK_OPTIONS
+
+__all__ = ["QueryError", "Read", "SparkSessionProcess", "connector_home", "spark_connector", "spark_session"]
+
+TESTS = Path(__file__).resolve().parents[1]
+HOME = TESTS.parent / ".cache" / "spark-connector-4.0.0"
+PROGRAM = TESTS / "pipeline" / "session_process.py"
+
+
+class QueryError(Exception):
+    """What Spark refused a query with."""
+
+
+class Read(NamedTuple):
+    """What a batch query brought."""
+
+    schema: str
+    tasks: int
+    rows: list[PlainRow]
+
+
+def connector_home() -> Path:
+    """The folder that scripts/fetch-spark-connector made. Skips the test where it is not there."""
+    if not (HOME / ".complete").exists():
+        pytest.skip(
+            "Spark's own Kafka connector is not there: scripts/fetch-spark-connector brings it, or says why not"
+        )
+    return HOME
+
+
+class SparkSessionProcess:
+    """One Spark session. `options` are those of Kafka sources and sinks, with underscores for dots."""
+
+    def __init__(self, process: subprocess.Popen[str], servers: str) -> None:
+        self._process = process
+        self._servers = servers
+
+    def at(self, servers: str) -> SparkSessionProcess:
+        """The same session, asking another broker."""
+        return SparkSessionProcess(self._process, servers)
+
+    def read(self, **options: Any) -> Read:
+        answer = self._ask("read", options=self._options(options))
+        return Read(answer["schema"], answer["tasks"], _rows(answer["rows"]))
+
+    def write(self, records: Sequence[Produced], **options: Any) -> None:
+        """A negative partition leaves the choice to the sink."""
+        rows = [
+            [
+                text(record.key),
+                text(record.value),
+                record.topic,
+                None if record.partition < 0 else record.partition,
+                [(name, text(value)) for name, value in record.headers],
+            ]
+            for record in records
+        ]
+        self._ask("write", options=self._options(options), rows=rows)
+
+    def load(self, table: Path, checkpoint: Path, **options: Any) -> list[int]:
+        """Streams what is available into Parquet files; how many rows its batches had."""
+        return self._batches("load", table=str(table), checkpoint=str(checkpoint), options=self._options(options))
+
+    def follow(self, table: Path, checkpoint: Path, **options: Any) -> None:
+        """Begins the same query, for as long as the process lives."""
+        self._ask("follow", table=str(table), checkpoint=str(checkpoint), options=self._options(options))
+
+    def copy(self, to: str, checkpoint: Path, **options: Any) -> list[int]:
+        """Streams what is available into the topic."""
+        sink = self._options({"topic": to})
+        return self._batches("copy", to=sink, checkpoint=str(checkpoint), options=self._options(options))
+
+    def table(self, path: Path) -> list[PlainRow]:
+        """The rows of Parquet files."""
+        return _rows(self._ask("table", path=str(path))["rows"])
+
+    def kill(self) -> None:
+        """Python and Spark's JVM, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, str]:
+        options = {name.replace("_", "."): str(value) for name, value in given.items()}
+        return {"kafka.bootstrap.servers": self._servers, **options}
+
+    def _batches(self, what: str, **arguments: Any) -> list[int]:
+        batches: list[int] = self._ask(what, **arguments)["batches"]
+        return batches
+
+    def _ask(self, what: str, **arguments: Any) -> dict[str, Any]:
+        return ask(self._process, {"do": what, **arguments})
+
+
+def ask(process: subprocess.Popen[str], request: dict[str, Any]) -> dict[str, Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    assert line, f"Spark's session ended with {process.wait()}"
+    answer: dict[str, Any] = json.loads(line)
+    if "error" in answer:
+        raise QueryError(answer["error"])
+    return answer
+
+
+def spark_connector(servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
+    """A session with Spark's own connector, with its files in `directory`, killed at last."""
+    home = connector_home()
+    settings = {"spark.master": "local[2]", "spark.jars": ",".join(map(str, sorted((home / "jars").glob("*.jar"))))}
+    environment = {"PYTHONPATH": str(TESTS)}
+    return _session(home / "venv" / "bin" / "python", "kafka", servers, directory, settings, environment)
+
+
+def spark_session(
+    servers: str, directory: Path, settings: Mapping[str, str], environment: Mapping[str, str]
+) -> AbstractContextManager[SparkSessionProcess]:
+    """A session with the pipeline's source, with its files in `directory`, killed at last. `settings` are Spark's."""
+    ours = {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    return _session(sys.executable, "pybroker", servers, directory, settings, {**ours, **environment})
+
+
+@contextmanager
+def _session(
+    python: str | Path,
+    source: str,
+    servers: str,
+    directory: Path,
+    settings: Mapping[str, str],
+    environment: Mapping[str, str],
+) -> Iterator[SparkSessionProcess]:
+    common = {
+        **SPARK_OPTIONS,
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    process = subprocess.Popen(
+        [str(python), str(PROGRAM)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env={**kept, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1", **environment},
+        start_new_session=True,
+    )
+    session = SparkSessionProcess(process, servers)
+    try:
+        ask(process, {"settings": {**common, **settings}, "format": source})
+        yield session
+    finally:
+        session.kill()
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _rows(lists: list[list[Any]]) -> list[PlainRow]:
+    """What JSON made lists of."""
+    return [
+        PlainRow._make([*fields, None if headers is None else tuple((name, value) for name, value in headers)])
+        for *fields, headers in lists
+    ]

@@ -1,0 +1,30 @@
+"""The files of a table while a job writes to it: how to kill the job at any moment of its work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from support.spark.pipeline_job import PipelineJob
+
+__all__ = ["await_changes"]
+
+
+def await_changes(root: Path, count: int, job: PipelineJob) -> None:
+    """Until files under the root have come or gone that many times, or the job has ended."""
+    before = _files_of(root)
+    seen = 0
+
+    def has_changed() -> bool:
+        nonlocal before, seen
+        now = _files_of(root)
+        seen += now != before
+        before = now
+        return seen >= count
+
+    job.await_that(has_changed, f"{count} changes")
+
+
+def _files_of(root: Path) -> set[str]:
+    """The table's and the checkpoint's; what goes away while it is listed was there."""
+    return {str(Path(directory, name)) for directory, _, names in os.walk(root) for name in names}
