@@ -121,7 +121,7 @@ def _find_package() -> None:
     and what does is part of the set-up that this process leaves out."""
     from importlib.util import module_from_spec, spec_from_file_location
 
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     spec = spec_from_file_location(
         "pybroker", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from pybroker.broker.commands.command_line import main
 from pybroker.broker.network.connection import Connection
-from pybroker.storage.log.log.strand import Strand
+from pybroker.storage.log.strand import Strand
 
 __all__ = ["METERED_CLIENT", "Meter", "command"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from confluent_kafka import Producer
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.files.files.meta_properties import MetaProperties, write_meta_properties
-from pybroker.storage.log.log.log_host import LoneHost
+from pybroker.storage.files.files import Files
+from pybroker.storage.files.meta_properties import MetaProperties, write_meta_properties
+from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
 from support.clients.topics import create_topic

@@ -14,8 +14,8 @@ from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log_host import LoneHost
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
 from support.clients.topics import admin_client

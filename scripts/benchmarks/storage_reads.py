@@ -22,8 +22,8 @@ from pybroker.protocol.codec import decode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pybroker.protocol.records.batch import set_base_offset
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files.files.checkpoint_file import write_epochs, write_offsets
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.checkpoint_file import write_epochs, write_offsets
+from pybroker.storage.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.producers.producer_snapshots import encode_snapshot
 from pybroker.storage.store.log_store import LogStore

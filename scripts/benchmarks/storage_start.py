@@ -13,7 +13,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.disk_history import nothing_synced

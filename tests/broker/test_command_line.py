@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.process.broker_process.log_lines import OneLine
+from pybroker.broker.process.log_lines import OneLine
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
@@ -213,7 +213,8 @@ def test_a_reader_that_leaves_early_does_not_make_a_traceback() -> None:
 
 def test_bad_input_does_not_import_the_broker() -> None:
     program = (
-        "import sys; from pybroker.broker.commands.command_line import main; code = main(['--override', 'num.partitions=x']); "
+        "import sys; from pybroker.broker.commands.command_line import main; "
+        "code = main(['--override', 'num.partitions=x']); "
         "heavy = {'asyncio', 'uvloop', 'sqlite3', 'pybroker.broker.server'} & set(sys.modules); "
         "sys.exit(9 if heavy else code)"
     )

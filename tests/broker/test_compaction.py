@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
-from pybroker.storage.files.files import checkpoint_file
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files import checkpoint_file
+from pybroker.storage.files.files import Files
 from support.clients.topics import create_topic
 from support.processes.broker_process import BrokerProcess
 from support.time.patience import await_that

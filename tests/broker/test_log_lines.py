@@ -3,7 +3,7 @@
 import logging
 
 from pybroker.base.quiet_lines import QUIET
-from pybroker.broker.process.broker_process.log_lines import FloodGate, OneLine
+from pybroker.broker.process.log_lines import FloodGate, OneLine
 
 
 def record(message: str, created: float, line: int = 1) -> logging.LogRecord:

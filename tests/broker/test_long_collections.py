@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from pybroker.broker.process.broker_process.gc_tuning import LONG_S, LOOKS_APART, LongCollections
+from pybroker.broker.process.gc_tuning import LONG_S, LOOKS_APART, LongCollections
 
 
 class World:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 from pybroker.broker.network.settings import Endpoint
-from pybroker.broker.process.broker_process.ready_line import ready_line
-from pybroker.broker.process.broker_process.stop_signals import StopSignals
+from pybroker.broker.process.ready_line import ready_line
+from pybroker.broker.process.stop_signals import StopSignals
 from support.processes.broker_process import READY
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.partition.partition.isr import CommittedIsr, IsrState, PendingShrink
+from pybroker.replication.partition.isr import CommittedIsr, IsrState, PendingShrink
 from support.in_process.broker_cluster import BrokerCluster, until
 
 TP = TopicPartition("orders", 0)

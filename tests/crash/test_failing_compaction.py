@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from support.logs.compacting_store import compact_all, compacting_store, fill_with_keys
 from support.logs.compaction import records_of

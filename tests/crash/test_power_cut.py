@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from support.logs.busy_store import BusyStore, Promise, open_store
 from support.logs.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.logs.log_promises import check_places, check_promises

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from support.logs.busy_store import DIRECTORIES, BusyStore, open_store
 from support.logs.compacting_store import compact_all, compacting_store, fill_with_keys, last_values
 from support.logs.compaction import records_of

@@ -17,9 +17,9 @@ from pybroker.protocol.records.batch import DELETE_HORIZON_FLAG, TimestampType, 
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.files.files import checkpoint_file
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files import checkpoint_file
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.clients.topics import admin_client

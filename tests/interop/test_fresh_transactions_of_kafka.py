@@ -18,8 +18,8 @@ from confluent_kafka.cimpl import NewTopic
 from kazoo.client import KazooClient
 from pybroker.base.topic_partition import TopicPartition as StoredPartition
 from pybroker.controller.tree.embedded_store import EmbeddedStore
-from pybroker.storage.files.files import checkpoint_file
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files import checkpoint_file
+from pybroker.storage.files.files import Files
 from support.clients.foreign_clients import PROGRAMS, java_from_source
 from support.clients.librdkafka_reader import messages_to_end
 from support.clients.topics import admin_client

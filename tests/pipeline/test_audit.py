@@ -17,7 +17,7 @@ from pybroker.pipeline.audit.partition_audit import audit_partition
 from pybroker.pipeline.audit.report import report_json, report_page
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.segment.segment.partition_files import NoLogError
+from pybroker.storage.segment.partition_files import NoLogError
 from support.logs.compaction import compact_log
 from support.logs.kafka_directories import LOGDIRS
 from support.logs.log_tool import fill_log, patch, positions_in, write_broker_directory

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pybroker.pipeline.audit.compiled_check import quick_batch_faults
 from pybroker.protocol.records.batch import HEADER_SIZE_V2, RecordBatch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.segment.segment.segment_reader import SegmentReader
+from pybroker.storage.files.files import Files
+from pybroker.storage.segment.segment_reader import SegmentReader
 from pybroker.storage.verify.batch_check import batch_faults
 from support.logs.kafka_directories import LOGDIRS
 from support.spark.gathered_rows import need_columns

@@ -1,7 +1,7 @@
 """The pause after many consumers were answered together."""
 
 import pytest
-from pybroker.replication.partition.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.answer_pace import AnswerPace
 
 
 @pytest.mark.parametrize(("count", "pause_ms"), [(0, 0), (1, 0), (3, 0), (4, 6), (5, 7.5), (8, 10), (1000, 10)])

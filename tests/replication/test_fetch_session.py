@@ -19,7 +19,7 @@ from pybroker.replication.leader.fetch_session import (
     SessionAnswer,
     next_epoch,
 )
-from pybroker.replication.partition.partition.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
+from pybroker.replication.partition.fetch import EpochEnd, FetchResult, PartitionFetch, PartitionKey
 
 EVICTION_MS = 120_000
 

@@ -13,10 +13,10 @@ from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
 from pybroker.replication.follower.fetch_states import FetchState, Phase
 from pybroker.replication.follower.fetcher_pool import fetcher_number
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from pybroker.replication.partition.partition.partition_state import NO_LEADER
+from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
-from pybroker.storage.log.log.log_append import FollowerAppend
+from pybroker.storage.log.log_append import FollowerAppend
 from support.in_process.replica_cluster import (
     BEFORE_DIVERGENCE_IN_FETCH,
     LATEST_VERSIONS,

@@ -1,8 +1,8 @@
 """Whom a leader sends a consumer on to."""
 
 import pytest
-from pybroker.replication.partition.partition.nearest_replica import nearest_replica
-from pybroker.replication.partition.partition.partition import Partition
+from pybroker.replication.partition.nearest_replica import nearest_replica
+from pybroker.replication.partition.partition import Partition
 from support.in_process.partitions import FakeLog, leading_partition, partition_state
 
 RACKS = {1: "a", 2: "b", 3: "b", 4: "c"}

@@ -12,9 +12,9 @@ from pybroker.protocol.errors import (
     OffsetNotAvailableError,
     UnknownLeaderEpochError,
 )
-from pybroker.replication.partition.partition.isolation import Isolation
-from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand, PendingShrink
-from pybroker.replication.partition.partition.partition import Follower, Partition
+from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.isr import CommittedIsr, PendingExpand, PendingShrink
+from pybroker.replication.partition.partition import Follower, Partition
 from support.in_process.partitions import LAG_MS, FakeLog, leading_partition, new_partition, partition_state
 
 

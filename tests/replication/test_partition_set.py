@@ -9,9 +9,9 @@ from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.replication.partition.partition.append_result import AppendResult
-from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand, PendingIsr
-from pybroker.replication.partition.partition.partition import Partition
+from pybroker.replication.partition.append_result import AppendResult
+from pybroker.replication.partition.isr import CommittedIsr, PendingExpand, PendingIsr
+from pybroker.replication.partition.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
 from support.in_process.replicas import (

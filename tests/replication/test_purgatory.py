@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.partition.partition.answer_pace import AnswerPace
-from pybroker.replication.partition.partition.delayed_fetch import DelayedFetch, FetchWatchers
-from pybroker.replication.partition.partition.fetch import FetchParams, PartitionFetch
-from pybroker.replication.partition.partition.isolation import Isolation
-from pybroker.replication.partition.partition.operation_heap import OperationHeap
-from pybroker.replication.partition.partition.patient_fetches import LOOKS_IN_A_TURN
-from pybroker.replication.partition.partition.purgatory import (
+from pybroker.replication.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.delayed_fetch import DelayedFetch, FetchWatchers
+from pybroker.replication.partition.fetch import FetchParams, PartitionFetch
+from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.operation_heap import OperationHeap
+from pybroker.replication.partition.patient_fetches import LOOKS_IN_A_TURN
+from pybroker.replication.partition.purgatory import (
     COMPLETED_IN_A_TURN,
     AppendPurgatory,
     DelayedAppend,

@@ -5,8 +5,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from pybroker.replication.partition.partition.fetch import PartitionFetch
-from pybroker.replication.partition.partition.reader import available_bytes, sent_on
+from pybroker.replication.partition.fetch import PartitionFetch
+from pybroker.replication.partition.reader import available_bytes, sent_on
 from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer
 
 

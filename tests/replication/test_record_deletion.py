@@ -16,7 +16,7 @@ from pybroker.protocol.errors import (
     PolicyViolationError,
     UnknownTopicOrPartitionError,
 )
-from pybroker.replication.partition.partition.fetch import PartitionFetch
+from pybroker.replication.partition.fetch import PartitionFetch
 from pybroker.replication.record_deletion import HIGH_WATERMARK, Deleted, RecordDeletion
 from support.in_process.replicas import TOPIC, TP, Replicas, fetch_from, follower
 

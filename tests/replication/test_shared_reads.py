@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 from pybroker.replication.leader.shared_reads import SharedReads
-from pybroker.replication.partition.partition.fetch import FetchResult, PartitionFetch
-from pybroker.replication.partition.partition.isolation import Isolation
-from pybroker.replication.partition.partition.reader import read_partition
+from pybroker.replication.partition.fetch import FetchResult, PartitionFetch
+from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.reader import read_partition
 from support.in_process.replicas import TOPIC_ID, Replicas, batch_of, consumer, fetch_from, follower, values_in
 
 ROOM = 1 << 20

@@ -14,9 +14,9 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
 from pybroker.replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
-from pybroker.replication.partition.partition.append_result import AppendResult
-from pybroker.replication.partition.partition.partition import Follower
-from pybroker.replication.partition.partition.partition_state import PartitionState
+from pybroker.replication.partition.append_result import AppendResult
+from pybroker.replication.partition.partition import Follower
+from pybroker.replication.partition.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
 from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
 from pybroker.storage.workers.worker_pool import WorkerPool

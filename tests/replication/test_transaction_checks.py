@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.in_process.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in

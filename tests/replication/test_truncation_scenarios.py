@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.hosted_partition import HostedPartition
 from support.in_process.replica_cluster import ReplicaCluster, SteppedFetcher
 from support.in_process.replicas import batch_of
 

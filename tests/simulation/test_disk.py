@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from simulation.machines.disk import Disk, Loss
 from simulation.machines.simulated_files import SimulatedFiles
 from support.logs.files_suite import FilesSuite

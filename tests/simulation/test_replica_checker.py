@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pybroker.replication.partition.partition.isr import CommittedIsr, PendingExpand
-from pybroker.replication.partition.partition.partition import Partition
-from pybroker.storage.log.log.log import Log
+from pybroker.replication.partition.isr import CommittedIsr, PendingExpand
+from pybroker.replication.partition.partition import Partition
+from pybroker.storage.log.log import Log
 from simulation.checkers.history import History, ViolationError
 from simulation.checkers.replica_checker import ReplicaChecker
 from simulation.checkers.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from simulation.checkers.committed_batches import CommittedBatches, batches_of
 from simulation.checkers.history import History, Place, ViolationError
 from simulation.checkers.trimming_checker import TrimmingChecker

@@ -1,7 +1,7 @@
 """The checkers look after every turn of the loop, at the brokers on whose machines something ran: nothing else changes
 what they hold."""
 
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.hosted_partition import HostedPartition
 from simulation.machines.cluster_shape import ClusterShape
 from simulation.machines.simulated_cluster import SimulatedCluster
 from simulation.machines.virtual_loop import on_host

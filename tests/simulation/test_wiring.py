@@ -21,7 +21,7 @@ from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.walk import Record
-from pybroker.storage.log.log import append_validation
+from pybroker.storage.log import append_validation
 from pybroker.storage.workers.unpacking import SMALL_BYTES, all_read_here
 from simulation.clients.admin import Admin
 from simulation.machines.cluster_shape import ClusterShape

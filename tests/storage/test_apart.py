@@ -16,11 +16,11 @@ from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.errors import InvalidRecordsError, RecordError
-from pybroker.storage.log.log.append_validation import prepare_leader_append
+from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from pybroker.storage.segment.segment.record_search import first_between
-from pybroker.storage.segment.segment.segment import FoundTimestamp
+from pybroker.storage.segment.record_search import first_between
+from pybroker.storage.segment.segment import FoundTimestamp
 from pybroker.storage.workers.big_batches import Apart, describe_error, rebuild_error, run_apart
 from pybroker.storage.workers.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
 from support.logs.bombs import lz4_bomb, packed_batch

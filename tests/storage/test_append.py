@@ -22,8 +22,8 @@ from pybroker.storage.errors import (
     UnexpectedAppendOffsetError,
     record_errors_of,
 )
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log, records_from

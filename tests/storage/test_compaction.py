@@ -26,11 +26,11 @@ from pybroker.storage.compaction.key_table import SLOT_BYTES
 from pybroker.storage.compaction.offset_map import ENTRY_BYTES
 from pybroker.storage.compaction.segment_cleaner import compact
 from pybroker.storage.compaction.segment_groups import SegmentSizes, group_segments
-from pybroker.storage.files.files.files import File, Files
-from pybroker.storage.files.files.io_throttle import IoThrottle
-from pybroker.storage.files.files.no_space import NoDescriptorsError
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_host import LoneHost
+from pybroker.storage.files.files import File, Files
+from pybroker.storage.files.io_throttle import IoThrottle
+from pybroker.storage.files.no_space import NoDescriptorsError
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
 from support.logs.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log

@@ -14,7 +14,7 @@ from pybroker.protocol.records.control import EndTransactionMarker, build_marker
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.compaction.compaction_job import CompactionSettings
 from pybroker.storage.compaction.offset_map import ENTRY_BYTES
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.logs.compaction import assessed, batches_of, compact_log, records_of

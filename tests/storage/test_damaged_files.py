@@ -14,14 +14,14 @@ import pytest
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from pybroker.storage.segment.segment.offset_index import OffsetIndex
-from pybroker.storage.segment.segment.segment import file_name
-from pybroker.storage.segment.segment.time_index import TimeIndex
+from pybroker.storage.segment.offset_index import OffsetIndex
+from pybroker.storage.segment.segment import file_name
+from pybroker.storage.segment.time_index import TimeIndex
 from pybroker.storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

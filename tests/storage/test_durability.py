@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.store.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files.no_space import NoSpaceError
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log.log.log_host import LoneHost
+from pybroker.storage.files.no_space import NoSpaceError
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_faults import FaultyFiles, no_more_descriptors
 from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from support.logs.files_suite import FilesSuite
 
 

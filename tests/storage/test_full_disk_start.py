@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.segment.segment.offset_index import OffsetIndex
-from pybroker.storage.segment.segment.time_index import TimeIndex
+from pybroker.storage.segment.offset_index import OffsetIndex
+from pybroker.storage.segment.time_index import TimeIndex
 from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
 
 BASE = 1000

@@ -6,13 +6,13 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
-from pybroker.storage.log.log.inline_append import (
+from pybroker.storage.log.inline_append import (
     FEW_BATCHES,
     LARGE_APPEND_BYTES,
     SMALL_APPEND_BYTES,
     is_little_work,
 )
-from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS
 

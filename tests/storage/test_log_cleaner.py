@@ -25,8 +25,8 @@ from pybroker.storage.compaction.compaction_job import (
 )
 from pybroker.storage.compaction.compaction_plan import plan_compaction
 from pybroker.storage.compaction.segment_cleaner import compact
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_cleaner import LogCleaner
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

@@ -9,8 +9,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from

@@ -17,10 +17,10 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files.files.files import Buffer, Files
-from pybroker.storage.files.files.no_space import NoSpaceError
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.files.no_space import NoSpaceError
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.move_throttle import MoveThrottle

@@ -14,10 +14,10 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files.files import DirectoryLockedError, Files
-from pybroker.storage.files.files.meta_properties import MetaPropertiesError
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.files.files import DirectoryLockedError, Files
+from pybroker.storage.files.meta_properties import MetaPropertiesError
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.store.checkpoints import Checkpoints
 from pybroker.storage.store.log_directories import LogDirectoriesError, peek_meta_properties
 from pybroker.storage.store.log_directory import LogDirectory

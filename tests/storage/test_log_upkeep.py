@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
-from pybroker.storage.files.files.files import File, Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import File, Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, batch_of

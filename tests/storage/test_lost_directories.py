@@ -9,9 +9,9 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.files.files.no_space import NoDescriptorsError
-from pybroker.storage.log.log.log_append import LeaderAppend
+from pybroker.storage.files.files import Files
+from pybroker.storage.files.no_space import NoDescriptorsError
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

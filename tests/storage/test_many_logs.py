@@ -12,9 +12,9 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files.files import Buffer, Files
-from pybroker.storage.files.files.no_space import NoSpaceError
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.files.no_space import NoSpaceError
+from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles

@@ -11,8 +11,8 @@ from pybroker.protocol.errors import (
     TransactionCoordinatorFencedError,
 )
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers import producer_recovery
 from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot

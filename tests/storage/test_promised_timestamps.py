@@ -4,9 +4,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from pybroker.storage.log.log import log_view
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.segment.segment import record_search
+from pybroker.storage.log import log_view
+from pybroker.storage.log.log import Log
+from pybroker.storage.segment import record_search
 from support.logs.bombs import with_crc
 from support.logs.storage_logs import NOW_MS, batch_of, open_log
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from pybroker.storage.segment.segment.segment import file_name
+from pybroker.storage.segment.segment import file_name
 from support.logs.storage_logs import (
     CRASHED,
     NOW_MS,

@@ -11,7 +11,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery import log_loader, recovery_children
 from pybroker.storage.recovery.log_recovery import StartingPoint

@@ -12,10 +12,10 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.record import read_records
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.segment.segment.transaction_index import AbortedTransaction
+from pybroker.storage.log.log import Log
+from pybroker.storage.segment.transaction_index import AbortedTransaction
 from pybroker.storage.store.log_directories import peek_meta_properties
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import OutOfOrderSequenceError
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log import retention_rules as retention
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend
-from pybroker.storage.log.log.log_host import LoneHost
-from pybroker.storage.log.log.retention_rules import SegmentFacts
+from pybroker.storage.files.files import Files
+from pybroker.storage.log import retention_rules as retention
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend
+from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
 

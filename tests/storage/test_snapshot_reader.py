@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, encode_snapshot
 from pybroker.storage.producers.snapshot_reader import read_snapshot
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.compression import Codec
-from pybroker.storage.log.log.inline_append import LARGE_APPEND_BYTES, InlineBudget
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log.log.strand import Strand
+from pybroker.storage.log.inline_append import LARGE_APPEND_BYTES, InlineBudget
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool

@@ -12,8 +12,8 @@ from pybroker.config.setting import SupportKind
 from pybroker.config.table import TOPIC_SETTINGS
 from pybroker.protocol.errors import InvalidRecordError, InvalidTimestampError, KafkaError, RecordTooLargeError
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, batch_of

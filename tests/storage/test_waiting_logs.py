@@ -8,10 +8,10 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.files.files.no_space import NoSpaceError
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.segment.segment.offset_index import MAX_RELATIVE_OFFSET
+from pybroker.storage.files.files import Files
+from pybroker.storage.files.no_space import NoSpaceError
+from pybroker.storage.log.log import Log
+from pybroker.storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

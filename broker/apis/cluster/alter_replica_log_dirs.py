@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs: move a replica to another log directory of this broker (KIP-113).
 
-The answer comes when the move has begun (`storage/store/log_mover.py`); DescribeLogDirs shows how far it is. For a partition
-that is not here yet the directory is remembered, and its log is then made there; the answer is an error all the same,
-as in Kafka.
+The answer comes when the move has begun (`storage/store/log_mover.py`); DescribeLogDirs shows how far it is. For a
+partition that is not here yet the directory is remembered, and its log is then made there; the answer is an error all
+the same, as in Kafka.
 
 v1 throttling happens after the response (KIP-219) · v2 flexible.
 """

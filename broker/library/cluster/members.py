@@ -137,7 +137,7 @@ class BrokerMember(Member):
         file = self.directory / "server.properties"
         escaped = {name: value.replace("\\", "\\\\") for name, value in self.settings.items()}
         file.write_text("".join(f"{name}={value}\n" for name, value in escaped.items()))
-        program = _LEASHED.format(module=f"{__package__}.leashed")
+        program = _LEASHED.format(module=f"{__package__}.die_with_parent")
         return [sys.executable, "-c", program, json.dumps(sys.path), "--config", str(file)]
 
     def _is_ready(self) -> bool:

@@ -10,7 +10,7 @@ from ...start_error import StartError
 
 __all__ = ["find_jars", "find_java"]
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[3]
 _FETCHED = _PACKAGE / ".cache" / "kafka-3.9.1" / "libs"  # by scripts/fetch-kafka, in a checkout
 
 

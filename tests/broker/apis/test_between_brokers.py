@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.apis.between_brokers.allocate_producer_ids import AllocateProducerIds
+from pybroker.broker.apis.between_brokers.alter_partition import AlterPartition
+from pybroker.broker.apis.between_brokers.controlled_shutdown import ControlledShutdown
+from pybroker.broker.apis.between_brokers.leader_and_isr import LeaderAndIsr
+from pybroker.broker.apis.between_brokers.stop_replica import StopReplica
+from pybroker.broker.apis.between_brokers.update_metadata import UpdateMetadata
 from pybroker.broker.requests.between_brokers import BetweenBrokers, listeners_between_brokers
-from pybroker.broker.requests.between_brokers.allocate_producer_ids import AllocateProducerIds
-from pybroker.broker.requests.between_brokers.alter_partition import AlterPartition
-from pybroker.broker.requests.between_brokers.controlled_shutdown import ControlledShutdown
-from pybroker.broker.requests.between_brokers.leader_and_isr import LeaderAndIsr
-from pybroker.broker.requests.between_brokers.stop_replica import StopReplica
-from pybroker.broker.requests.between_brokers.update_metadata import UpdateMetadata
 from pybroker.config.config import Config
 from pybroker.controller.controller import Controller
 from pybroker.controller.isr_rules import IsrChange

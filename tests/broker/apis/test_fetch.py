@@ -32,10 +32,10 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.leader.fetch_session import FIRST_PATIENCE_MS, FetchSessions
-from pybroker.replication.partition.partition.answer_pace import AnswerPace
-from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult
+from pybroker.replication.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.fetch import FetchParams, FetchResult
 from pybroker.replication.state_changes import ReplicaStop
-from pybroker.storage.files.files.files import FileRegion
+from pybroker.storage.files.files import FileRegion
 from pybroker.storage.workers.bulk_queue import BulkSource
 from support.in_process.replicas import (
     TOPIC,

@@ -11,9 +11,9 @@ from pybroker.broker.requests.context import EncodedAnswer
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse
-from pybroker.replication.partition.partition.fetch import FetchResult, PartitionFetch
-from pybroker.storage.files.files.files import File, FileRegion, Files, NotCachedError
-from pybroker.storage.segment.segment.transaction_index import AbortedTransaction
+from pybroker.replication.partition.fetch import FetchResult, PartitionFetch
+from pybroker.storage.files.files import File, FileRegion, Files, NotCachedError
+from pybroker.storage.segment.transaction_index import AbortedTransaction
 
 LATEST_VERSION = 17
 Selected = list[tuple[PartitionFetch, FetchResult]]

@@ -21,7 +21,7 @@ from pybroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
-from pybroker.storage.files.files.files import DiskSpace, Files
+from pybroker.storage.files.files import DiskSpace, Files
 from support.in_process.group_handlers import call, versions
 from support.in_process.replicas import TOPIC, TP, Replicas, batch_of, fetch_from, values_in
 from support.time.loop_turns import turns_during

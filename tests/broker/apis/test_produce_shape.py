@@ -14,7 +14,7 @@ from pybroker.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from pybroker.replication.partition.partition.append_result import AppendResult
+from pybroker.replication.partition.append_result import AppendResult
 
 VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)

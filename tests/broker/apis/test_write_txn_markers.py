@@ -17,7 +17,7 @@ from pybroker.protocol.messages.write_txn_markers import (
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, read_marker
 from pybroker.protocol.records.record import read_records
-from pybroker.replication.partition.partition.isolation import Isolation
+from pybroker.replication.partition.isolation import Isolation
 from support.in_process.replicas import TOPIC, TP, Replicas, batch_of, consumer, fetch_from, follower, request_context
 
 OFFSETS = TopicPartition("__consumer_offsets", 0)

@@ -16,7 +16,7 @@ from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_snapshots import decode_snapshot, encode_snapshot

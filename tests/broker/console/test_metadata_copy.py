@@ -9,7 +9,7 @@ import pytest
 from pybroker import Broker
 from pybroker.broker.commands.command_line import main
 from pybroker.config.config import METADATA_STORE_FILE
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 
 
 @pytest.fixture

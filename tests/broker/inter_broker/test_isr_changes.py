@@ -17,8 +17,8 @@ from pybroker.protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from pybroker.replication.partition.partition.isr import CommittedIsr, PendingIsr
-from pybroker.replication.partition.partition.partition import Partition
+from pybroker.replication.partition.isr import CommittedIsr, PendingIsr
+from pybroker.replication.partition.partition import Partition
 from simulation.machines.virtual_loop import VirtualLoop
 from support.in_process.partitions import FakeLog, leading_partition, partition_state
 

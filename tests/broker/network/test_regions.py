@@ -17,7 +17,7 @@ from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
-from pybroker.storage.files.files.page_cache import is_cached, read_ahead, read_if_cached
+from pybroker.storage.files.page_cache import is_cached, read_ahead, read_if_cached
 from support.in_process.network_peer import (
     ECHO,
     REGIONS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pybroker.protocol.records.batch import iter_batches
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 
 __all__ = ["CommittedBatches", "Fingerprint", "batches_of"]
 

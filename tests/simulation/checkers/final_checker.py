@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from simulation.checkers.history import IN_SEQUENCE, Acknowledged, Guarantee, History, Outcome, Place, Read, Sent
 from simulation.checkers.tree_checker import TreeChecker
 

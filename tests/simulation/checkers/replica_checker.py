@@ -6,9 +6,9 @@ What has been below some replica's high watermark is committed: from then on eve
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from pybroker.replication.partition.partition.isr import IsrState, PendingExpand
-from pybroker.replication.partition.partition.partition import Leader, Partition
+from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.isr import IsrState, PendingExpand
+from pybroker.replication.partition.partition import Leader, Partition
 from simulation.checkers.committed_batches import CommittedBatches, batches_of
 from simulation.checkers.history import History, Place, ViolationError
 from simulation.checkers.tree_checker import TreeChecker

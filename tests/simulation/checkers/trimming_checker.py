@@ -8,7 +8,7 @@ what a broker has deleted before a crash some may be there again; no more may ha
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.hosted_partition import HostedPartition
 from simulation.checkers.committed_batches import CommittedBatches
 from simulation.checkers.history import History, Place, ViolationError
 

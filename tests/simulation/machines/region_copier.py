@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pybroker.broker.network.region_sender import Done, RunInWorker, TruncatedRegionError
 from pybroker.broker.network.request import Region
-from pybroker.storage.files.files.files import FileRegion
+from pybroker.storage.files.files import FileRegion
 
 __all__ = ["RegionCopier"]
 

@@ -16,8 +16,8 @@ from pybroker.broker.server import BrokerServer
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.controller.tree.metadata_store import MetadataStore
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from pybroker.storage.log.log.log import Log
+from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.storage.log.log import Log
 from simulation.machines.cluster_shape import ClusterShape
 from simulation.machines.disk import Disk, Loss
 from simulation.machines.region_copier import RegionCopier

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 
-from pybroker.storage.files.files.files import (
+from pybroker.storage.files.files import (
     Buffer,
     DirectoryLock,
     DirectoryLockedError,

@@ -9,17 +9,17 @@ from typing import Any
 from unittest.mock import patch
 
 from pybroker.protocol.errors import ErrorCode
-from pybroker.storage.log.log import append_write, log, log_truncation
-from pybroker.storage.log.log import retention_rules as retention
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import LogAppendInfo, appended_before
-from pybroker.storage.log.log.log_files import LogFiles
-from pybroker.storage.log.log.retention_rules import SegmentFacts
+from pybroker.storage.log import append_write, log, log_truncation
+from pybroker.storage.log import retention_rules as retention
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LogAppendInfo, appended_before
+from pybroker.storage.log.log_files import LogFiles
+from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.producers.prepared_append import PreparedAppend
 from pybroker.storage.producers.producer_recovery import rebuild_producer_state
 from pybroker.storage.producers.producer_state import BatchMetadata, DataBatch, EndMarker, ProducerState
 from pybroker.storage.recovery import log_loader, log_recovery
-from pybroker.storage.segment.segment.segment import Segment
+from pybroker.storage.segment.segment import Segment
 from simulation.checkers.history import Guarantee, Sent
 from simulation.clients.client_link import UnansweredError
 from simulation.clients.producer import Lane

@@ -19,20 +19,20 @@ from pybroker.controller.tree.metadata_store import Check, Operation
 from pybroker.protocol.errors import ErrorCode
 from pybroker.replication import record_deletion
 from pybroker.replication.leader import fetch_reads
-from pybroker.replication.partition.partition import reader
-from pybroker.replication.partition.partition.append_result import AppendResult
-from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult, PartitionFetch
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from pybroker.replication.partition.partition.isolation import Isolation
-from pybroker.replication.partition.partition.isr import PendingExpand
-from pybroker.replication.partition.partition.partition import Leader, Partition
-from pybroker.replication.partition.partition.partition_state import PartitionState
-from pybroker.replication.partition.partition.reader import read_partition
+from pybroker.replication.partition import reader
+from pybroker.replication.partition.append_result import AppendResult
+from pybroker.replication.partition.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.isr import PendingExpand
+from pybroker.replication.partition.partition import Leader, Partition
+from pybroker.replication.partition.partition_state import PartitionState
+from pybroker.replication.partition.reader import read_partition
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.state_changes import StateChanges
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_append import FollowerAppend, LeaderAppend
-from pybroker.storage.log.log.strand import AppendCallback, Strand
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log.strand import AppendCallback, Strand
 from simulation.machines.model_store import ModelStore
 from simulation.machines.simulated_pool import SimulatedPool
 from simulation.runs.log_mistakes import LOG_MISTAKES

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.workers.unpacking import all_read_here
 from simulation.checkers.final_checker import EXCUSED, FinalChecker, replica_of
 from simulation.checkers.history import Guarantee, Place, ViolationError

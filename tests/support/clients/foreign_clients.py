@@ -12,7 +12,7 @@ from support.processes.java import java_executable, kafka_libs
 
 __all__ = ["CACHE", "PROGRAMS", "bring", "client_command", "kcat_command", "running", "streams_java"]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CACHE = ROOT / ".cache"
 PROGRAMS = ROOT / "tests" / "interop" / "clients"
 SIGTERM_IN_JAVA = 143

@@ -22,7 +22,7 @@ from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataResponsePartition
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.hosted_partition import HostedPartition
 from simulation.machines.model_zookeeper import ModelStore, ModelZooKeeper
 from support.clients.async_wire_client import AsyncWireClient
 from support.in_process.replicas import batch_of, offsets_and_values

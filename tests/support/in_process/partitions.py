@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.replication.partition.partition.partition import Partition
-from pybroker.replication.partition.partition.partition_state import PartitionState
+from pybroker.replication.partition.partition import Partition
+from pybroker.replication.partition.partition_state import PartitionState
 from pybroker.storage.leader_epochs import EpochEntry, LeaderEpochs
 
 LOCAL = 1

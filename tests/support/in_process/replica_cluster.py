@@ -20,10 +20,10 @@ from pybroker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEp
 from pybroker.replication.follower.fetcher import Fetcher
 from pybroker.replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
 from pybroker.replication.leader.fetch_session import FetchSessions
-from pybroker.replication.partition.partition.append_result import AppendResult
-from pybroker.replication.partition.partition.isr import PendingIsr
-from pybroker.replication.partition.partition.partition import Partition
-from pybroker.storage.files.files.files import Files
+from pybroker.replication.partition.append_result import AppendResult
+from pybroker.replication.partition.isr import PendingIsr
+from pybroker.replication.partition.partition import Partition
+from pybroker.storage.files.files import Files
 from pybroker.storage.workers.worker_pool import Pool
 from support.in_process.replicas import NOW_MS, TOPIC_ID, TP, FixedHints, Replicas, offsets_and_values, request_context
 

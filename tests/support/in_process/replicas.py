@@ -18,18 +18,18 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.walk import Record
-from pybroker.replication.partition.partition.answer_pace import AnswerPace
-from pybroker.replication.partition.partition.append_result import AppendResult
-from pybroker.replication.partition.partition.fetch import FetchParams, FetchResult, PartitionFetch
-from pybroker.replication.partition.partition.hosted_partition import HostedPartition
-from pybroker.replication.partition.partition.isolation import Isolation
-from pybroker.replication.partition.partition.isr import PendingIsr
-from pybroker.replication.partition.partition.partition import Partition
-from pybroker.replication.partition.partition.partition_state import PartitionState
+from pybroker.replication.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.append_result import AppendResult
+from pybroker.replication.partition.fetch import FetchParams, FetchResult, PartitionFetch
+from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.isr import PendingIsr
+from pybroker.replication.partition.partition import Partition
+from pybroker.replication.partition.partition_state import PartitionState
 from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.run_in_pool import Offload
 from pybroker.replication.state_changes import Following, StateChanges
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool, Pool
 

@@ -19,8 +19,8 @@ from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

@@ -9,8 +9,8 @@ from pybroker.protocol.records.control import EndTransactionMarker, build_marker
 from pybroker.storage.compaction.cleaner_child import ReportCallback
 from pybroker.storage.compaction.compaction_job import CompactionFailed, CompactionJob, CompactionReport
 from pybroker.storage.compaction.segment_cleaner import compact
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool

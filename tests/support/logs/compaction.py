@@ -12,9 +12,9 @@ from pybroker.storage.compaction.compaction_job import CompactionSettings as Set
 from pybroker.storage.compaction.compaction_plan import CompactionPlan, plan_compaction
 from pybroker.storage.compaction.compaction_swap import swap_in
 from pybroker.storage.compaction.segment_cleaner import compact
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.segment.segment.batch_span import read_batches
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
+from pybroker.storage.segment.batch_span import read_batches
 from support.logs.storage_logs import NOW_MS
 
 __all__ = ["StoredBatch", "assessed", "batches_of", "compact_log", "records_of", "stored_batches"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pybroker.storage.files.files import files as files_module
+from pybroker.storage.files import files as files_module
 
 ROOT = 0
 

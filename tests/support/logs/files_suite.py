@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 import pytest
-from pybroker.storage.files.files.files import DirectoryLockedError, FileRegion, Files
+from pybroker.storage.files.files import DirectoryLockedError, FileRegion, Files
 
 __all__ = ["FilesSuite"]
 

@@ -13,7 +13,7 @@ from support.processes.broker_process import BrokerProcess
 
 __all__ = ["LOGDIRS", "Found", "batches", "broker_on", "committed", "records"]
 
-LOGDIRS = Path(__file__).parent.parent / "reference" / "logdirs"
+LOGDIRS = Path(__file__).parents[2] / "reference" / "logdirs"
 ABORT = 0
 
 

@@ -6,11 +6,11 @@ import os
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.log.log import Log
 from pybroker.storage.producers.prepared_append import producer_update
 from pybroker.storage.producers.producer_state import EndMarker
-from pybroker.storage.segment.segment.batch_span import check_batch, read_batches
-from pybroker.storage.segment.segment.segment import Segment
+from pybroker.storage.segment.batch_span import check_batch, read_batches
+from pybroker.storage.segment.segment import Segment
 from pybroker.storage.store.log_store import LogStore
 
 from .busy_store import BusyStore, Promise, Told

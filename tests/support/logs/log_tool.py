@@ -12,15 +12,15 @@ from pybroker.config.config import Config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
 from pybroker.storage.producers.producer_state import AppendOrigin
-from pybroker.storage.segment.segment.segment_reader import SegmentReader
+from pybroker.storage.segment.segment_reader import SegmentReader
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, batch_of
 
-REFERENCE = Path(__file__).parent.parent / "reference" / "logdirs"
+REFERENCE = Path(__file__).parents[2] / "reference" / "logdirs"
 
 
 class Ran(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pybroker.storage.files.files import files as files_module
-from pybroker.storage.files.files.files import Files
+from pybroker.storage.files import files as files_module
+from pybroker.storage.files.files import Files
 
 
 class RecordingFiles(Files):

@@ -8,9 +8,9 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.builder import BatchFields
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.files.files.files import Files
-from pybroker.storage.log.log.log import Log
-from pybroker.storage.log.log.log_host import LogHost, LoneHost
+from pybroker.storage.files.files import Files
+from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_host import LogHost, LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
 from pybroker.storage.recovery.log_recovery import StartingPoint

@@ -9,7 +9,7 @@ import pytest
 from pybroker.broker.library.cluster.zookeeper_jars import find_jars
 from pybroker.broker.start_error import StartError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ZOOKEEPER = "org.apache.zookeeper."
 KAFKA_LIBS = ROOT / ".cache" / "kafka-3.9.1" / "libs"
 

@@ -7,7 +7,10 @@ import pytest
 from pybroker.broker.library.cluster import ports as lasting_ports
 from support.processes.ports import free_port
 
-CLAIMS = f"import sys; sys.path[:0] = {sys.path!r}; from support.processes.ports import _claim; print(_claim(int(sys.argv[1])))"
+CLAIMS = (
+    f"import sys; sys.path[:0] = {sys.path!r}; from support.processes.ports import _claim; "
+    "print(_claim(int(sys.argv[1])))"
+)
 
 
 def test_no_port_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from support.spark.spark_rows import SPARK_OPTIONS
 
 __all__ = ["QueryError", "Read", "SparkSessionProcess", "connector_home", "spark_connector", "spark_session"]
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 HOME = TESTS.parent / ".cache" / "spark-connector-4.0.0"
 PROGRAM = TESTS / "pipeline" / "session_process.py"
 
