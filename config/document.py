@@ -1,4 +1,4 @@
-"""The pages of ``docs/`` that come from the table: ``python -m pybroker.config.document docs``."""
+"""The pages of ``docs/`` that come from the table: ``python -m pybroker.config.document docs/operator``."""
 
 import sys
 from collections.abc import Callable
@@ -17,8 +17,8 @@ DEFAULTS_END = "<!-- end of defaults -->"
 _INTRODUCTION = """\
 # Settings
 
-This page is written by `python -m pybroker.config.document docs` from the table in `config/settings/`; a test compares
-the two.
+This page is written by `python -m pybroker.config.document docs/operator` from the table in `config/settings/`; a test
+compares the two.
 
 pybroker reads Kafka's own file, `pybroker --config server.properties`, in Java's `.properties` syntax (as ISO-8859-1:
 other characters are written `\\uXXXX`); `--override name=value` stands above it, and `pybroker --print-config` shows
@@ -51,7 +51,7 @@ _HERE = {
 
 
 def settings_page() -> str:
-    """``docs/settings.md``."""
+    """``docs/operator/settings.md``."""
     parts = [_INTRODUCTION]
     for title, settings in BROKER_SECTIONS:
         parts.append(f"## {title}\n\n" + _table(settings, ("Changes", _changes)))
@@ -71,7 +71,7 @@ def settings_page() -> str:
 
 
 def defaults_table() -> str:
-    """The part of ``docs/deviations.md`` that lists defaults."""
+    """The part of ``docs/operator/deviations.md`` that lists defaults."""
     lines = ["| Setting | Kafka's default | Here | When | Why |", "| --- | --- | --- | --- | --- |"]
     for setting in BROKER_SETTINGS.values():
         own = setting.own_default
@@ -82,7 +82,7 @@ def defaults_table() -> str:
 
 
 def with_defaults(page: str) -> str:
-    """A text of ``docs/deviations.md`` with its table of defaults renewed."""
+    """A text of ``docs/operator/deviations.md`` with its table of defaults renewed."""
     before, _, rest = page.partition(DEFAULTS_BEGIN)
     _, _, after = rest.partition(DEFAULTS_END)
     return f"{before}{DEFAULTS_BEGIN}\n\n{defaults_table()}\n{DEFAULTS_END}{after}"

@@ -94,7 +94,7 @@ class AppliesWhen(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnDefault:
-    """A default that differs from Kafka's: its text, where it holds, and why (for ``docs/deviations.md``)."""
+    """A default that differs from Kafka's: its text, where it holds, and why (for ``docs/operator/deviations.md``)."""
 
     text: str
     when: AppliesWhen

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PybrokerDataSource(DataSource):
-    """`spark.read.format("pybroker")`, `readStream`, `write`, `writeStream`: see docs/pipeline.md for the options."""
+    """`spark.read.format("pybroker")`, `readStream`, `write`, `writeStream`; options: docs/user/pipeline.md."""
 
     @classmethod
     def name(cls) -> str:

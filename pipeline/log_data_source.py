@@ -17,7 +17,7 @@ from .worker_memory import freeze_imports
 
 
 class PybrokerLogDataSource(DataSource):
-    """`spark.read.format("pybroker-log").load(path)`: see docs/pipeline.md for the options."""
+    """`spark.read.format("pybroker-log").load(path)`: see docs/user/pipeline.md for the options."""
 
     @classmethod
     def name(cls) -> str:

@@ -40,7 +40,7 @@ def name_of(example: Example) -> str:
     return f"{example.page}:{example.line}"
 
 
-LIBRARY = examples("docs/library.md")
+LIBRARY = examples("docs/user/library.md")
 
 
 def test_the_examples_are_found() -> None:
@@ -78,7 +78,7 @@ def test_the_first_example_of_the_readme_reads_what_it_wrote(capsys: pytest.Capt
 
 
 def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
-    rows = re.findall(r"^\| `([a-z.]+)` \| `(\S+)` \| .* \| `(\S+)` \|$", page("kafka-as-told"), re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z.]+)` \| `(\S+)` \| .* \| `(\S+)` \|$", page("user/kafka-as-told"), re.MULTILINE)
     assert len(rows) >= 8
     reference = json.loads((ROOT / "tests/reference/settings.json").read_text())
     kafkas = {setting["name"]: setting["default"] for setting in reference["broker"]}
@@ -88,7 +88,7 @@ def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
 
 
 def test_file_to_begin_a_cluster_with_is_taken_as_it_stands() -> None:
-    (text,) = re.findall(r"^```properties\n(.*?)^```", page("operations"), re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(r"^```properties\n(.*?)^```", page("operator/operations"), re.MULTILINE | re.DOTALL)
     config = Config.load(text)
     assert not config.unknown
     assert not config.uses_embedded_store
@@ -99,7 +99,10 @@ def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text()
 
 
-@pytest.mark.parametrize("source", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("source", ["README.md", "CONTRIBUTING.md", *PAGES])
 def test_links_lead_somewhere(source: str) -> None:
     place = (ROOT / source).parent
     for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", (ROOT / source).read_text()):

@@ -1,4 +1,4 @@
-"""docs/limits.md names settings that there are, their defaults, and tests that reach them."""
+"""docs/operator/limits.md names settings that there are, their defaults, and tests that reach them."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ ROW = re.compile(r"\| `([\w.]+)` \| (?:`([^`]*)`)? ?\| .* \| `(tests/[^`]+\.py):
 
 def lines() -> list[str]:
     """Those of the table of limits."""
-    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "operator" / "limits.md").read_text(encoding="utf-8")
     table = text.partition("## Bounds")[2].partition("Not settings, ")[0]
     return [line for line in table.splitlines() if line.startswith("| `")]
 

@@ -202,7 +202,7 @@ def _level(text: str) -> str:
 def _epilog() -> str:
     lines = ["commands (pybroker COMMAND --help tells more):"]
     lines += [f"  {name:<12} {command.summary}" for name, command in _COMMANDS.items()]
-    lines += ["", "settings to begin with (all of them: docs/settings.md, or --print-config):"]
+    lines += ["", "settings to begin with (all of them: docs/operator/settings.md, or --print-config):"]
     for name in _SHOWN_SETTINGS:
         setting = BROKER_SETTINGS[name]
         default = setting.default_text(embedded_store=True)

@@ -55,7 +55,7 @@ SETTINGS = (
         ACTED_ON,
         "Where many consumers wait for the same records, how long these may gather before they are sent; 0: never.",
     ),
-    # What bounds memory where Kafka has no bound: docs/limits.md.
+    # What bounds memory where Kafka has no bound: docs/operator/limits.md.
     Setting(
         "pybroker.batch.inline.max.bytes",
         LONG,

@@ -15,7 +15,7 @@ from support.processes.java import java_command
 FOLDER = Path(__file__).parent
 CASES = (FOLDER / "kafka_settings_cases.txt").read_text(encoding="utf-8").splitlines()
 
-# Refused here and taken there, or the other way round: each stands on docs/deviations.md.
+# Refused here and taken there, or the other way round: each stands on docs/operator/deviations.md.
 DIFFERENT = {
     "listeners=PLAINTEXT://0.0.0.0:9092": "taken: each client is told the address by which it came",
     "group.min.session.timeout.ms=9;group.max.session.timeout.ms=8": "refused: no consumer could join",

@@ -16,8 +16,8 @@ from pybroker.config.dynamic_changes import check_dynamic
 from pybroker.config.setting import SupportKind
 from pybroker.config.table import BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
 
-DOCS = Path(__file__).parents[2] / "docs"
-RENEW = "run: python -m pybroker.config.document docs"
+DOCS = Path(__file__).parents[2] / "docs" / "operator"
+RENEW = "run: python -m pybroker.config.document docs/operator"
 
 
 def test_the_settings_page_is_what_the_table_says() -> None:

@@ -1,4 +1,4 @@
-"""The example of docs/pipeline.md does what it says, from a log's lines to charts: its blocks run as they stand."""
+"""The example of docs/user/pipeline.md works: its blocks run as they stand."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from support.spark.pipeline_commands import run_command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pipeline.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "user" / "pipeline.md"
 TITLE = "## From a web server's log to charts"
 BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -21,9 +21,8 @@ print(result.digest, result.virtual_s, result.violation)
 
 
 TURNS = 25_000
-"""What a seed may take of the loop: 1 s of CPU at 40 µs a turn. That is what one took on the machine of the campaigns
-in docs/reliability.md with both cores at work (36 µs with one). Time itself is not held to anything: what else a
-machine does makes it half as much again."""
+"""The most loop turns one seed may take: 1 s of CPU at 40 µs a turn, as measured with both cores busy (36 µs with one).
+The limit is in turns and not in seconds because other work on the machine makes a run half as long again."""
 
 
 @pytest.mark.parametrize("seed", [*FIXED, *FAILED_ONCE])

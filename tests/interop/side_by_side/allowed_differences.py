@@ -1,4 +1,4 @@
-"""The differences that stay, by scenario, each with its reason; docs/deviations.md tells users of them.
+"""The differences that stay, by scenario, each with its reason; docs/operator/deviations.md tells users of them.
 
 A pattern (of fnmatch) is held against ``step: path``, and both values against those named here, so that another error
 code in the same place is no allowed difference. The lists only shrink: an entry that covers no difference any more
