@@ -1,1 +1,0 @@
-"""What the image's first process does: settings from the environment, a broker, the care of orphans."""
