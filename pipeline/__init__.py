@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # By their whole names: mypy also takes this folder for the parent of tests/pipeline, which has the same name.
-    from pybroker.pipeline.data_source import PybrokerDataSource
-    from pybroker.pipeline.log_data_source import PybrokerLogDataSource
+    from pybroker.pipeline.log_directories.log_data_source import PybrokerLogDataSource
+    from pybroker.pipeline.topics.data_source import PybrokerDataSource
 
 __all__ = ["PybrokerDataSource", "PybrokerLogDataSource"]
 
-_MODULES = {"PybrokerDataSource": "data_source", "PybrokerLogDataSource": "log_data_source"}
+_MODULES = {
+    "PybrokerDataSource": "topics.data_source",
+    "PybrokerLogDataSource": "log_directories.log_data_source",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ from ...protocol.messages.produce import (
 from ..client.cluster import may_pass
 from ..client.connection import Connection
 from ..client.target_cluster import TargetCluster
-from ..kafka_settings import ReaderSettings
+from ..options.kafka_settings import ReaderSettings
 from .sequenced_batches import ProducerIdentity, SequencedBatch
 from .written_batches import UnsettledError, WrittenBatches
 

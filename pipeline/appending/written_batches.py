@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
 from ..client.target_cluster import TargetCluster
-from ..kafka_settings import ReaderSettings
-from ..offset_ranges import OffsetRange
-from ..range_reader import RangeReader
+from ..options.kafka_settings import ReaderSettings
+from ..topics.offset_ranges import OffsetRange
+from ..topics.range_reader import RangeReader
 from .sequenced_batches import ProducerIdentity
 
 _LOOK_AGAIN_S = 0.05

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...base.topic_partition import TopicPartition
-from ..offset_ranges import OffsetRange
-from ..read_options import ReadOptions, stream_options
-from ..source_offsets import SourceOffsets
+from ..options.read_options import ReadOptions, stream_options
+from ..topics.offset_ranges import OffsetRange
+from ..topics.source_offsets import SourceOffsets
 from .archive_rows import DATA, PARTITIONED_BY, TABLE, archive_rows
 from .batch_ranges import batch_limits, batch_ranges
 from .day_files import CODECS, WrittenFile, write_range

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
-from ..partition_json import PartitionNumbers
-from ..stream_position import Position, beginning_of, offsets_of
+from ..options.partition_json import PartitionNumbers
+from ..topics.stream_position import Position, beginning_of, offsets_of
 from .manifest import ManifestError, Ranges
 from .table_commits import TableFiles
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ..offset_ranges import OffsetRange
-from ..read_options import ReadOptions
-from ..topic_reader import read_range
+from ..options.read_options import ReadOptions
+from ..topics.offset_ranges import OffsetRange
+from ..topics.topic_reader import read_range
 from .manifest import PartitionRows
 
 CODECS: Mapping[str, str] = MappingProxyType(

@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import Any
 
 from ...storage.verify.fault import Fault
-from ..charts import Bar, bar_chart
-from ..page import chart, counted, number, page, path, section, size, table, text
+from ..charts.charts import Bar, bar_chart
+from ..charts.page import chart, counted, number, page, path, section, size, table, text
 from .audit import Audit
 from .group_summary import GroupState
 from .partition_audit import PartitionAudit

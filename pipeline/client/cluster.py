@@ -21,7 +21,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ..kafka_settings import ReaderSettings
+from ..options.kafka_settings import ReaderSettings
 from .connection import Connection
 
 T = TypeVar("T")

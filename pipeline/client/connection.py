@@ -15,8 +15,8 @@ from ...protocol.messages.api_versions import ApiVersionsRequest
 from ...protocol.messages.headers import RequestHeader, ResponseHeader
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ..kafka_settings import ReaderSettings
-from ..security_settings import SaslSettings
+from ..options.kafka_settings import ReaderSettings
+from ..options.security_settings import SaslSettings
 from .sasl import LoginError, login
 
 _SIZE = Struct(">i")

@@ -14,7 +14,7 @@ import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator
 
-from ..security_settings import PLAIN, SaslSettings
+from ..options.security_settings import PLAIN, SaslSettings
 
 Login = Generator[bytes, bytes, None]
 

@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     # From here on it takes Spark.
     from ..archive.manifest import ManifestError
-    from ..read_options import stream_options
+    from ..options.read_options import stream_options
     from .query_watch import StopRequest
     from .session import job_session, told_in_a_line
 
@@ -67,7 +67,7 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
 
 def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Namespace, stop: StopRequest) -> int:
     from ..archive.archive_query import Archive
-    from ..page import counted
+    from ..charts.page import counted
     from .query_watch import progress_line, watch
 
     began = time.monotonic()

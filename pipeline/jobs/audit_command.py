@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     from ...storage.segment.partition_files import NoLogError
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
-    from ..page import counted
+    from ..charts.page import counted
     from .action_watch import watch_work
     from .session import job_session, told_in_a_line
 

@@ -65,7 +65,7 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
     from ..archive.compaction import Compaction
     from ..archive.compaction_plan import Wanted
     from ..archive.table_files import HadoopFiles
-    from ..page import counted
+    from ..charts.page import counted
 
     began = time.monotonic()
     wanted = Wanted(round(options.file_mib * _MIB), options.least_files)

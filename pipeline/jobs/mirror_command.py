@@ -13,8 +13,8 @@ from .command import say
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..kafka_settings import ReaderSettings
     from ..mirror.mirror import MirrorProgress
+    from ..options.kafka_settings import ReaderSettings
 
 _WANTED = {"kafka.isolation.level": "read_committed"}
 
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ...protocol.errors import KafkaError
     from ..mirror.mirror import MirrorError
-    from ..read_options import stream_options
+    from ..options.read_options import stream_options
     from .session import job_session, told_in_a_line
 
     with told_in_a_line(MirrorError, KafkaError, OSError):
@@ -58,8 +58,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def target_settings(options: argparse.Namespace) -> ReaderSettings:
     """How the target is reached. Raises OptionError."""
-    from ..kafka_settings import reader_settings
-    from ..options import Options
+    from ..options.kafka_settings import reader_settings
+    from ..options.options import Options
 
     given = {"kafka.bootstrap.servers": options.target, **dict(options.target_option)}
     return reader_settings(Options(given, ()).kafka)
@@ -73,8 +73,8 @@ def source_of(options: argparse.Namespace) -> dict[str, str]:
 def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Namespace) -> int:
     """The job in a session; returns its exit code. Raises what `run` makes lines of."""
     from ...protocol.records.compression import Codec
+    from ..charts.page import counted
     from ..mirror.mirror import Mirror
-    from ..page import counted
     from .query_watch import StopRequest, watch
 
     began = time.monotonic()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..stream_position import offsets_of
+from ..topics.stream_position import offsets_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

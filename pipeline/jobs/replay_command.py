@@ -83,8 +83,8 @@ def run(arguments: Sequence[str]) -> int:
 def target_of(options: argparse.Namespace) -> Target:
     """Where the arguments say that rows go to. Raises OptionError."""
     from ...protocol.records.compression import Codec
-    from ..kafka_settings import reader_settings
-    from ..options import Options
+    from ..options.kafka_settings import reader_settings
+    from ..options.options import Options
     from ..replay.replay import Target
 
     given = {"kafka.bootstrap.servers": options.bootstrap_servers, **dict(options.option)}

@@ -46,16 +46,16 @@ def run(arguments: Sequence[str]) -> int:
     # From here on it takes Spark.
     from ...storage.segment.partition_files import NoLogError
     from ..archive.manifest import ManifestError
-    from ..log_options import log_options
-    from ..page import counted
-    from ..read_options import batch_options
+    from ..charts.page import counted
+    from ..options.log_options import log_options
+    from ..options.read_options import batch_options
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
     from .action_watch import watch_work
     from .session import job_session, told_in_a_line
 
     if options.png is not None:
-        from ..png_charts import write_pngs
+        from ..charts.png_charts import write_pngs
 
     began = time.monotonic()
     with told_in_a_line(ManifestError, NoLogError, OSError):

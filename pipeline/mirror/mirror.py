@@ -17,10 +17,10 @@ from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
 from ..client.cluster import Cluster
 from ..client.target_cluster import TargetCluster
-from ..kafka_settings import ReaderSettings
-from ..offset_ranges import OffsetRange
-from ..read_options import ReadOptions, stream_options
-from ..source_offsets import SourceOffsets
+from ..options.kafka_settings import ReaderSettings
+from ..options.read_options import ReadOptions, stream_options
+from ..topics.offset_ranges import OffsetRange
+from ..topics.source_offsets import SourceOffsets
 from .mirror_batch import MirrorBatch, begin_batch, find_batch
 from .offset_map import write_runs
 from .partition_mirror import MappedRun, MirrorRange, MirrorTarget, mirror_range

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..appending.sequenced_batches import ProducerIdentity
 from ..archive.manifest import to_text
 from ..archive.table_commits import TableFiles
-from ..partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
+from ..options.partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
 
 DIRECTORY = "mirror"
 _MOST_EPOCH = (1 << 15) - 2

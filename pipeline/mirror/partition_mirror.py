@@ -19,10 +19,10 @@ from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, Seque
 from ..appending.written_batches import WrittenBatches
 from ..client.target_cluster import TargetCluster
 from ..columns.row_buffers import Gathered
-from ..kafka_settings import ReaderSettings
-from ..offset_ranges import OffsetRange
-from ..range_reader import RangeReader
-from ..read_options import ReadOptions
+from ..options.kafka_settings import ReaderSettings
+from ..options.read_options import ReadOptions
+from ..topics.offset_ranges import OffsetRange
+from ..topics.range_reader import RangeReader
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 """Timestamp in ms, key, value, headers."""

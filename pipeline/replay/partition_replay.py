@@ -11,8 +11,8 @@ from ..appending.partition_append import PATIENCE_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches
 from ..client.target_cluster import TargetCluster
-from ..kafka_settings import ReaderSettings
-from ..offset_limits import EARLIEST
+from ..options.kafka_settings import ReaderSettings
+from ..options.offset_limits import EARLIEST
 from .replay_plan import PartitionPlan
 
 _AT_ONCE_S = 0.1

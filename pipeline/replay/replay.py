@@ -14,7 +14,7 @@ from ...protocol.records.compression import Codec
 from ..appending.sequenced_batches import MOST_ROWS, bounded_batch_bytes
 from ..archive.table_files import HadoopFiles
 from ..client.target_cluster import TargetCluster
-from ..kafka_settings import ReaderSettings
+from ..options.kafka_settings import ReaderSettings
 from .archived_rows import Selection, archived_rows
 from .partition_replay import ReplayError, Writing, rows_reached
 from .replay_plan import PartitionPlan, PlanError, ReplayPlan, parse_plan

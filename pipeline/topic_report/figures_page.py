@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..charts import MOST_BARS, Bar, Chart, Step, TimeChart, bar_chart, duration
-from ..page import chart, counted, moment, number, page, section, size, table, text
+from ..charts.charts import MOST_BARS, Bar, Chart, Step, TimeChart, bar_chart, duration
+from ..charts.page import chart, counted, moment, number, page, section, size, table, text
 
 Figures = dict[str, Any]
 """A report as JSON: lists of objects by the names of the measures."""

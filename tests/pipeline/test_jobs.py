@@ -6,11 +6,11 @@ import sys
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.pipeline.charts.page import counted
 from pybroker.pipeline.jobs.archive_command import parser, source_of
 from pybroker.pipeline.jobs.command import BAD_INPUT, FAILED, failure_line, main
 from pybroker.pipeline.jobs.query_watch import lag_of
-from pybroker.pipeline.page import counted
-from pybroker.pipeline.stream_position import position_of
+from pybroker.pipeline.topics.stream_position import position_of
 
 REPLAYED = ["--archive", "/lake", "--bootstrap-servers", "b:9092", "--checkpoint", "/c"]
 MIRRORED = ["--source", "b:9092", "--target", "c:9092", "--checkpoint", "/c"]

@@ -1,8 +1,8 @@
 """Options of the source for log directories."""
 
 import pytest
-from pybroker.pipeline.log_options import log_options
-from pybroker.pipeline.options import OptionError
+from pybroker.pipeline.options.log_options import log_options
+from pybroker.pipeline.options.options import OptionError
 
 
 def test_paths() -> None:

@@ -3,8 +3,8 @@
 import json
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.micro_batches import MicroBatches
-from pybroker.pipeline.stream_position import Position, beginning_of, offsets_of, position_of
+from pybroker.pipeline.topics.micro_batches import MicroBatches
+from pybroker.pipeline.topics.stream_position import Position, beginning_of, offsets_of, position_of
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOW = 1_000_000

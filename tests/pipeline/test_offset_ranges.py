@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.offset_ranges import OffsetRange, limit_offsets, split_ranges
+from pybroker.pipeline.topics.offset_ranges import OffsetRange, limit_offsets, split_ranges
 
 
 def partition(number: int) -> TopicPartition:

@@ -13,7 +13,7 @@ import pytest
 from pybroker.pipeline.audit.audit import gathered, plan_audit
 from pybroker.pipeline.audit.partition_audit import audit_partition
 from pybroker.pipeline.audit.report import report_page
-from pybroker.pipeline.charts import MOST_BARS
+from pybroker.pipeline.charts.charts import MOST_BARS
 from pybroker.pipeline.topic_report.figures_page import figure_charts, figures_page
 from support.logs.kafka_directories import LOGDIRS
 from support.logs.log_tool import patch, positions_in

@@ -27,7 +27,7 @@ from pybroker.pipeline.appending.sequenced_batches import (  # noqa: E402
 from pybroker.pipeline.appending.written_batches import WrittenBatch, WrittenBatches  # noqa: E402
 from pybroker.pipeline.client.connection import Connection  # noqa: E402
 from pybroker.pipeline.client.target_cluster import TargetCluster  # noqa: E402
-from pybroker.pipeline.kafka_settings import ReaderSettings, reader_settings  # noqa: E402
+from pybroker.pipeline.options.kafka_settings import ReaderSettings, reader_settings  # noqa: E402
 
 ROWS_A_BATCH = 3
 NOW_MS = int(time.time() * 1000)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.pipeline.charts import Bar, Step, TimeChart, bar_chart
+from pybroker.pipeline.charts.charts import Bar, Step, TimeChart, bar_chart
 from pybroker.pipeline.topic_report.figures_page import figure_charts
 from support.spark.topic_figures import topic_figures
 
@@ -29,7 +29,7 @@ def runs(flags: Any) -> list[int]:
 
 
 def drawn(directory: Path, chart: Any) -> Any:
-    from pybroker.pipeline.png_charts import write_pngs
+    from pybroker.pipeline.charts.png_charts import write_pngs
 
     (path,) = write_pngs([chart], directory / "charts")
     assert path == directory / "charts" / f"{chart.name}.png"
@@ -59,7 +59,7 @@ def test_steps_stand_where_their_time_is(tmp_path: Path) -> None:
 
 
 def test_charts_of_all_kinds_of_names_and_keys_have_a_file_each(tmp_path: Path) -> None:
-    from pybroker.pipeline.png_charts import write_pngs
+    from pybroker.pipeline.charts.png_charts import write_pngs
 
     figures = topic_figures()
     longest = "t" * 249

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.data_loss import DataLossError
-from pybroker.pipeline.kafka_settings import reader_settings
-from pybroker.pipeline.offset_ranges import OffsetRange
+from pybroker.pipeline.options.data_loss import DataLossError
+from pybroker.pipeline.options.kafka_settings import reader_settings
+from pybroker.pipeline.topics.offset_ranges import OffsetRange
 from pybroker.protocol.records.record import Record
 from support.clients.produced import KEEPS_OLD_RECORDS, numbered, produce
 from support.clients.topics import create_topic, delete_records
@@ -36,7 +36,7 @@ def parts(
     **settings: Any,
 ) -> Iterator[list[Record]]:
     """Settings are those of a reader with underscores for dots."""
-    from pybroker.pipeline.range_reader import RangeReader
+    from pybroker.pipeline.topics.range_reader import RangeReader
 
     given = {name.replace("_", "."): str(value) for name, value in settings.items()}
     reader = RangeReader(
@@ -145,7 +145,7 @@ def test_records_that_were_deleted_are_lost_data(servers: str, topic: str, caplo
 
 
 def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pybroker.pipeline import range_reader
+    from pybroker.pipeline.topics import range_reader
 
     monkeypatch.setattr(range_reader, "MISSING_MS", 0)
     with pytest.raises(DataLossError, match=f"{topic}-0 does not exist any more"):

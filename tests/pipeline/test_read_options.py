@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
-from pybroker.pipeline.offset_limits import (
+from pybroker.pipeline.options.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
+from pybroker.pipeline.options.offset_limits import (
     EARLIEST,
     LATEST,
     EndOfLog,
@@ -14,8 +14,8 @@ from pybroker.pipeline.offset_limits import (
     SpecificOffsets,
     SpecificTimestamps,
 )
-from pybroker.pipeline.options import OptionError
-from pybroker.pipeline.read_options import (
+from pybroker.pipeline.options.options import OptionError
+from pybroker.pipeline.options.read_options import (
     Assigned,
     ReadOptions,
     TopicPattern,

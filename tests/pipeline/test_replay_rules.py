@@ -147,7 +147,7 @@ def test_nobody_looks_for_rows_before_all_of_the_log_is_committed() -> None:
     need_columns()
     from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
     from pybroker.pipeline.appending.written_batches import UnsettledError, WrittenBatches
-    from pybroker.pipeline.kafka_settings import reader_settings
+    from pybroker.pipeline.options.kafka_settings import reader_settings
 
     def settled_end(log: Any, patience_ms: int) -> int:
         settings = reader_settings({"bootstrap.servers": "b:9092"})

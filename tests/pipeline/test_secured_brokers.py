@@ -8,10 +8,10 @@ from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, Us
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.cluster import Cluster
 from pybroker.pipeline.client.connection import TlsError
-from pybroker.pipeline.kafka_settings import reader_settings
-from pybroker.pipeline.offset_limits import LATEST
-from pybroker.pipeline.offset_ranges import OffsetRange
-from pybroker.pipeline.write_options import WriteOptions, write_options
+from pybroker.pipeline.options.kafka_settings import reader_settings
+from pybroker.pipeline.options.offset_limits import LATEST
+from pybroker.pipeline.options.write_options import WriteOptions, write_options
+from pybroker.pipeline.topics.offset_ranges import OffsetRange
 from pybroker.protocol.errors import KafkaError
 from support.clients.topics import admin_client, create_topic
 from support.processes.certificates import Authority
@@ -125,8 +125,8 @@ def writing(given: Mapping[str, str]) -> WriteOptions:
 
 def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
     """A record by the sink, and then by the source, each with these options."""
-    from pybroker.pipeline.range_reader import RangeReader
-    from pybroker.pipeline.topic_writer import TaskProducer
+    from pybroker.pipeline.topics.range_reader import RangeReader
+    from pybroker.pipeline.topics.topic_writer import TaskProducer
 
     with TaskProducer(writing(given)) as producer:
         producer.send_all([{"value": value}])

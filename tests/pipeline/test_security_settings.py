@@ -4,9 +4,9 @@ from base64 import b64decode
 
 import pytest
 from pybroker.pipeline.client.sasl import LoginError, login
-from pybroker.pipeline.kafka_settings import reader_settings
-from pybroker.pipeline.options import OptionError
-from pybroker.pipeline.security_settings import SaslSettings, TlsSettings, librdkafka_security
+from pybroker.pipeline.options.kafka_settings import reader_settings
+from pybroker.pipeline.options.options import OptionError
+from pybroker.pipeline.options.security_settings import SaslSettings, TlsSettings, librdkafka_security
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline import source_offsets
 from pybroker.pipeline.client import cluster
-from pybroker.pipeline.data_loss import DataLossError
-from pybroker.pipeline.options import OptionError
-from pybroker.pipeline.read_options import batch_options, stream_options
-from pybroker.pipeline.source_offsets import SourceOffsets
+from pybroker.pipeline.options.data_loss import DataLossError
+from pybroker.pipeline.options.options import OptionError
+from pybroker.pipeline.options.read_options import batch_options, stream_options
+from pybroker.pipeline.topics import source_offsets
+from pybroker.pipeline.topics.source_offsets import SourceOffsets
 from support.clients.produced import START_MS, numbered, produce
 from support.clients.topics import create_topic, delete_records
 

@@ -9,7 +9,7 @@ from support.spark.gathered_rows import need_columns
 
 PROGRAM = """
 import gc
-from pybroker.pipeline.worker_memory import freeze_imports
+from pybroker.pipeline.columns.worker_memory import freeze_imports
 assert gc.get_freeze_count() == 0
 freeze_imports()
 frozen = gc.get_freeze_count()

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from pybroker.pipeline.options import OptionError
-from pybroker.pipeline.write_options import WriteOptions, write_options
+from pybroker.pipeline.options.options import OptionError
+from pybroker.pipeline.options.write_options import WriteOptions, write_options
 
 NEEDED = {"kafka.bootstrap.servers": "localhost:9092"}
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -152,7 +152,7 @@ def test_what_kafkas_producer_and_librdkafka_call_differently_is_meant_all_the_s
 
 def test_a_setting_that_no_producer_has_is_refused_by_name() -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
-    from pybroker.pipeline.topic_writer import check_producer
+    from pybroker.pipeline.topics.topic_writer import check_producer
 
     check_producer(options_of({"value": "string"}, topic="t", kafka_linger_ms="5"))
     check_producer(

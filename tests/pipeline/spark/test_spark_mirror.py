@@ -41,8 +41,8 @@ class Mirroring:
 
     def run(self, topic: str, **options: Any) -> int:
         """All that is there; how many micro-batches that took."""
-        from pybroker.pipeline.kafka_settings import reader_settings
         from pybroker.pipeline.mirror.mirror import Mirror
+        from pybroker.pipeline.options.kafka_settings import reader_settings
 
         given = {"kafka.bootstrap.servers": self.source, "subscribe": topic, "startingOffsets": "earliest"}
         given |= {name: str(value) for name, value in options.items()}
@@ -94,7 +94,6 @@ def test_a_task_that_was_killed_is_gone_on_with(servers: str, other: str, topic:
     """Its successor finds what it wrote, though the source has lost some of it by then."""
     from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
     from pybroker.pipeline.client.target_cluster import TargetCluster
-    from pybroker.pipeline.kafka_settings import reader_settings
     from pybroker.pipeline.mirror.partition_mirror import (
         MappedRun,
         MirrorRange,
@@ -102,8 +101,9 @@ def test_a_task_that_was_killed_is_gone_on_with(servers: str, other: str, topic:
         PartitionMirror,
         mirror_range,
     )
-    from pybroker.pipeline.offset_ranges import OffsetRange
-    from pybroker.pipeline.read_options import stream_options
+    from pybroker.pipeline.options.kafka_settings import reader_settings
+    from pybroker.pipeline.options.read_options import stream_options
+    from pybroker.pipeline.topics.offset_ranges import OffsetRange
     from pybroker.protocol.records.compression import Codec
 
     for each in (servers, other):
@@ -141,8 +141,8 @@ def test_a_topic_that_would_not_keep_timestamps_is_refused(mirroring: Mirroring,
 
 
 def test_a_cluster_is_not_mirrored_onto_itself(spark: "SparkSession", servers: str, tmp_path: Path) -> None:
-    from pybroker.pipeline.kafka_settings import reader_settings
     from pybroker.pipeline.mirror.mirror import Mirror, MirrorError
+    from pybroker.pipeline.options.kafka_settings import reader_settings
 
     source = {"kafka.bootstrap.servers": servers, "subscribe": "t"}
     mirror = Mirror(spark, source, reader_settings({"bootstrap.servers": servers}), str(tmp_path))

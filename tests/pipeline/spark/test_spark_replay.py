@@ -52,7 +52,7 @@ class Replaying:
 
     def to(self, topic: str, *, rate: float | None = None, **chosen: Any) -> "Replay":
         """A replay that goes on where the last one to that topic stopped."""
-        from pybroker.pipeline.kafka_settings import reader_settings
+        from pybroker.pipeline.options.kafka_settings import reader_settings
         from pybroker.pipeline.replay.archived_rows import Selection
         from pybroker.pipeline.replay.replay import Replay, Target
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pybroker.pipeline.charts import TimeChart
+from pybroker.pipeline.charts.charts import TimeChart
 from support.logs.kafka_directories import LOGDIRS
 from support.spark.spark_rows import patiently
 
 if TYPE_CHECKING:
-    from pybroker.pipeline.charts import Chart
+    from pybroker.pipeline.charts.charts import Chart
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"

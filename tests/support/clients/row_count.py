@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.target_cluster import TargetCluster
-from pybroker.pipeline.kafka_settings import reader_settings
+from pybroker.pipeline.options.kafka_settings import reader_settings
 
 __all__ = ["RowCount"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..base.topic_partition import TopicPartition
-from .columns.row_buffers import HEADERS_TYPE, Gathered
+from ...base.topic_partition import TopicPartition
+from .row_buffers import HEADERS_TYPE, Gathered
 
 ROW_DDL = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 HEADERS_DDL = ", headers array<struct<key: string, value: binary>>"

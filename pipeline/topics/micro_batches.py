@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
+from ..options.partition_json import PartitionNumbers
 from .offset_ranges import limit_offsets
-from .partition_json import PartitionNumbers
 from .stream_position import Position, offsets_of, position_of
 
 

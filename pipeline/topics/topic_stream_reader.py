@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from ..protocol.errors import KafkaError
+from ...protocol.errors import KafkaError
+from ..options.read_options import ReadOptions
 from .micro_batches import MicroBatches
-from .read_options import ReadOptions
 from .source_offsets import SourceOffsets
 from .stream_position import Position, beginning_of, offsets_of
 from .topic_reader import RangePartition, read_range

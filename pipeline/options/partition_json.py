@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .options import OptionError
 
 PartitionNumbers = dict[TopicPartition, int]

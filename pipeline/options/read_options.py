@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .kafka_settings import ReaderSettings, reader_settings
 from .offset_limits import (
     EARLIEST,

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.topic_partition import TopicPartition
-from .partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
+from ...base.topic_partition import TopicPartition
+from ..options.partition_json import PartitionNumbers, numbers_by_topic, numbers_from_topics
 
 Position = dict[str, Any]
 """As Spark keeps it."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

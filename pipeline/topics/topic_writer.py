@@ -12,8 +12,8 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from .options import OptionError
-from .write_options import WriteOptions
+from ..options.options import OptionError
+from ..options.write_options import WriteOptions
 
 _ANY_PARTITION = -1
 _QUEUE_FULL_WAIT_S = 0.5

@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.records.batch import RecordBatch
-from ..protocol.records.control import read_marker
-from ..storage.files.checkpoint_file import read_offsets
-from ..storage.files.files import Files
-from ..storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot
-from ..storage.segment.partition_files import PartitionFiles, SegmentFiles, live_partitions, read_partition_files
-from ..storage.segment.segment_reader import SegmentReader
-from ..storage.segment.transaction_index import AbortedTransaction, TransactionIndex
-from ..storage.store.log_directory import LOG_START_FILE
-from .log_options import LogOptions
+from ...base.topic_partition import TopicPartition
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.control import read_marker
+from ...storage.files.checkpoint_file import read_offsets
+from ...storage.files.files import Files
+from ...storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot
+from ...storage.segment.partition_files import PartitionFiles, SegmentFiles, live_partitions, read_partition_files
+from ...storage.segment.segment_reader import SegmentReader
+from ...storage.segment.transaction_index import AbortedTransaction, TransactionIndex
+from ...storage.store.log_directory import LOG_START_FILE
+from ..options.log_options import LogOptions
 
 UNBOUNDED = (1 << 63) - 1
 

@@ -7,11 +7,11 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
-from ..base.topic_partition import TopicPartition
-from ..protocol.errors import UnknownTopicOrPartitionError
-from .client.cluster import NO_OFFSET, Cluster
-from .data_loss import DataLoss
-from .offset_limits import (
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import UnknownTopicOrPartitionError
+from ..client.cluster import NO_OFFSET, Cluster
+from ..options.data_loss import DataLoss
+from ..options.offset_limits import (
     EARLIEST,
     LATEST,
     EndOfLog,
@@ -20,10 +20,10 @@ from .offset_limits import (
     SpecificOffsets,
     SpecificTimestamps,
 )
+from ..options.options import OptionError
+from ..options.partition_json import PartitionNumbers
+from ..options.read_options import Assigned, ReadOptions, TopicPattern, Topics
 from .offset_ranges import OffsetRange, split_ranges
-from .options import OptionError
-from .partition_json import PartitionNumbers
-from .read_options import Assigned, ReadOptions, TopicPattern, Topics
 
 logger = logging.getLogger(__name__)
 

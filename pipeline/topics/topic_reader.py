@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from ..columns.row_schema import topic_rows
+from ..columns.worker_memory import freeze_imports
+from ..options.read_options import ReadOptions
 from .offset_ranges import OffsetRange
 from .range_reader import RangeReader
-from .read_options import ReadOptions
-from .row_schema import topic_rows
 from .source_offsets import SourceOffsets
-from .worker_memory import freeze_imports
 
 
 class RangePartition(InputPartition):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition
 from .options import OptionError, Options
 from .partition_json import PartitionNumbers, parse_numbers
 

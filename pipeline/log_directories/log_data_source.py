@@ -8,12 +8,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from .log_options import LogOptions, log_options
+from ..columns.row_schema import HEADERS_DDL, LOG_DDL, ROW_DDL, log_rows
+from ..columns.worker_memory import freeze_imports
+from ..options.log_options import LogOptions, log_options
+from ..options.read_options import includes_headers
 from .log_segments import SegmentTask, segment_tasks
-from .read_options import includes_headers
-from .row_schema import HEADERS_DDL, LOG_DDL, ROW_DDL, log_rows
 from .segment_rows import SegmentRows
-from .worker_memory import freeze_imports
 
 
 class PybrokerLogDataSource(DataSource):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from .read_options import batch_options, includes_headers, stream_options
-from .row_schema import HEADERS_DDL, ROW_DDL
+from ..columns.row_schema import HEADERS_DDL, ROW_DDL
+from ..options.read_options import batch_options, includes_headers, stream_options
+from ..options.write_options import write_options
 from .topic_reader import TopicReader
 from .topic_stream_reader import TopicStreamReader
-from .write_options import write_options
 
 if TYPE_CHECKING:
     from .topic_writer import StreamTopicWriter, TopicWriter
