@@ -14,12 +14,12 @@ from ...controller.tree.metadata_store import ConnectionLossError, SessionExpire
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
-from ..apis.cluster.api_versions import ApiVersions, unsupported_version_answer
 from ..network.protocol_sniffing import Offence
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from .context import EncodedAnswer, Handler, RequestContext
 from .failures import failure_answer, names_its_parts
 from .shortcut import HasShortcut, Shortcut
+from .unsupported_version import unsupported_version_response
 
 __all__ = ["Dispatcher"]
 
@@ -67,14 +67,14 @@ def response_header(key: ApiKey, version: int) -> Struct:
 
 
 class Dispatcher:
-    """The network layer's handler. ``handlers`` is the table of APIs; ApiVersions is derived from it.
+    """The network layer's handler. ``handlers`` is the table of all APIs that are served.
 
     ``max_elements``: how many elements the arrays of a request may have together.
     """
 
     def __init__(self, handlers: Mapping[ApiKey, Handler], max_elements: int = MAX_REQUEST_ELEMENTS) -> None:
         self._max_elements = max_elements
-        self._handlers: dict[ApiKey, Handler] = {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
+        self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
 
     def __call__(self, request: Request) -> Reply:
@@ -209,7 +209,7 @@ def encode_answer(route: Route, request: Request, response: Message | EncodedAns
 
 def too_new_api_versions(request: Request) -> list[ReplyPart]:
     header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
-    return [header, *encode_parts(unsupported_version_answer(), 0)]  # type: ignore[list-item]
+    return [header, *encode_parts(unsupported_version_response(), 0)]  # type: ignore[list-item]
 
 
 def as_kafka_error(error: Exception, request: Request) -> KafkaError:

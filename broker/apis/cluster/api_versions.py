@@ -6,14 +6,15 @@ UNSUPPORTED_VERSION and our range for ApiVersions alone (KIP-511), so that it ca
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from ....protocol.apis import API_SPECS, ApiKey
+from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
-from ....protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from ...requests.context import RequestContext
+from ....protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ...requests.context import Handler, RequestContext
+from ...requests.unsupported_version import advertised_range
 
-__all__ = ["ApiVersions", "unsupported_version_answer"]
+__all__ = ["ApiVersions", "with_api_versions"]
 
 # Kafka's rule for the software name and version that a client gives (KIP-511).
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -48,14 +49,6 @@ def names_its_software(request: ApiVersionsRequest) -> bool:
     return SOFTWARE_NAME.fullmatch(name) is not None and SOFTWARE_NAME.fullmatch(version) is not None
 
 
-def advertised_range(key: ApiKey) -> ApiVersion:
-    spec = API_SPECS[key]
-    advertised = spec.advertised or spec.versions
-    return ApiVersion(api_key=key, min_version=advertised.first, max_version=advertised.last)
-
-
-def unsupported_version_answer() -> ApiVersionsResponse:
-    """What a too new (or nonsensical) version of ApiVersions is answered with; to be encoded as version 0."""
-    return ApiVersionsResponse(
-        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[advertised_range(ApiKey.API_VERSIONS)]
-    )
+def with_api_versions(handlers: Mapping[ApiKey, Handler]) -> dict[ApiKey, Handler]:
+    """``handlers`` with the handler of ApiVersions, which lists them."""
+    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}

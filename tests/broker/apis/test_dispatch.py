@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.apis.cluster.api_versions import ApiVersions
+from pybroker.broker.apis.cluster.api_versions import ApiVersions, with_api_versions
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedAnswer, Handler, RequestContext
@@ -214,7 +214,7 @@ async def test_a_too_new_api_versions_request_is_answered_as_apache_kafka_does()
     """Whole exchanges with Kafka 3.9.1 (size first): version 99 gets version 0's answer with ApiVersions alone."""
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == 99)
-    reply = await answer(Dispatcher({}), received(bytes.fromhex(exchange["request"])[4:]))
+    reply = await answer(Dispatcher(with_api_versions({})), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
 
 
@@ -225,7 +225,7 @@ async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(vers
     served = {
         key: lambda context, request: None for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners
     }
-    reply = await answer(Dispatcher(served), received(bytes.fromhex(exchange["request"])[4:]))
+    reply = await answer(Dispatcher(with_api_versions(served)), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
 
 
