@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
-from ..requests.failures import failure_answer
+from ..requests.failures import failure_response
 from .broker_link import Address
 
 __all__ = ["ControllerLink", "IsControllerError", "LocalHandler"]
@@ -129,7 +129,7 @@ class ControllerLink:
         try:
             return await self._local[key](request, version)
         except KafkaError as error:
-            failed: Message = failure_answer(key, version, request, error)
+            failed: Message = failure_response(key, version, request, error)
             return failed
 
     def _link_with(self, controller_id: int) -> Link:

@@ -17,7 +17,7 @@ from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotCont
 from ..network.protocol_sniffing import Offence
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from .context import EncodedAnswer, Handler, RequestContext
-from .failures import failure_answer, names_its_parts
+from .failures import failure_needs_request, failure_response
 from .shortcut import HasShortcut, Shortcut
 from .unsupported_version import unsupported_version_response
 
@@ -55,7 +55,7 @@ class Route:
         self.request_type = spec.request_type()
         self.header = response_header(key, version)
         self.works_with_frame = key is ApiKey.PRODUCE  # its records are views of it
-        self.is_named_in_failures = names_its_parts(key)
+        self.is_named_in_failures = failure_needs_request(key)
         self.shortcut: Shortcut | None = None
         served_by: object = handler
         if isinstance(served_by, HasShortcut):
@@ -179,7 +179,7 @@ class Dispatcher:
     def _failure(self, route: Route, request: Request, message: Message | None, error: Exception) -> Any:
         if message is None and route.is_named_in_failures:  # a shortcut has answered
             message = self._decode(route, request)
-        return failure_answer(route.key, route.version, message, as_kafka_error(error, request))
+        return failure_response(route.key, route.version, message, as_kafka_error(error, request))
 
     def _encode(
         self, route: Route, request: Request, message: Message | None, response: Message | EncodedAnswer

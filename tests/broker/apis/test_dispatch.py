@@ -15,7 +15,7 @@ from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedAnswer, Handler, RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
-from pybroker.broker.requests.failures import failure_answer
+from pybroker.broker.requests.failures import failure_response
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
@@ -248,11 +248,11 @@ def test_every_api_that_is_served_can_say_that_a_request_failed(key: ApiKey) -> 
     spec = API_SPECS[key]
     for version in range(spec.min_version, spec.max_version + 1):
         request = with_one_of_each(spec.request_type(), version)
-        failed = failure_answer(key, version, request, UnknownServerError("why"))
+        failed = failure_response(key, version, request, UnknownServerError("why"))
         if key is ApiKey.PRODUCE:
             assert failed is None, "with acks=0 there is no answer"
             request.acks = 1
-            failed = failure_answer(key, version, request, UnknownServerError("why"))
+            failed = failure_response(key, version, request, UnknownServerError("why"))
         answer = decode(spec.response_type(), encode(failed, version), version)
         codes = set(error_codes(answer, version))
         expected = {ErrorCode.UNKNOWN_SERVER_ERROR} if version >= ROOM_FOR_AN_ERROR_SINCE.get(key, 0) else set()
