@@ -1,4 +1,4 @@
-"""The broker's settings: what was given, resolved against the table."""
+"""The broker's settings as one immutable value: what was given, resolved against the table of settings."""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from .config_error import ConfigError
-from .consistency import check_consistency
 from .dynamic_layers import NO_DYNAMIC_SETTINGS, DynamicLayers, overlaid
 from .listeners import Listener, parse_listeners, parse_protocol_map
-from .properties import parse_properties, read_properties
-from .refusals import check_refusals
 from .setting import Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from .typed_values import TypedValues
@@ -49,7 +46,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value somebody set: its text, from where, and the place in words (``server.properties line 3``)."""
+    """A value that was set: its text, its source, and its place in words (``server.properties line 3``)."""
 
     text: str
     source: Source
@@ -57,22 +54,22 @@ class Given:
 
 
 class Config(TypedValues):
-    """The broker's settings, all of them, read-only.
+    """All settings of the broker, read-only.
 
-    Getters take Kafka's names (``config.int("num.io.threads")``); properties give what several settings decide
-    together. Building one checks everything: a Config that exists may be started with.
+    Getters take Kafka's names (``config.int("num.io.threads")``). Properties combine several settings into one value.
+    The constructor checks each value alone (ConfigError); `load_config` also checks the settings together.
     """
 
     __slots__ = ("_given", "_layers", "_listener_given", "_static", "dynamic", "file", "unknown", "uses_embedded_store")
 
     dynamic: DynamicLayers
-    """What was set while the broker runs."""
+    """Settings that were changed while the broker runs."""
     file: Path | None
-    """The file that ``load`` read, if it was one."""
+    """The file that the settings were read from, if there was one."""
     uses_embedded_store: bool
-    """No ``zookeeper.connect``: one broker, its metadata in a file of its own."""
+    """Whether ``zookeeper.connect`` is unset: a single broker that keeps its metadata in a file of its own."""
     unknown: Mapping[str, Given]
-    """What was set under names that are in no table."""
+    """Values given under names that no table of settings has."""
 
     def __init__(
         self, static: Mapping[str, Given], dynamic: DynamicLayers = NO_DYNAMIC_SETTINGS, file: Path | None = None
@@ -93,7 +90,7 @@ class Config(TypedValues):
         for name, value in known.items():
             values[name] = _parse(BROKER_SETTINGS[name], name, value)
         if "queued.max.request.bytes" not in known:
-            # Ours is a bound on memory, never a reason to refuse a frame size that Kafka would take.
+            # In pybroker it bounds memory; its default must not refuse a frame size that Kafka accepts.
             values["queued.max.request.bytes"] = max(
                 _whole(values["queued.max.request.bytes"]), _whole(values["socket.request.max.bytes"])
             )
@@ -103,73 +100,8 @@ class Config(TypedValues):
             assert setting is not None
             _parse(setting, name, value)
 
-    @classmethod
-    def load(
-        cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
-    ) -> "Config":
-        """Read settings, check them, and refuse those that promise what is not there.
-
-        Args:
-            properties: a file, or the text of one.
-            overrides: values by name that stand above the file's.
-            place: what errors and warnings call the place where the overrides were given.
-
-        Raises:
-            ConfigError: one plain line: the name, the value, what is allowed.
-        """
-        return cls.unchecked(properties, overrides, place=place)._checked()
-
-    @classmethod
-    def unchecked(
-        cls, properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
-    ) -> "Config":
-        """``load`` without the checks that look at several settings, and without the refusals."""
-        given = {**_given_in(properties), **_given_above(overrides or {}, place)}
-        return cls(given, file=properties if isinstance(properties, Path) else None)
-
-    def with_overrides(self, overrides: Mapping[str, str]) -> "Config":
-        """These settings with others above them.
-
-        Raises:
-            ConfigError: as ``load``.
-        """
-        given = {**self._static, **_given_above(overrides, "override")}
-        return Config(given, self.dynamic, self.file)._checked()
-
-    def with_dynamic(self, dynamic: DynamicLayers) -> "Config":
-        """These settings with what was set while the broker runs, in place of what was so before.
-
-        Raises:
-            ConfigError: as ``load``.
-        """
-        return Config(self._static, dynamic, self.file)._checked()
-
-    def with_static(self, static: Mapping[str, Given]) -> "Config":
-        """What was set while the broker runs, above other settings than the present ones.
-
-        Raises:
-            ConfigError: as ``load``.
-        """
-        return Config(static, self.dynamic, self.file)._checked()
-
-    def reread(self) -> "Config":
-        """What ``load`` would give now; overrides are kept. A Config that came from no file gives itself.
-
-        Raises:
-            ConfigError: as ``load``.
-        """
-        if self.file is None:
-            return self
-        overrides = {name: given for name, given in self._static.items() if given.source is Source.OVERRIDE}
-        return Config({**_given_in(self.file), **overrides}, file=self.file)._checked()
-
-    def _checked(self) -> "Config":
-        check_refusals(self)
-        check_consistency(self)
-        return self
-
     def for_listener(self, listener_name: str) -> "Config":
-        """These settings with one listener's own (``listener.name.<name>.<setting>``) in place of the common ones."""
+        """These settings, with ``listener.name.<name>.<setting>`` of one listener in place of the common ones."""
         given = dict(self._given)
         for name, value in self._listener_given.items():
             match = _LISTENER_PREFIX.fullmatch(name)
@@ -177,73 +109,73 @@ class Config(TypedValues):
                 given[match["base"]] = value
         return Config(given)
 
-    # -- what was given
+    # -- given values
 
     @property
     def given(self) -> Mapping[str, Given]:
-        """What was set, by name, known or not; of several layers the uppermost."""
+        """The values given, by name, known or not; of several layers the one with the highest precedence."""
         return self._given
 
     @property
     def static(self) -> Mapping[str, Given]:
-        """What was set at the start: in the file and beside it."""
+        """The values given at the start: in the file and as overrides."""
         return self._static
 
     @property
     def layers(self) -> tuple[Mapping[str, Given], Mapping[str, Given], Mapping[str, Given]]:
-        """What was set, layer by layer: for this broker while it runs, for all of them, at the start."""
+        """The given values by layer, highest precedence first: per broker, cluster-wide, at the start."""
         return self._layers
 
-    def is_stranger(self, name: str) -> bool:
-        """Whether it was set while the broker runs, by anybody, under a name that says nothing to a broker."""
+    def is_unknown_dynamic(self, name: str) -> bool:
+        """Whether ``name`` is a dynamic setting that no broker knows."""
         return name in self.dynamic and name not in DYNAMIC_ONLY_SETTINGS and self.setting(name) is None
 
     def is_given(self, name: str) -> bool:
-        """Whether somebody set it."""
+        """Whether a value was given for ``name``."""
         return name in self._given
 
     def setting(self, name: str) -> Setting | None:
-        """The setting of this name, also where it is set for one listener only; None when there is none."""
+        """The setting called ``name`` (also with a listener's prefix), or None."""
         return BROKER_SETTINGS.get(name) or base_setting(name)
 
     def value_given(self, name: str) -> Value | None:
-        """The value that was set under a name, which may be for one listener only; None when nothing was."""
+        """The value given under ``name``, which may have a listener's prefix; None when none was given."""
         setting = self.setting(name)
         return setting.parse(self._given[name].text) if setting is not None and name in self._given else None
 
     def dynamic_int(self, name: str) -> int:
-        """A whole number that is set while the broker runs, never at the start, or its default."""
+        """The value, or else the default, of an integer setting that can only be set while the broker runs."""
         setting, text = DYNAMIC_ONLY_SETTINGS[name], self.dynamic.get(name)
         return _whole(setting.default_value(self.uses_embedded_store) if text is None else setting.parse(text))
 
     def source(self, name: str) -> Source:
-        """Where a known setting's value comes from."""
+        """The source of a known setting's value."""
         return self._given[name].source if name in self._given else Source.DEFAULT
 
     def text(self, name: str) -> str | None:
-        """A known setting's value as text; a password's is hidden, null is None."""
+        """A known setting's value as text; a password is hidden, null is None."""
         if BROKER_SETTINGS[name].is_secret and self._values[name] is not None:
             return HIDDEN
         return format_value(self._values[name])
 
-    # -- what several settings decide together
+    # -- values that several settings decide together
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """``log.dirs``, or the one ``log.dir``; empty names are left out."""
+        """``log.dirs``, or else ``log.dir``, without empty names."""
         several = self.optional_string("log.dirs")
         both = several if several is not None else self.string("log.dir")
         return tuple(directory for directory in split_list(both) if directory)
 
     @property
     def metadata_store_path(self) -> Path:
-        """The embedded store's file: ``metadata.store.path``, or a plain file in the first log directory."""
+        """The embedded store's file: ``metadata.store.path``, or else a file in the first log directory."""
         path = self.optional_string("metadata.store.path")
         return Path(path) if path is not None else Path(self.log_dirs[0]) / METADATA_STORE_FILE
 
     @property
     def retention_ms(self) -> int:
-        """``log.retention.ms``, else minutes, else hours; −1: for ever."""
+        """``log.retention.ms``, or else minutes, or else hours; -1: keep for ever."""
         minutes = self.optional_int("log.retention.minutes")
         hours = self.int("log.retention.hours")
         value = self.optional_int("log.retention.ms")
@@ -253,40 +185,35 @@ class Config(TypedValues):
 
     @property
     def roll_ms(self) -> int:
-        """``log.roll.ms``, else hours."""
+        """``log.roll.ms``, or else hours."""
         value = self.optional_int("log.roll.ms")
         return value if value is not None else self.int("log.roll.hours") * _HOUR_MS
 
     @property
     def roll_jitter_ms(self) -> int:
-        """``log.roll.jitter.ms``, else hours."""
+        """``log.roll.jitter.ms``, or else hours."""
         value = self.optional_int("log.roll.jitter.ms")
         return value if value is not None else self.int("log.roll.jitter.hours") * _HOUR_MS
 
     @property
     def flush_interval_ms(self) -> int:
-        """``log.flush.interval.ms``, else the scheduler's interval."""
+        """``log.flush.interval.ms``, or else the scheduler's interval."""
         value = self.optional_int("log.flush.interval.ms")
         return value if value is not None else self.int("log.flush.scheduler.interval.ms")
 
     @property
     def security_protocols(self) -> Mapping[str, str]:
-        """``listener.security.protocol.map``: the security protocol by listener name."""
+        """The security protocol by listener name (``listener.security.protocol.map``)."""
         return parse_protocol_map(self.string("listener.security.protocol.map"))
 
     def listeners(self) -> tuple[Listener, ...]:
-        """Where to listen.
-
-        Raises:
-            ConfigError: ``listeners`` is no list of listeners; not after ``load``.
-        """
+        """The addresses to listen on. Raises ConfigError if ``listeners`` is malformed (never after `load_config`)."""
         return parse_listeners(self.string("listeners"), self.security_protocols)
 
     def advertised_listeners(self) -> tuple[Listener, ...] | None:
-        """What clients are told, or None when unset: then each is told the address by which it reached the broker.
+        """The addresses that clients are told. None: each client is told the address by which it reached the broker.
 
-        Raises:
-            ConfigError: as ``listeners``.
+        Raises ConfigError as `listeners` does.
         """
         text = self.optional_string("advertised.listeners")
         if text is None:
@@ -295,16 +222,15 @@ class Config(TypedValues):
 
     @property
     def inter_broker_listener_name(self) -> str:
-        """The listener brokers use among themselves, in capital letters."""
+        """The name of the listener between brokers, in capital letters."""
         name = self.optional_string("inter.broker.listener.name")
         return name.upper() if name is not None else self.string("security.inter.broker.protocol")
 
     @property
     def max_connections_per_ip_overrides(self) -> Mapping[str, int]:
-        """The limit of connections by address or host name; below 1 none may connect.
+        """Most connections by address or host name; below 1 the host may not connect.
 
-        Raises:
-            ConfigError: an element is not ``host:number``; not after ``load``.
+        Raises ConfigError when an element is not ``host:number`` (never after `load_config`).
         """
         name = "max.connections.per.ip.overrides"
         limits: dict[str, int] = {}
@@ -321,7 +247,7 @@ class Config(TypedValues):
 
 
 def base_setting(name: str) -> Setting | None:
-    """The setting that ``listener.name.<listener>.[<mechanism>.]<setting>`` sets for one listener, or None."""
+    """The setting that a name ``listener.name.<listener>.[<mechanism>.]<setting>`` refers to, or None."""
     match = _LISTENER_PREFIX.fullmatch(name)
     if match is None:
         return None
@@ -329,18 +255,6 @@ def base_setting(name: str) -> Setting | None:
     if base not in BROKER_SETTINGS:
         base = next((suffix for suffix in _BASES_BEHIND_A_MECHANISM if base.endswith("." + suffix)), base)
     return BROKER_SETTINGS.get(base)
-
-
-def _given_in(properties: str | Path) -> dict[str, Given]:
-    if isinstance(properties, Path):
-        lines, source = read_properties(properties), properties.name
-    else:
-        lines, source = parse_properties(properties), "settings"
-    return {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
-
-
-def _given_above(overrides: Mapping[str, str], place: str) -> dict[str, Given]:
-    return {name: Given(text, Source.OVERRIDE, place) for name, text in overrides.items()}
 
 
 def _given_cluster_wide(dynamic: DynamicLayers) -> dict[str, Given]:

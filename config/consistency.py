@@ -7,13 +7,10 @@ session time-outs are checked here and not there.
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from .config import Config
 from .config_error import ConfigError
 from .versions import is_at_least, metadata_version
-
-if TYPE_CHECKING:
-    from .config import Config
 
 _MIB = 1 << 20
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
@@ -32,7 +29,7 @@ _ORDERED = (
 )
 
 
-def check_consistency(config: "Config") -> None:
+def check_consistency(config: Config) -> None:
     """Check what several settings say together.
 
     Raises:
@@ -42,13 +39,13 @@ def check_consistency(config: "Config") -> None:
         check(config)
 
 
-def _check_order(config: "Config") -> None:
+def _check_order(config: Config) -> None:
     for smaller, larger in _ORDERED:
         if config.int(smaller) > config.int(larger):
             raise _bad(config, smaller, f"must not exceed {larger}={config.int(larger)}")
 
 
-def _check_broker_id(config: "Config") -> None:
+def _check_broker_id(config: Config) -> None:
     highest = config.int("reserved.broker.max.id")
     if config.boolean("broker.id.generation.enable"):
         if not -1 <= config.int("broker.id") <= highest:
@@ -57,7 +54,7 @@ def _check_broker_id(config: "Config") -> None:
         raise _bad(config, "broker.id", "must be 0 or more while broker.id.generation.enable is false")
 
 
-def _check_times(config: "Config") -> None:
+def _check_times(config: Config) -> None:
     if config.roll_ms < 1:
         raise _bad(config, "log.roll.ms", "must be at least 1")
     if config.roll_jitter_ms < 0:
@@ -73,7 +70,7 @@ def _check_times(config: "Config") -> None:
         )
 
 
-def _check_log_dirs(config: "Config") -> None:
+def _check_log_dirs(config: Config) -> None:
     name = "log.dirs" if config.is_given("log.dirs") else "log.dir"
     if not config.log_dirs:
         raise _bad(config, name, "must name at least one directory")
@@ -81,7 +78,7 @@ def _check_log_dirs(config: "Config") -> None:
         raise _bad(config, name, "must not name a directory twice")
 
 
-def _check_memory(config: "Config") -> None:
+def _check_memory(config: Config) -> None:
     largest, queued = config.int("socket.request.max.bytes"), config.int("queued.max.request.bytes")
     if 0 < queued < largest:
         raise _bad(config, "queued.max.request.bytes", f"must be at least socket.request.max.bytes={largest}, or -1")
@@ -90,7 +87,7 @@ def _check_memory(config: "Config") -> None:
         raise _bad(config, "log.cleaner.dedupe.buffer.size", "must exceed 1048576 for each of log.cleaner.threads")
 
 
-def _check_connections(config: "Config") -> None:
+def _check_connections(config: Config) -> None:
     overrides = config.max_connections_per_ip_overrides
     if config.int("max.connections.per.ip") == 0 and not overrides:
         raise _bad(config, "max.connections.per.ip", "may be 0 only where max.connections.per.ip.overrides is set")
@@ -99,7 +96,7 @@ def _check_connections(config: "Config") -> None:
             raise _bad(config, "max.connections.per.ip.overrides", f"{host} must be an address or a host name")
 
 
-def _check_listeners(config: "Config") -> None:
+def _check_listeners(config: Config) -> None:
     names = [listener.name for listener in config.listeners()]
     advertised = config.advertised_listeners()
     advertised_names = [listener.name for listener in advertised] if advertised is not None else names
@@ -111,7 +108,7 @@ def _check_listeners(config: "Config") -> None:
     _check_inter_broker_listener(config, advertised_names)
 
 
-def _check_inter_broker_listener(config: "Config", advertised_names: list[str]) -> None:
+def _check_inter_broker_listener(config: Config, advertised_names: list[str]) -> None:
     name = config.inter_broker_listener_name
     if config.is_given("inter.broker.listener.name") and config.is_given("security.inter.broker.protocol"):
         raise _bad(config, "inter.broker.listener.name", "must not be set together with security.inter.broker.protocol")
@@ -129,7 +126,7 @@ def _check_inter_broker_listener(config: "Config", advertised_names: list[str]) 
             raise _bad(config, "control.plane.listener.name", "must differ from the listener between brokers")
 
 
-def _check_groups(config: "Config") -> None:
+def _check_groups(config: Config) -> None:
     replicas = config.int("offsets.topic.replication.factor")
     if not -1 <= config.int("offsets.commit.required.acks") <= replicas:
         raise _bad(
@@ -143,13 +140,13 @@ def _check_groups(config: "Config") -> None:
         raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, the others need KRaft")
 
 
-def _check_protocol_version(config: "Config") -> None:
+def _check_protocol_version(config: Config) -> None:
     version = metadata_version(config.string("inter.broker.protocol.version"))
     if not is_at_least(version, "3.0-IV0") or is_at_least(version, "4.0-IV0"):
         raise _bad(config, "inter.broker.protocol.version", "must be from 3.0 to 3.9")
 
 
-def _check_zookeeper(config: "Config") -> None:
+def _check_zookeeper(config: Config) -> None:
     """In a cluster other brokers and clients must find this one, and ACLs need somebody to whom they give rights."""
     if config.uses_embedded_store:
         return
@@ -168,7 +165,7 @@ def _check_zookeeper(config: "Config") -> None:
         raise _bad(config, "pybroker.zookeeper.digest", "must be user:password")
 
 
-def _check_zookeeper_servers(config: "Config") -> None:
+def _check_zookeeper_servers(config: Config) -> None:
     """Empty ones are left out, as by ZooKeeper's own client."""
     servers = config.string("zookeeper.connect").partition("/")[0].split(",")
     found = [_ZOOKEEPER_SERVER.fullmatch(server.strip()) for server in servers if server.strip()]
@@ -176,7 +173,7 @@ def _check_zookeeper_servers(config: "Config") -> None:
         raise _bad(config, "zookeeper.connect", "must be host:port,…/path, with an address of IPv6 in brackets")
 
 
-_CHECKS: tuple[Callable[["Config"], None], ...] = (
+_CHECKS: tuple[Callable[[Config], None], ...] = (
     _check_broker_id,
     _check_log_dirs,
     _check_listeners,
@@ -190,6 +187,6 @@ _CHECKS: tuple[Callable[["Config"], None], ...] = (
 )
 
 
-def _bad(config: "Config", name: str, allowed: str) -> ConfigError:
+def _bad(config: Config, name: str, allowed: str) -> ConfigError:
     place = f" ({config.given[name].place})" if name in config.given else ""
     return ConfigError(f"{name}={config.text(name)}{place}: {allowed}")

@@ -4,14 +4,10 @@ Two kinds: another way to run Kafka (KRaft), and protection that is not there. A
 default asks for nothing and is let through.
 """
 
-from typing import TYPE_CHECKING
-
+from .config import Config
 from .config_error import ConfigError
 from .setting import Setting, SupportKind
 from .values import trim
-
-if TYPE_CHECKING:
-    from .config import Config
 
 # Unknown names that can only mean protection, and which: a misspelt ``ssl.…`` must not start an open broker, and
 # neither must what Kafka's own authorizer reads beside the table.
@@ -28,7 +24,7 @@ _PROTECTION_PREFIXES = {
 _OPEN = "pybroker does not start without protection that was asked for"
 
 
-def check_refusals(config: "Config") -> None:
+def check_refusals(config: Config) -> None:
     """Refuse what cannot be given.
 
     Raises:
@@ -40,7 +36,7 @@ def check_refusals(config: "Config") -> None:
     _refuse_protection_of_another_store(config)
 
 
-def _refuse_other_modes(config: "Config") -> None:
+def _refuse_other_modes(config: Config) -> None:
     asked = [(name, setting) for name, setting in _asked_for(config) if setting.support.kind is SupportKind.OTHER_MODE]
     if not asked:
         return
@@ -55,7 +51,7 @@ def _refuse_other_modes(config: "Config") -> None:
     )
 
 
-def _refuse_protection(config: "Config") -> None:
+def _refuse_protection(config: Config) -> None:
     asked = [
         (name, setting.support.note)
         for name, setting in _asked_for(config)
@@ -72,19 +68,19 @@ def _refuse_protection(config: "Config") -> None:
     )
 
 
-def _refuse_secure_listeners(config: "Config") -> None:
+def _refuse_secure_listeners(config: Config) -> None:
     for listener in config.listeners() + (config.advertised_listeners() or ()):
         if listener.security_protocol != "PLAINTEXT":
             raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not there yet; {_OPEN}")
 
 
-def _refuse_protection_of_another_store(config: "Config") -> None:
+def _refuse_protection_of_another_store(config: Config) -> None:
     for name in ("zookeeper.set.acl", "zookeeper.ssl.client.enable"):
         if config.uses_embedded_store and config.boolean(name):
             raise ConfigError(f"{name}=true ({config.given[name].place}): there is no zookeeper.connect; {_OPEN}")
 
 
-def _asked_for(config: "Config") -> list[tuple[str, Setting]]:
+def _asked_for(config: Config) -> list[tuple[str, Setting]]:
     """What was given with a value that is neither empty nor Kafka's default."""
     return [
         (name, setting)

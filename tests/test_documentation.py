@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from pybroker import Broker
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.config.table import BROKER_SETTINGS
 from support.processes.java import java_executable, zookeeper_libs
 
@@ -89,7 +89,7 @@ def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
 
 def test_file_to_begin_a_cluster_with_is_taken_as_it_stands() -> None:
     (text,) = re.findall(r"^```properties\n(.*?)^```", page("operator/operations"), re.MULTILINE | re.DOTALL)
-    config = Config.load(text)
+    config = load_config(text)
     assert not config.unknown
     assert not config.uses_embedded_store
     assert config.int("min.insync.replicas") < config.int("default.replication.factor") == 3

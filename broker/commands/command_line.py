@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
+from ...config.load import load_config
 from ...config.notices import notices
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
@@ -117,7 +118,7 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Run | None) -> int:
-    config = Config.load(arguments.config or "", overrides_of(arguments.override), place="--override")
+    config = load_config(arguments.config or "", overrides_of(arguments.override), place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
     log_to_stderr(arguments.log_level)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...config.config import Config
+from ...config.load import load_config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, Message, decode, decode_prefix, encode
 from ...protocol.errors import ErrorCode
@@ -55,7 +56,7 @@ def healthcheck(arguments: Sequence[str]) -> int:
     address = (
         given_address(options.bootstrap_server)
         if options.bootstrap_server is not None
-        else listening_address(Config.load(options.config or ""))
+        else listening_address(load_config(options.config or ""))
     )
     try:
         description = ask_broker(address, options.timeout)

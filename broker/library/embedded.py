@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from ...config.config import Config
+from ...config.load import with_overrides
 from ...config.notices import notices
 from ...storage.files.files import Files, allowed_log_files
 from ..environment import Environment
@@ -39,7 +40,7 @@ class Broker:
     What ``config`` (settings by Kafka's names) leaves out is chosen for a guest: without ``listeners`` the broker
     listens on a free port of 127.0.0.1, without ``log.dirs`` or ``log.dir`` its data is in a temporary directory that
     goes when it is closed. Otherwise defaults are those of ``pybroker``. Raises ConfigError, also for a name in a
-    mapping that is no setting's: it is a slip of the program's. (A file that ``Config.load`` read may be meant for
+    mapping that is no setting's: it is a slip of the program's. (A file that `load_config` read may be meant for
     Kafka and its plug-ins.) A setting that does not do what it says is a warning in the log.
 
     After ``stop`` or ``kill`` it may be started again, with its data and on its port.
@@ -50,7 +51,7 @@ class Broker:
             config = config_of({} if config is None else config, "Broker")
         for line in notices(config):
             logger.warning("%s", line)
-        self._given = config if config.is_given("listeners") else config.with_overrides({"listeners": _ANY_FREE_PORT})
+        self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
@@ -82,7 +83,7 @@ class Broker:
             chosen["log.dirs"] = self._directory.name
         if self._endpoints:
             chosen["listeners"] = ",".join(map(str, self._endpoints))
-        return self._given.with_overrides(chosen) if chosen else self._given
+        return with_overrides(self._given, chosen) if chosen else self._given
 
     @property
     def data_directory(self) -> Path:

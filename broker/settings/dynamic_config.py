@@ -9,12 +9,14 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...config.config import HIDDEN, Config, Given, base_setting
 from ...config.config_error import ConfigError
 from ...config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from ...config.dynamic_layers import DynamicLayers
+from ...config.load import reload_config, with_dynamic, with_static
 from ...config.notices import notices_of, setting_taken
 from ...config.table import BROKER_SETTINGS
 from ...config.values import trim
@@ -24,7 +26,7 @@ __all__ = ["DynamicConfig", "Reaction"]
 logger = logging.getLogger(__name__)
 
 _MOST_TOLD = 50
-_MOST_STRANGERS = 5
+_MOST_UNKNOWN = 5
 
 Reaction = Callable[[Config], Awaitable[None] | None]
 """Makes a part of the broker go by the new settings. ConfigError: it can't, and goes by its old ones."""
@@ -48,14 +50,14 @@ class DynamicConfig:
         self._layers = DynamicLayers(
             _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
         )
-        self.config = self.config.with_dynamic(self._layers)
+        self.config = with_dynamic(self.config, self._layers)
         _tell_of(self.config, list(self._layers))
         return self.config
 
     def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Raise ConfigError when ``settings`` could not take the place of what was set for this broker, or for all."""
         check_dynamic(settings, per_broker=per_broker)
-        check_change(self.config, self.config.with_dynamic(self._layers.replaced(settings, per_broker=per_broker)))
+        check_change(self.config, with_dynamic(self.config, self._layers.replaced(settings, per_broker=per_broker)))
 
     async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Go by what the tree holds now for this broker, or for all. What cannot be served is said in the log."""
@@ -63,7 +65,7 @@ class DynamicConfig:
             good = _usable(settings, per_broker=per_broker)
             self._layers = self._layers.replaced(good, per_broker=per_broker)
             try:
-                config = self.config.with_dynamic(self._layers)
+                config = with_dynamic(self.config, self._layers)
                 check_change(self.config, config)
             except ConfigError as error:
                 logger.error("changed settings cannot be served, the former ones stay in force: %s", error)
@@ -78,8 +80,8 @@ class DynamicConfig:
                 return
             logger.info("reading %s again", self.config.file)
             try:
-                fresh: Config = await offload(self.config.reread)
-                config = self.config.with_static(_reloaded(self.config.static, fresh.static))
+                fresh: Config = await offload(partial(reload_config, self.config))
+                config = with_static(self.config, _reloaded(self.config.static, fresh.static))
             except ConfigError as error:
                 logger.error("%s is not taken, the former settings stay in force: %s", self.config.file, error)
                 return
@@ -129,14 +131,14 @@ def _text(given: Given | None) -> str | None:
 
 
 def _tell_of(config: Config, changed: Sequence[str]) -> None:
-    """Anybody can set thousands under any names: these have a line together, and no guess is made at what is meant."""
-    strangers = [name for name in changed if config.is_stranger(name)]
-    if len(strangers) > _MOST_STRANGERS:
-        first, more = ", ".join(strangers[:_MOST_STRANGERS]), len(strangers) - _MOST_STRANGERS
+    """Log each change. Settings with unknown names share one line, because a client may set thousands of them."""
+    unknown = [name for name in changed if config.is_unknown_dynamic(name)]
+    if len(unknown) > _MOST_UNKNOWN:
+        first, more = ", ".join(unknown[:_MOST_UNKNOWN]), len(unknown) - _MOST_UNKNOWN
         logger.warning(
             "%s and %d more were set while running, and are ignored: there are no such settings", first, more
         )
-        gone = frozenset(strangers)
+        gone = frozenset(unknown)
         changed = [name for name in changed if name not in gone]
     for name in changed[:_MOST_TOLD]:
         _tell_of_one(config, name)

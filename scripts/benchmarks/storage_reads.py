@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import decode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -109,7 +109,7 @@ def make_stopped(directory: Path) -> None:
     """A log directory with both logs."""
     logs = {TopicPartition(log.topic, 0): log for log in (_LONG, _SHORT)}
     store = LogStore.open(
-        Config.load(f"log.dirs={directory}\n", {}), Files(), InlinePool(), lambda: time.time_ns() // 1_000_000
+        load_config(f"log.dirs={directory}\n", {}), Files(), InlinePool(), lambda: time.time_ns() // 1_000_000
     )
     for partition in logs:
         store.get_or_create(partition, is_new=True)

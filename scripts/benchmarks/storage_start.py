@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
@@ -45,7 +45,7 @@ def make_stopped(directory: Path, partitions: int) -> None:
     now_ms = time.time_ns() // 1_000_000
     batch = make_batch(10, Codec.NONE)
     with nothing_synced():
-        store = LogStore.open(Config.load(f"log.dirs={directory}\n", {}), Files(), InlinePool(), lambda: now_ms)
+        store = LogStore.open(load_config(f"log.dirs={directory}\n", {}), Files(), InlinePool(), lambda: now_ms)
         for number in range(partitions):
             log = store.get_or_create(TopicPartition("many", number), is_new=True)
             for segment in range(_SEGMENTS):

@@ -9,8 +9,8 @@ import pytest
 from pybroker.broker.settings.altered_config import ALL_BROKERS, AlteredConfig, Operation, OperationType, ResourceType
 from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
-from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config
 from pybroker.controller.settings_limit import SettingsRoom
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -28,7 +28,7 @@ class House:
         self.in_force = 0
         self.manager = logging.Manager(logging.RootLogger(logging.INFO))
         self.manager.getLogger("kitchen")
-        self.dynamic = DynamicConfig(Config.load("num.io.threads=4"))
+        self.dynamic = DynamicConfig(load_config("num.io.threads=4"))
         self.altered = AlteredConfig(
             1,
             tree,

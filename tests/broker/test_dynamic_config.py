@@ -10,6 +10,7 @@ from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config
 
 
 class Part:
@@ -31,7 +32,7 @@ offload: Callable[[Callable[[], Any]], Awaitable[Any]] = at_once
 
 
 def started(text: str = "") -> DynamicConfig:
-    return DynamicConfig(Config.load(text))
+    return DynamicConfig(load_config(text))
 
 
 async def test_parts_are_told_of_their_own_settings_when_these_change() -> None:
@@ -148,7 +149,7 @@ async def test_each_change_is_one_line_and_secrets_stay_out_of_it(caplog: pytest
 async def test_of_the_file_what_may_change_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.io.threads=1\nnum.partitions=1\nmessage.max.bytes=5\nlog.segment.bytes=1000")
-    dynamic, threads = DynamicConfig(Config.load(file)), Part()
+    dynamic, threads = DynamicConfig(load_config(file)), Part()
     dynamic.when_changed(["num.io.threads"], threads)
     await dynamic.take({"log.segment.bytes": "3000"}, per_broker=True)
     file.write_text("num.io.threads=64\nnum.partitions=2\nlog.segment.bytes=2000")
@@ -171,7 +172,7 @@ async def test_what_is_ignored_in_the_file_is_not_said_to_be_in_force(
     caplog.set_level(logging.INFO)
     file = tmp_path / "server.properties"
     file.write_text("")
-    dynamic = DynamicConfig(Config.load(file, {"num.partitions": "3"}, place="given by the test"))
+    dynamic = DynamicConfig(load_config(file, {"num.partitions": "3"}, place="given by the test"))
     file.write_text("num.partition=2\nleader.replication.throttled.rate=5\nlog.segment.bytes=2000")
     caplog.clear()
     await dynamic.reload(offload)
@@ -188,7 +189,7 @@ async def test_what_is_ignored_in_the_file_is_not_said_to_be_in_force(
 async def test_a_file_with_a_fault_is_not_taken(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.io.threads=4")
-    dynamic = DynamicConfig(Config.load(file))
+    dynamic = DynamicConfig(load_config(file))
     file.write_text(text)
     await dynamic.reload(offload)
     assert dynamic.config.int("num.io.threads") == 4

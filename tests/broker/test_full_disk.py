@@ -7,7 +7,7 @@ from pathlib import Path
 from pybroker.broker.environment import Environment
 from pybroker.broker.metadata.address import local_address
 from pybroker.broker.server import BrokerServer
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -32,7 +32,7 @@ def server_on(directory: Path, files: FaultyFiles) -> BrokerServer:
         "log.dirs": str(directory / "full"),
         "metadata.store.path": str(directory / "store"),
     }
-    return BrokerServer(Config.load("", settings), Environment(files=files))
+    return BrokerServer(load_config("", settings), Environment(files=files))
 
 
 def client_of(server: BrokerServer) -> WireClient:

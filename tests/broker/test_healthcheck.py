@@ -10,7 +10,7 @@ import pytest
 from pybroker import Broker
 from pybroker.broker.commands.command_line import main
 from pybroker.broker.commands.healthcheck import listening_address
-from pybroker.config.config import Config
+from pybroker.config.load import unchecked_config
 
 Serve = Callable[[socket.socket], None]
 
@@ -81,7 +81,7 @@ def test_the_brokers_own_settings_say_where_it_is(tmp_path: Path, capsys: pytest
 )
 def test_a_listener_is_reached_from_the_same_machine(listeners: str, address: str) -> None:
     protocols = "INTERNAL:PLAINTEXT,PLAINTEXT:PLAINTEXT"
-    config = Config.unchecked("", {"listeners": listeners, "listener.security.protocol.map": protocols})
+    config = unchecked_config("", {"listeners": listeners, "listener.security.protocol.map": protocols})
     assert str(listening_address(config)) == address
 
 

@@ -16,8 +16,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from pybroker import Broker
 from pybroker.broker.start_error import StartError
-from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from pybroker.storage.store.log_store import LogStore
 from support.processes.process_state import open_descriptors
 
@@ -356,7 +356,7 @@ def test_an_error_inside_the_with_goes_through() -> None:
 def test_settings_are_a_config_or_a_mapping_and_what_they_leave_out_is_chosen(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     for given in (
-        Config.load("", {"log.dirs": data, "num.partitions": "3"}),
+        load_config("", {"log.dirs": data, "num.partitions": "3"}),
         {"log.dirs": data, "num.partitions": "3"},
     ):
         with Broker(given) as broker:
@@ -404,7 +404,7 @@ def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
 
 
 def test_a_name_in_a_file_that_is_no_settings_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    Broker(Config.load("num.partition=3"))
+    Broker(load_config("num.partition=3"))
     assert [record.getMessage() for record in caplog.records] == [
         "num.partition (settings line 1) is ignored: there is no such setting; is num.partitions meant?"
     ]

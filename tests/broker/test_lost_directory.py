@@ -7,7 +7,7 @@ from pathlib import Path
 from pybroker.broker.environment import Environment
 from pybroker.broker.metadata.address import local_address
 from pybroker.broker.server import BrokerServer
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pybroker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -32,7 +32,7 @@ async def test_partitions_of_a_failed_directory_have_no_leader_and_the_others_ar
         "metadata.store.path": str(tmp_path / "store"),
     }
     files = FaultyFiles()
-    server = BrokerServer(Config.load("", settings), Environment(files=files))
+    server = BrokerServer(load_config("", settings), Environment(files=files))
     await server.start()
     address = str(local_address(server.endpoints[0].host, server.endpoints[0].port))
     with WireClient(address) as client:
@@ -77,7 +77,7 @@ async def test_partitions_of_a_failed_directory_have_no_leader_and_the_others_ar
         assert codes == {homes[LOST]: ErrorCode.KAFKA_STORAGE_ERROR, homes[KEPT]: ErrorCode.NONE}
     assert not server.failed.done()
     await server.stop()
-    again = BrokerServer(Config.load("", settings))
+    again = BrokerServer(load_config("", settings))
     await again.start()
     with WireClient(str(local_address(again.endpoints[0].host, again.endpoints[0].port))) as client:
         for partition in (LOST, KEPT):  # the disk was changed: the whole topic has a leader again

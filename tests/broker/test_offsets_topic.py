@@ -8,7 +8,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
 from pybroker.broker.metadata.metadata_cache import MetadataCache
-from pybroker.config.config import Config
+from pybroker.config.load import unchecked_config
 from pybroker.storage.producers.transaction_guards import TransactionGuards
 
 NOW_MS = 5
@@ -33,7 +33,7 @@ class Partitions:
 def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
     properties = {name.replace("_", "."): value for name, value in settings.items()}
     properties |= {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://127.0.0.1:0"}
-    config = Config.unchecked("", properties)
+    config = unchecked_config("", properties)
     return OffsetsTopic(partitions, MetadataCache(), lambda: NOW_MS, config)  # type: ignore[arg-type]
 
 

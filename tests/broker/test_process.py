@@ -10,8 +10,9 @@ from pathlib import Path
 from pybroker.broker.process.broker_process import run
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
+from pybroker.config.load import load_config
 try:
-    run(Config.load("", {"log.dirs": sys.argv[1], "listeners": "PLAINTEXT://127.0.0.1:0"}))
+    run(load_config("", {"log.dirs": sys.argv[1], "listeners": "PLAINTEXT://127.0.0.1:0"}))
 except StartError:
     print(sys.getswitchinterval())
 """

@@ -4,6 +4,7 @@ import pytest
 from pybroker.broker.settings.topic_overrides import TopicOverrides
 from pybroker.broker.settings.topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
 from pybroker.config.config import Config
+from pybroker.config.load import load_config, with_overrides
 from pybroker.config.setting import Scope
 from pybroker.config.table import BROKER_SETTINGS
 
@@ -13,7 +14,7 @@ class Told:
 
     def __init__(self, file: str = "") -> None:
         self.heard: list[str] = []
-        self.config = Config.load(file)
+        self.config = load_config(file)
         self.overrides = TopicOverrides()
         self.settings = TopicSettings(self.config, self.overrides, self, self, self.allow)
 
@@ -57,7 +58,7 @@ async def test_leaders_are_elected_when_a_topic_allows_unclean_ones(value: str, 
 
 def test_leaders_are_elected_when_unclean_ones_are_allowed_by_default_from_now_on() -> None:
     told = Told()
-    allowing = told.config.with_overrides({"unclean.leader.election.enable": "true"})
+    allowing = with_overrides(told.config, {"unclean.leader.election.enable": "true"})
     told.settings.take_defaults(told.config)
     assert told.heard == ["all logs: 1073741824", "all partitions"]
     told.heard.clear()

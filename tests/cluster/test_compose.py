@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 from pybroker.broker.commands.container.server_file import final_properties
 from pybroker.broker.commands.healthcheck import listening_address
 from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.clients.foreign_clients import CACHE, bring
 from support.clients.wire_client import WireClient
@@ -41,7 +42,7 @@ def services() -> dict[str, Any]:
 
 def config_of(service: dict[str, Any]) -> Config:
     """What the image's program would start the service's broker with."""
-    return Config.load(final_properties(None, service["environment"], DATA))
+    return load_config(final_properties(None, service["environment"], DATA))
 
 
 def test_parser_knows_what_it_does_not_understand() -> None:

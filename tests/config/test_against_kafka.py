@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from support.processes.java import java_command
 
 FOLDER = Path(__file__).parent
@@ -35,7 +35,7 @@ def kafka() -> dict[str, str]:
 
 def outcome(text: str) -> str:
     try:
-        config = Config.load(text.replace(";", "\n"))
+        config = load_config(text.replace(";", "\n"))
     except ConfigError:
         return "refused"
     directories = ",".join(config.log_dirs).replace("./pybroker-data", "/tmp/kafka-logs")

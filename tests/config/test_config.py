@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from pybroker.config.config import Config, Source
+from pybroker.config.config import Source
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config, unchecked_config, with_overrides
 from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
 
@@ -12,7 +13,7 @@ TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
 
 
 def test_nothing_given_gives_a_broker_that_works() -> None:
-    config = Config.load()
+    config = load_config()
     assert config.uses_embedded_store
     assert [str(listener) for listener in config.listeners()] == ["PLAINTEXT://:9092"]
     assert config.advertised_listeners() is None
@@ -25,7 +26,7 @@ def test_nothing_given_gives_a_broker_that_works() -> None:
 
 
 def test_with_zookeeper_the_defaults_are_kafkas_but_for_the_bound_on_memory() -> None:
-    config = Config.unchecked("zookeeper.connect=localhost:2181")
+    config = unchecked_config("zookeeper.connect=localhost:2181")
     assert not config.uses_embedded_store
     assert config.int("offsets.topic.replication.factor") == 3
     assert config.int("transaction.state.log.min.isr") == 2
@@ -36,7 +37,7 @@ def test_with_zookeeper_the_defaults_are_kafkas_but_for_the_bound_on_memory() ->
 def test_overrides_stand_above_the_file_and_the_file_above_defaults(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=3\nnum.io.threads = 4\n", encoding="latin-1")
-    config = Config.load(file, {"num.io.threads": "5"})
+    config = load_config(file, {"num.io.threads": "5"})
     assert (config.int("num.partitions"), config.source("num.partitions")) == (3, Source.FILE)
     assert (config.int("num.io.threads"), config.source("num.io.threads")) == (5, Source.OVERRIDE)
     assert config.source("background.threads") is Source.DEFAULT
@@ -44,16 +45,16 @@ def test_overrides_stand_above_the_file_and_the_file_above_defaults(tmp_path: Pa
 
 
 def test_with_overrides_leaves_the_first_untouched() -> None:
-    first = Config.load("num.partitions=3\nbroker.rack=a")
-    second = first.with_overrides({"num.partitions": "4"})
+    first = load_config("num.partitions=3\nbroker.rack=a")
+    second = with_overrides(first, {"num.partitions": "4"})
     assert (first.int("num.partitions"), second.int("num.partitions")) == (3, 4)
     assert second.string("broker.rack") == "a"
     with pytest.raises(ConfigError, match=r"num\.partitions=0"):
-        first.with_overrides({"num.partitions": "0"})
+        with_overrides(first, {"num.partitions": "0"})
 
 
 def test_getters_give_each_type_and_know_null() -> None:
-    config = Config.load("log.retention.ms=5\nbroker.rack=r")
+    config = load_config("log.retention.ms=5\nbroker.rack=r")
     assert config.boolean("auto.create.topics.enable") is True
     assert config.double("log.cleaner.min.cleanable.ratio") == 0.5
     assert config.list("log.cleanup.policy") == ("delete",)
@@ -65,7 +66,7 @@ def test_getters_give_each_type_and_know_null() -> None:
 
 
 def test_a_getter_of_another_type_or_an_unknown_name_is_an_error_of_the_program() -> None:
-    config = Config.load()
+    config = load_config()
     with pytest.raises(KeyError):
         config.int("no.such.setting")
     for wrong in (
@@ -107,14 +108,14 @@ def test_a_getter_of_another_type_or_an_unknown_name_is_an_error_of_the_program(
     ],
 )
 def test_what_several_settings_decide_together(text: str, name: str, value: object) -> None:
-    assert getattr(Config.load(text), name) == value
+    assert getattr(load_config(text), name) == value
 
 
 def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given() -> None:
-    assert Config.load("socket.request.max.bytes=500000000").int("queued.max.request.bytes") == 500_000_000
-    assert Config.load("queued.max.request.bytes=-1").int("queued.max.request.bytes") == -1
+    assert load_config("socket.request.max.bytes=500000000").int("queued.max.request.bytes") == 500_000_000
+    assert load_config("queued.max.request.bytes=-1").int("queued.max.request.bytes") == -1
     with pytest.raises(ConfigError, match=r"queued.max.request.bytes=1 .*socket.request.max.bytes=104857600"):
-        Config.load("queued.max.request.bytes=1")
+        load_config("queued.max.request.bytes=1")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_the_bound_on_requests_follows_a_larger_frame_and_is_checked_when_given(
 )
 def test_a_bad_value_is_refused_in_one_line_that_begins_with_name_and_value(text: str, name: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        Config.load(text)
+        load_config(text)
     assert str(raised.value).startswith(name)
     assert "must" in str(raised.value) or "may" in str(raised.value) or "is no address" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -178,7 +179,7 @@ def test_a_bad_value_is_refused_in_one_line_that_begins_with_name_and_value(text
 
 def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
     with pytest.raises(ConfigError) as raised:
-        Config.load("ssl.key.password=hunter2\nlistener.name.x.plain.sasl.jaas.config=hunter3")
+        load_config("ssl.key.password=hunter2\nlistener.name.x.plain.sasl.jaas.config=hunter3")
     assert "hunter" not in str(raised.value)
 
 
@@ -196,7 +197,7 @@ def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
 )
 def test_another_mode_of_kafka_is_refused_with_the_way_out(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        Config.load(text)
+        load_config(text)
     assert str(raised.value).startswith(words)
     assert "to run a single broker with its embedded metadata store" in str(raised.value)
 
@@ -229,7 +230,7 @@ def test_another_mode_of_kafka_is_refused_with_the_way_out(text: str, words: str
 )
 def test_what_promises_protection_refuses_the_start(text: str) -> None:
     with pytest.raises(ConfigError, match="does not start without protection that was asked for"):
-        Config.load(text)
+        load_config(text)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_what_promises_protection_refuses_the_start(text: str) -> None:
     ],
 )
 def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
-    Config.load(text)
+    load_config(text)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
     ],
 )
 def test_a_setting_that_does_not_do_what_it_says_is_told_once_in_one_line(text: str, words: str) -> None:
-    lines = notices(Config.load(text))
+    lines = notices(load_config(text))
     assert len(lines) == 1
     assert words in lines[0]
     assert "\n" not in lines[0]
@@ -283,18 +284,18 @@ def test_a_setting_that_does_not_do_what_it_says_is_told_once_in_one_line(text: 
     "text", ["num.partitions=3", "log.cleanup.policy=delete", "inter.broker.protocol.version=3.9-IV0", "#x=1"]
 )
 def test_a_setting_that_is_acted_on_is_not_told(text: str) -> None:
-    assert notices(Config.load(text)) == []
+    assert notices(load_config(text)) == []
 
 
 def test_a_listeners_own_settings_stand_above_the_common_ones() -> None:
-    config = Config.load("max.connections=10\nlistener.name.ext.max.connections=5\nlistener.name.ext.plain.x=1")
+    config = load_config("max.connections=10\nlistener.name.ext.max.connections=5\nlistener.name.ext.plain.x=1")
     assert config.for_listener("EXT").int("max.connections") == 5
     assert config.for_listener("PLAINTEXT").int("max.connections") == 10
     assert list(config.unknown) == ["listener.name.ext.plain.x"]
 
 
 def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
-    config = Config.unchecked(
+    config = unchecked_config(
         "num.partitions=3\nssl.key.password=hunter2\nbroker.rack=a\\nb\nlistener.name.x.ssl.key.password=hunter2\nfoo=1",
         {"broker.id": "7"},
     )
@@ -319,15 +320,15 @@ def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
 
 def test_a_broker_on_zookeeper_must_be_found_by_others() -> None:
     with pytest.raises(ConfigError, match=r"advertised.listeners=None: must be set"):
-        Config.load("zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092")
-    Config.load(
+        load_config("zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092")
+    load_config(
         "zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092\nadvertised.listeners=PLAINTEXT://a:9092"
     )
 
 
 def test_acls_in_zookeeper_need_somebody_to_whom_they_give_rights() -> None:
     with pytest.raises(ConfigError, match=r"zookeeper.set.acl=true .*: needs pybroker.zookeeper.digest"):
-        Config.load("zookeeper.connect=zk:2181\nzookeeper.set.acl=true")
+        load_config("zookeeper.connect=zk:2181\nzookeeper.set.acl=true")
     with pytest.raises(ConfigError, match=r"pybroker.zookeeper.digest=\[hidden\] .*: must be user:password"):
-        Config.load("zookeeper.connect=zk:2181\npybroker.zookeeper.digest=secret")
-    Config.load("zookeeper.connect=zk:2181\nzookeeper.set.acl=true\npybroker.zookeeper.digest=kafka:secret")
+        load_config("zookeeper.connect=zk:2181\npybroker.zookeeper.digest=secret")
+    load_config("zookeeper.connect=zk:2181\nzookeeper.set.acl=true\npybroker.zookeeper.digest=kafka:secret")

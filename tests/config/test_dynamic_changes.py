@@ -9,16 +9,17 @@ from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entr
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config, reload_config, with_dynamic, with_overrides, with_static
 from pybroker.config.notices import notices_of
 from pybroker.config.setting import Scope
 from pybroker.config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from pybroker.config.topic_config import TopicConfig, usable_overrides
 
-FILE = Config.load("log.retention.ms=1\nlog.retention.hours=9\nnum.partitions=3\nlog.segment.bytes=1000")
+FILE = load_config("log.retention.ms=1\nlog.retention.hours=9\nnum.partitions=3\nlog.segment.bytes=1000")
 
 
 def layered(cluster_wide: dict[str, str], per_broker: dict[str, str] | None = None, file: Config = FILE) -> Config:
-    return file.with_dynamic(DynamicLayers(cluster_wide, per_broker or {}))
+    return with_dynamic(file, DynamicLayers(cluster_wide, per_broker or {}))
 
 
 # -- layers
@@ -35,18 +36,18 @@ def test_a_brokers_own_stands_above_all_brokers_and_both_above_the_file() -> Non
 
 def test_later_layers_take_the_place_of_earlier_ones() -> None:
     first = layered({"log.segment.bytes": "2000"}, {"message.max.bytes": "7"})
-    second = first.with_dynamic(DynamicLayers({}, {"log.segment.bytes": "4000"}))
+    second = with_dynamic(first, DynamicLayers({}, {"log.segment.bytes": "4000"}))
     assert (second.int("log.segment.bytes"), second.source("message.max.bytes")) == (4000, Source.DEFAULT)
-    assert first.with_overrides({"num.partitions": "4"}).int("log.segment.bytes") == 2000
+    assert with_overrides(first, {"num.partitions": "4"}).int("log.segment.bytes") == 2000
 
 
 def test_a_value_counts_whatever_stands_below_it_in_another_unit() -> None:
-    minutes = Config.load("log.retention.minutes=5")
+    minutes = load_config("log.retention.minutes=5")
     config = layered({"log.retention.ms": "77"}, file=minutes)
     assert (config.retention_ms, config.optional_int("log.retention.minutes")) == (77, None)
     assert config.static["log.retention.minutes"].text == "5"
     # Kafka lets none of the larger units be set while it runs, but what is stored is merged alike.
-    hours = FILE.with_dynamic(DynamicLayers({"log.retention.hours": "2"}))
+    hours = with_dynamic(FILE, DynamicLayers({"log.retention.hours": "2"}))
     assert hours.retention_ms == 2 * 3_600_000
 
 
@@ -103,7 +104,7 @@ def test_settings_that_nothing_comes_of_are_said() -> None:
     assert "not acted on yet" in notices_of(config, "log.local.retention.bytes")[0]
     assert "no meaning here" in notices_of(config, "num.network.threads")[0]
     assert notices_of(config, "log.segment.bytes") == []
-    in_file = Config.load("leader.replication.throttled.rate=1")
+    in_file = load_config("leader.replication.throttled.rate=1")
     assert "set while the broker runs" in notices_of(in_file, "leader.replication.throttled.rate")[0]
 
 
@@ -175,7 +176,7 @@ def test_bad_settings_are_refused_and_stored_ones_left_out(name: str, value: str
     ("before", "after", "fits"), [(8, 16, True), (8, 17, False), (8, 4, True), (8, 3, False), (1, 1, True)]
 )
 def test_numbers_of_threads_are_at_most_doubled_or_halved(before: int, after: int, fits: bool) -> None:
-    old = Config.load(f"num.io.threads={before}")
+    old = load_config(f"num.io.threads={before}")
     new = layered({"num.io.threads": str(after)}, file=old)
     if fits:
         check_change(old, new)
@@ -188,7 +189,7 @@ def test_numbers_of_threads_are_at_most_doubled_or_halved(before: int, after: in
 def test_nobody_can_be_locked_out_for_good(name: str) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         check_change(FILE, layered({name: "0"}))
-    in_file = Config.load(f"{name}=0")
+    in_file = load_config(f"{name}=0")
     check_change(in_file, layered({"log.segment.bytes": "9000"}, file=in_file))
 
 
@@ -235,20 +236,20 @@ def test_tiered_storage_is_refused_for_topics(name: str) -> None:
 def test_the_file_is_read_again_below_the_overrides(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=3\nnum.io.threads=4\n")
-    config = Config.load(file, {"num.io.threads": "5"})
+    config = load_config(file, {"num.io.threads": "5"})
     assert config.file == file
     file.write_text("num.partitions=6\nnum.io.threads=7\n")
-    again = config.reread()
+    again = reload_config(config)
     assert (again.int("num.partitions"), again.int("num.io.threads"), again.file) == (6, 5, file)
     file.write_text("num.partitions=none\n")
     with pytest.raises(ConfigError, match=r"num\.partitions=none"):
-        config.reread()
-    assert FILE.reread() is FILE, "it came from no file"
+        reload_config(config)
+    assert reload_config(FILE) is FILE, "it came from no file"
 
 
 def test_what_was_set_while_running_stays_when_the_file_changes() -> None:
     config = layered({"log.segment.bytes": "2000"})
-    again = config.with_static(Config.load("log.segment.bytes=9000\nmessage.max.bytes=8").static)
+    again = with_static(config, load_config("log.segment.bytes=9000\nmessage.max.bytes=8").static)
     assert (again.int("log.segment.bytes"), again.int("message.max.bytes")) == (2000, 8)
 
 
@@ -277,5 +278,5 @@ def test_layers_are_made_once() -> None:
 def test_a_stranger_is_what_was_set_while_running_under_a_name_of_no_setting() -> None:
     config = layered({"huh": "1", "leader.replication.throttled.rate": "5", "listener.name.x.max.connections": "4"})
     named = ("huh", "leader.replication.throttled.rate", "listener.name.x.max.connections", "num.partitions", "other")
-    assert [name for name in named if config.is_stranger(name)] == ["huh"]
-    assert not Config.load("huh=1").is_stranger("huh")  # of the file, whose owner is told what may be meant
+    assert [name for name in named if config.is_unknown_dynamic(name)] == ["huh"]
+    assert not load_config("huh=1").is_unknown_dynamic("huh")  # of the file, whose owner is told what may be meant

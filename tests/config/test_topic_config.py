@@ -1,16 +1,16 @@
 """A topic's settings above the broker's."""
 
 import pytest
-from pybroker.config.config import Config
 from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, topic_entries
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config, unchecked_config
 from pybroker.config.table import TOPIC_SETTINGS
 from pybroker.config.topic_config import TopicConfig, broker_defaults
 from pybroker.config.values import format_value
 
 
 def test_without_anything_set_a_topic_has_kafkas_defaults() -> None:
-    topic = TopicConfig.defaults(Config.load(), {})
+    topic = TopicConfig.defaults(load_config(), {})
     assert {name: format_value(topic.value(name)) for name in TOPIC_SETTINGS} == {
         name: setting.default for name, setting in TOPIC_SETTINGS.items()
     }
@@ -30,11 +30,11 @@ def test_without_anything_set_a_topic_has_kafkas_defaults() -> None:
     ],
 )
 def test_the_brokers_settings_give_the_defaults_of_topics(broker: str, name: str, value: int) -> None:
-    assert TopicConfig.defaults(Config.load(broker), {}).int(name) == value
+    assert TopicConfig.defaults(load_config(broker), {}).int(name) == value
 
 
 def test_a_topics_own_setting_stands_above_the_brokers() -> None:
-    topic = TopicConfig.defaults(Config.load("log.segment.bytes=1000"), {"segment.bytes": "2000"})
+    topic = TopicConfig.defaults(load_config("log.segment.bytes=1000"), {"segment.bytes": "2000"})
     assert topic.int("segment.bytes") == 2000
     assert dict(topic.overrides) == {"segment.bytes": "2000"}
 
@@ -51,14 +51,14 @@ def test_a_topics_own_setting_stands_above_the_brokers() -> None:
 )
 def test_a_bad_setting_is_refused_in_one_line(overrides: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        TopicConfig.defaults(Config.load(), overrides)
+        TopicConfig.defaults(load_config(), overrides)
     assert str(raised.value).startswith(words)
 
 
 def test_the_older_bound_on_timestamps_holds_where_the_newer_are_unset() -> None:
-    both = TopicConfig.defaults(Config.load("log.message.timestamp.difference.max.ms=5"), {})
+    both = TopicConfig.defaults(load_config("log.message.timestamp.difference.max.ms=5"), {})
     assert (both.timestamp_before_max_ms, both.timestamp_after_max_ms) == (5, 5)
-    config = Config.load("log.message.timestamp.difference.max.ms=5")
+    config = load_config("log.message.timestamp.difference.max.ms=5")
     one = TopicConfig.defaults(config, {"message.timestamp.after.max.ms": "9"})
     assert (one.timestamp_before_max_ms, one.timestamp_after_max_ms) == (5, 9)
 
@@ -68,12 +68,12 @@ def test_the_older_bound_on_timestamps_holds_where_the_newer_are_unset() -> None
     [("delete", False, True), ("compact", True, False), ("compact,delete", True, True)],
 )
 def test_cleanup_policy(policy: str, compacted: bool, deleted: bool) -> None:
-    topic = TopicConfig.defaults(Config.load(), {"cleanup.policy": policy})
+    topic = TopicConfig.defaults(load_config(), {"cleanup.policy": policy})
     assert (topic.is_compacted, topic.is_deleted_by_retention) == (compacted, deleted)
 
 
 def test_described_topic_shows_each_layer_that_could_have_given_the_value() -> None:
-    config = Config.load("log.segment.bytes=1000")
+    config = load_config("log.segment.bytes=1000")
     entries = {
         entry.name: entry for entry in topic_entries(config, TopicConfig.defaults(config, {"segment.bytes": "2000"}))
     }
@@ -89,20 +89,20 @@ def test_described_topic_shows_each_layer_that_could_have_given_the_value() -> N
 
 
 def test_described_retention_begins_at_the_ms_setting_as_kafkas_does() -> None:
-    config = Config.load("log.retention.ms=5\nlog.retention.hours=9")
+    config = load_config("log.retention.ms=5\nlog.retention.hours=9")
     entries = {entry.name: entry for entry in topic_entries(config, TopicConfig.defaults(config, {}))}
     assert [synonym.name for synonym in entries["retention.ms"].synonyms] == [
         "log.retention.ms",
         "log.retention.hours",
         "log.retention.hours",
     ]
-    hours = Config.load("log.retention.hours=9")
+    hours = load_config("log.retention.hours=9")
     entries = {entry.name: entry for entry in topic_entries(hours, TopicConfig.defaults(hours, {}))}
     assert (entries["retention.ms"].value, entries["retention.ms"].synonyms) == (str(9 * 3_600_000), ())
 
 
 def test_described_broker_hides_secrets_and_unknown_values() -> None:
-    config = Config.unchecked("ssl.key.password=hunter2\nplugin.secret=hunter2\nnum.io.threads=3")
+    config = unchecked_config("ssl.key.password=hunter2\nplugin.secret=hunter2\nnum.io.threads=3")
     entries = {entry.name: entry for entry in broker_entries(config)}
     assert (entries["ssl.key.password"].value, entries["ssl.key.password"].is_sensitive) == (None, True)
     assert (entries["plugin.secret"].value, entries["plugin.secret"].is_sensitive) == (None, True)
@@ -117,7 +117,7 @@ def test_described_broker_hides_secrets_and_unknown_values() -> None:
 
 
 def test_a_topic_that_is_changed_leaves_the_brokers_defaults_as_they_are() -> None:
-    config = Config.load("log.segment.bytes=1000000\n")
+    config = load_config("log.segment.bytes=1000000\n")
     changed = broker_defaults(config)
     changed["segment.bytes"] = 1
     assert broker_defaults(config)["segment.bytes"] == 1_000_000

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller import topic_names
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.auto_creation import AutoTopicCreation
@@ -31,7 +31,7 @@ from pybroker.protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 
-CONFIG = Config.load("num.partitions=3\ndefault.replication.factor=2\nlog.dirs=/nowhere")
+CONFIG = load_config("num.partitions=3\ndefault.replication.factor=2\nlog.dirs=/nowhere")
 
 MOST = 50_000
 """Partitions that there may be."""

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     EventType,
@@ -395,7 +395,7 @@ async def test_start_with_names_that_nobody_knows_says_so(monkeypatch: pytest.Mo
 
 
 def test_empty_names_among_the_servers_are_left_out() -> None:
-    config = Config.load("zookeeper.connect=, zk1:2181 ,,zk2, [::1]:2182,/kafka")
+    config = load_config("zookeeper.connect=, zk1:2181 ,,zk2, [::1]:2182,/kafka")
     settings = ZooKeeperSettings.from_config(config)
     assert (settings.servers, settings.root) == ("zk1:2181,zk2,[::1]:2182", "/kafka")
 

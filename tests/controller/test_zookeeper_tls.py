@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
@@ -32,7 +32,7 @@ def root() -> str:
 
 
 def settings_of(secured: SecuredZooKeeper, root: str, **tls: str) -> ZooKeeperSettings:
-    return ZooKeeperSettings.from_config(Config.load("", secured.properties(root, **tls)))
+    return ZooKeeperSettings.from_config(load_config("", secured.properties(root, **tls)))
 
 
 async def test_certificate_says_whose_the_nodes_are(secured: SecuredZooKeeper, root: str) -> None:

@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files.files import Files
@@ -294,7 +294,7 @@ def cut_by_a_digit(path: Path) -> None:
 
 def open_store(directory: Path) -> LogStore:
     settings = {"log.segment.bytes": "1500", "log.index.interval.bytes": "200"}
-    config = Config.load(f"log.dirs={directory}\n", settings)
+    config = load_config(f"log.dirs={directory}\n", settings)
     return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
 
 

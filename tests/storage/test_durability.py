@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.store.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_FILE
@@ -61,7 +61,7 @@ def test_a_flush_syncs_the_names_of_new_files_the_snapshots_and_what_was_aborted
 
 
 def open_store(files: RecordingFiles, directory: Path) -> LogStore:
-    config = Config.load(f"log.dirs={directory}\n", {"log.flush.interval.ms": "0"})
+    config = load_config(f"log.dirs={directory}\n", {"log.flush.interval.ms": "0"})
     return LogStore.open(config, files, InlinePool(), lambda: NOW_MS)
 
 

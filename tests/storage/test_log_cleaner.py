@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaError
 from pybroker.storage.compaction.cleaner_child import CHILD_ENDED, CleanerChild, ReportCallback
 from pybroker.storage.compaction.compaction_job import (
@@ -147,7 +147,7 @@ def open_bench(
     text += "".join(f"{name.replace('_', '.')}={value}\n" for name, value in settings.items())
     chosen = dict(overrides or {})
     store = LogStore.open(
-        Config.load(text), files or Files(), InlinePool(), clock, topic_overrides=lambda topic: chosen
+        load_config(text), files or Files(), InlinePool(), clock, topic_overrides=lambda topic: chosen
     )
     return Bench(store, make_worker)
 
@@ -392,7 +392,7 @@ def test_stop_ends_what_is_under_way(tmp_path: Path) -> None:
 
 def test_a_new_backoff_counts_from_its_change(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
-    bench.store.update_config(Config.load(f"log.dirs={tmp_path}\nlog.cleaner.backoff.ms=7\n"))
+    bench.store.update_config(load_config(f"log.dirs={tmp_path}\nlog.cleaner.backoff.ms=7\n"))
     assert [timer.delay_s for timer in bench.due_timers] == [0.007]
 
 

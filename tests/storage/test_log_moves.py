@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
@@ -613,7 +613,7 @@ class TestThrottle:
 async def test_appends_on_the_loop_and_a_move_in_the_background_lose_nothing(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     pool, background = WorkerPool(loop, 2), WorkerPool(loop, 2, "background")
-    config = Config.load(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\nlog.segment.bytes=100000\n")
+    config = load_config(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\nlog.segment.bytes=100000\n")
     store = LogStore.open(config, Files(), pool, lambda: NOW_MS)
     log = store.get_or_create(TP, is_new=True)
     schedule = StoreSchedule(store, loop, background, lambda log: log.log_end_offset, lambda: WorkerPool(loop, 1))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pybroker.base.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 from pybroker.config.config import Config
+from pybroker.config.load import load_config, unchecked_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import DirectoryLockedError, Files
 from pybroker.storage.files.meta_properties import MetaPropertiesError
@@ -34,7 +35,7 @@ TP = TopicPartition("topic", 0)
 
 def config(*directories: Path, **settings: object) -> Config:
     overrides = {name.replace("_", "."): str(value) for name, value in settings.items()}
-    return Config.load(f"log.dirs={','.join(map(str, directories))}\n", overrides)
+    return load_config(f"log.dirs={','.join(map(str, directories))}\n", overrides)
 
 
 def open_store(*directories: Path, files: Files | None = None, **settings: object) -> LogStore:
@@ -184,7 +185,7 @@ class TestSeveralDirectories:
     def test_one_named_twice_stops_the_start(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
         (tmp_path / "b").symlink_to(tmp_path / "a")
-        settings = Config.unchecked(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\n")
+        settings = unchecked_config(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\n")
         with pytest.raises(LogDirectoriesError, match="twice"):
             LogStore.open(settings, Files(), InlinePool(), lambda: NOW_MS)
 

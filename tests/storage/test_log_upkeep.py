@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.storage.files.files import File, Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
@@ -30,7 +30,7 @@ def pool() -> CountingPool:
 
 
 def open_store(directory: Path, pool: CountingPool, clock: Callable[[], int]) -> LogStore:
-    config = Config.load(f"log.dirs={directory}\nlog.retention.ms={DAY_MS}\n")
+    config = load_config(f"log.dirs={directory}\nlog.retention.ms={DAY_MS}\n")
     store = LogStore.open(config, Files(), pool, clock)
     for tp in (IDLE, BUSY):
         store.get_or_create(tp, is_new=True)

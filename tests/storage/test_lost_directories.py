@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import Files
 from pybroker.storage.files.no_space import NoDescriptorsError
@@ -23,7 +23,7 @@ OTHER = TopicPartition("other", 0)
 
 
 def open_store(*directories: Path) -> LogStore:
-    config = Config.load(f"log.dirs={','.join(map(str, directories))}\n")
+    config = load_config(f"log.dirs={','.join(map(str, directories))}\n")
     return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
 
 
@@ -77,4 +77,4 @@ def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline
     files.suffixes = ("leader-epoch-checkpoint.tmp",)
     files.fault = errno.EIO
     with pytest.raises(LogDirectoriesError, match="EIO"):
-        LogStore.open(Config.load(f"log.dirs={tmp_path / 'a'}\n"), files, InlinePool(), lambda: NOW_MS)
+        LogStore.open(load_config(f"log.dirs={tmp_path / 'a'}\n"), files, InlinePool(), lambda: NOW_MS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import Buffer, Files
 from pybroker.storage.files.no_space import NoSpaceError
@@ -43,7 +43,7 @@ class WatchedFiles(Files):
 
 
 def open_store(*directories: Path, files: Files | None = None) -> LogStore:
-    config = Config.load(f"log.dirs={','.join(map(str, directories))}\n")
+    config = load_config(f"log.dirs={','.join(map(str, directories))}\n")
     return LogStore.open(config, files or Files(), InlinePool(), lambda: NOW_MS)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config, with_dynamic
 from pybroker.storage.files.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery import log_loader, recovery_children
@@ -35,7 +35,7 @@ def open_store(directory: Path, files: Files | None = None) -> LogStore:
         "num.recovery.threads.per.data.dir": "2",
         "log.cleanup.policy": "delete",
     }
-    config = Config.load(f"log.dirs={directory}\n", settings)
+    config = load_config(f"log.dirs={directory}\n", settings)
     return LogStore.open(config, files or Files(), InlinePool(), lambda: NOW_MS)
 
 
@@ -109,8 +109,8 @@ def test_what_children_do_not_get_done_is_recovered_inline(
 
 def crash_while_moving(directory: Path, other: Path) -> None:
     """The first log is half copied into the other directory."""
-    config = Config.load(f"log.dirs={directory},{other}\n", {"log.segment.bytes": "3000"})
-    slow = config.with_dynamic(DynamicLayers({"replica.alter.log.dirs.io.max.bytes.per.second": "2000"}))
+    config = load_config(f"log.dirs={directory},{other}\n", {"log.segment.bytes": "3000"})
+    slow = with_dynamic(config, DynamicLayers({"replica.alter.log.dirs.io.max.bytes.per.second": "2000"}))
     store = LogStore.open(slow, Files(), InlinePool(), lambda: NOW_MS)
     store.moves.update_config(slow)
     runner = HeldRunner(NOW_MS, 1000)
@@ -132,7 +132,7 @@ def test_copies_on_their_way_to_another_directory_are_recovered_by_children_too(
         raise AssertionError("read in this process")
 
     monkeypatch.setattr(log_loader, "recover_segments", recover_here)
-    config = Config.load(f"log.dirs={crashed},{tmp_path / 'other'}\n", {"log.segment.bytes": "3000"})
+    config = load_config(f"log.dirs={crashed},{tmp_path / 'other'}\n", {"log.segment.bytes": "3000"})
     store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
     (move,) = store.moves_to(store.directories.all[1])
     assert 0 < move.future.log_end_offset < move.log.log_end_offset
@@ -155,7 +155,7 @@ def test_loading_that_is_given_up_leaves_all_to_the_next_start(
 ) -> None:
     inline = open_store(Path(shutil.copytree(crashed, tmp_path / "inline")))
     monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
-    config = Config.load(f"log.dirs={crashed}\n", {"num.recovery.threads.per.data.dir": "2"})
+    config = load_config(f"log.dirs={crashed}\n", {"num.recovery.threads.per.data.dir": "2"})
     store = LogStore(config, Files(), InlinePool(), lambda: NOW_MS, lambda topic: {}, random.Random(1))
     store.lock_directories()
     store.give_up_loading()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.record import read_records
 from pybroker.storage.files.files import Files
@@ -45,7 +45,7 @@ def open_copy(name: str, target: Path, *, after_crash: bool = False) -> LogStore
 
 
 def open_store(target: Path) -> LogStore:
-    config = Config.load(f"log.dirs={target}\n")
+    config = load_config(f"log.dirs={target}\n")
     return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.config.setting import SupportKind
 from pybroker.config.table import TOPIC_SETTINGS
 from pybroker.protocol.errors import InvalidRecordError, InvalidTimestampError, KafkaError, RecordTooLargeError
@@ -39,7 +39,7 @@ class Topic:
         self.overrides: dict[str, str] = {}
         self.deletions: list[int] = []
         self.store = LogStore.open(
-            Config.load(f"log.dirs={directory}\n"),
+            load_config(f"log.dirs={directory}\n"),
             Files(),
             InlinePool(),
             lambda: NOW_MS,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import Files
 from pybroker.storage.files.no_space import NoSpaceError
@@ -23,7 +23,7 @@ FAR = MAX_RELATIVE_OFFSET + 10
 
 
 def open_store(*directories: Path, files: Files | None = None) -> LogStore:
-    config = Config.load(f"log.dirs={','.join(map(str, directories))}\n")
+    config = load_config(f"log.dirs={','.join(map(str, directories))}\n")
     return LogStore.open(config, files or Files(), InlinePool(), lambda: NOW_MS)
 
 

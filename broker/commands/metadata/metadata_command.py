@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ....config.config import Config
+from ....config.load import load_config
 from ....controller.tree.metadata_store import MetadataStoreError
 from ....controller.tree.tree_copy import TreeCopy
 from ....controller.tree.znodes import ZnodeDecodeError
@@ -46,7 +47,7 @@ def metadata_command(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments[1:] if arguments[0] == "copy" else ["--help"])
     if options.source == options.target:
         parser.error(f"{options.source}: is both where to copy from and where to")
-    config = Config.load(options.config or "")
+    config = load_config(options.config or "")
     try:
         return asyncio.run(_copy(options.source, options.target, config, is_dry=options.dry_run))
     except (DirectoryLockedError, MetaPropertiesError, MetadataStoreError, ZnodeDecodeError) as error:

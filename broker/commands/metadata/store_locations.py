@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ....config.config import METADATA_STORE_FILE, Config
+from ....config.load import with_overrides
 from ....controller.tree import znodes
 from ....controller.tree.embedded_store import EmbeddedStore
 from ....controller.tree.metadata_store import MetadataStore, NoNodeError
@@ -51,7 +52,7 @@ class Place(Protocol):
 def place_of(text: str, config: Config) -> Place:
     """``host:port,…/path`` is ZooKeeper, anything else a data directory or the file of an embedded store."""
     if _CONNECT.fullmatch(text) and not os.path.exists(text):
-        return ZooKeeperTree(text, config.with_overrides({"zookeeper.connect": text}))
+        return ZooKeeperTree(text, with_overrides(config, {"zookeeper.connect": text}))
     return DataDirectory(Path(text))
 
 

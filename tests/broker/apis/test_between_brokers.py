@@ -14,7 +14,7 @@ from pybroker.broker.apis.between_brokers.leader_and_isr import LeaderAndIsr
 from pybroker.broker.apis.between_brokers.stop_replica import StopReplica
 from pybroker.broker.apis.between_brokers.update_metadata import UpdateMetadata
 from pybroker.broker.requests.between_brokers import BetweenBrokers, listeners_between_brokers
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller.controller import Controller
 from pybroker.controller.isr_rules import IsrChange
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr as LeaderAndIsrState
@@ -261,7 +261,7 @@ async def test_controlled_shutdown_names_what_is_left(plane: ControlPlane, versi
 
 
 async def test_nobody_asks_on_a_listener_for_clients() -> None:
-    config = Config.load(
+    config = load_config(
         "listeners=PLAINTEXT://:9092,INSIDE://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT\n"
         "inter.broker.listener.name=inside\n"
     )

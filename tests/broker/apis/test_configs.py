@@ -13,8 +13,8 @@ from pybroker.broker.requests.yielding import BETWEEN_PAUSES
 from pybroker.broker.settings.altered_config import AlteredConfig
 from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
-from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config
 from pybroker.controller.settings_limit import SettingsRoom
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -58,7 +58,7 @@ class Handlers:
     def __init__(self, tree: ClusterTree) -> None:
         self.tree = tree
         loggers = LoggerLevels(logging.Manager(logging.RootLogger(logging.INFO)))
-        self.dynamic = DynamicConfig(Config.load("message.max.bytes=3000\nbroker.rack=here"))
+        self.dynamic = DynamicConfig(load_config("message.max.bytes=3000\nbroker.rack=here"))
 
         def exists(topic: str) -> bool:
             return topic == "t"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
@@ -69,7 +69,7 @@ class TestSound:
 
     @pytest.mark.parametrize("state", ["running", "killed", "recovered"])
     def test_a_broker_that(self, state: str, data: Path, log_tool: LogTool) -> None:
-        config = Config.load(f"log.dirs={data}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
+        config = load_config(f"log.dirs={data}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
 
         def open_store() -> LogStore:
             return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
@@ -112,7 +112,7 @@ class TestSound:
         """Whatever moment the tool sees: no fault, in any of the three tools."""
         write_broker_directory(tmp_path)
         overrides = {"log.segment.bytes": "15000", "log.index.interval.bytes": "500", "log.retention.bytes": "60000"}
-        config = Config.load(f"log.dirs={tmp_path}\n", overrides)
+        config = load_config(f"log.dirs={tmp_path}\n", overrides)
         store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
         log = store.get(TopicPartition("topic", 0))
         assert log is not None

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pybroker.broker.commands.container.server_file import DEFAULT_PROPERTIES, final_properties, read_mounted
 from pybroker.broker.commands.container.single_node import without_kraft
-from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from pybroker.config.properties import parse_properties
 
 DATA = "/data"
@@ -72,7 +72,7 @@ def test_a_mounted_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 
 def test_testcontainers_single_node_of_kraft_is_a_broker_here() -> None:
-    config = Config.load(final_properties(None, TESTCONTAINERS, DATA))
+    config = load_config(final_properties(None, TESTCONTAINERS, DATA))
     assert config.uses_embedded_store
     assert config.int("broker.id") == 1
     assert [str(listener) for listener in config.listeners()] == ["PLAINTEXT://:9092", "BROKER://:9093"]
@@ -92,7 +92,7 @@ def test_testcontainers_single_node_of_kraft_is_a_broker_here() -> None:
 def test_more_of_kraft_than_a_single_node_refuses_the_start(variable: str, value: str) -> None:
     text = final_properties(None, {**TESTCONTAINERS, variable: value}, DATA)
     with pytest.raises(ConfigError, match="pybroker has no KRaft mode"):
-        Config.load(text)
+        load_config(text)
 
 
 def test_broker_id_of_a_single_node_is_kept_where_it_is_given() -> None:

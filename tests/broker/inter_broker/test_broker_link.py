@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from pybroker import Broker
 from pybroker.broker.inter_broker.broker_link import Address, BrokerLink
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.codec import encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
@@ -25,7 +25,7 @@ def link_to(address: Address | None, most_bytes: int = 100_000) -> BrokerLink:
 
 
 def link_asking(address: Callable[[], Address | None], most_bytes: int = 100_000) -> BrokerLink:
-    config = Config.load(
+    config = load_config(
         overrides={
             "pybroker.inter.broker.response.max.bytes": str(most_bytes),
             "socket.connection.setup.timeout.ms": str(LONG_MS),

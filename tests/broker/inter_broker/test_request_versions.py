@@ -6,6 +6,7 @@ import pytest
 from pybroker.broker.inter_broker.request_versions import RequestVersions
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from pybroker.config.versions import METADATA_VERSIONS, is_at_least
 from pybroker.protocol.apis import API_SPECS, ApiKey
 
@@ -75,7 +76,7 @@ def test_there_are_no_other_protocol_versions() -> None:
 def config_of(protocol_version: str) -> Config:
     """Of a broker that speaks it."""
     settings = {"zookeeper.connect": "localhost:2181", "inter.broker.protocol.version": protocol_version}
-    return Config.load("", settings)
+    return load_config("", settings)
 
 
 def test_no_version_falls_from_one_release_to_the_next() -> None:

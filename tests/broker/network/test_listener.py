@@ -14,8 +14,8 @@ from pybroker.broker.network.errors import AddressInUseError, BindError
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
-from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.load import load_config
 from support.in_process.network_peer import ECHO, LATER, STUCK, Peer, ScriptedHandler, frame, serving, until, warnings
 
 
@@ -476,7 +476,7 @@ async def test_closing_leaves_no_task_behind() -> None:
 
 
 def test_settings_come_from_the_brokers_configuration() -> None:
-    config = Config.load(
+    config = load_config(
         """
         listeners=A://:9092,B://localhost:9093
         listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT
@@ -502,7 +502,7 @@ def test_settings_come_from_the_brokers_configuration() -> None:
 
 
 def test_an_unknown_host_in_the_overrides_is_an_error_of_configuration() -> None:
-    config = Config.load("max.connections.per.ip.overrides=nowhere:6")
+    config = load_config("max.connections.per.ip.overrides=nowhere:6")
 
     def fail(host: str) -> list[str]:
         raise OSError("no such name")
@@ -528,7 +528,7 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
         "max.connections.per.ip.overrides": "127.0.0.1:1011",
         "max.connection.creation.rate": "1012",
     }
-    settings = NetworkSettings.from_config(Config.load("", given))
+    settings = NetworkSettings.from_config(load_config("", given))
     limits = settings.limits
     assert (settings.max_request_bytes, settings.max_queued_bytes, settings.max_queued_requests) == (1001, 1002, 1003)
     assert (settings.max_idle_ms, settings.send_buffer_bytes, settings.receive_buffer_bytes) == (1004, 1005, 1006)
@@ -539,10 +539,10 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
 
 
 def test_the_defaults_are_kafkas() -> None:
-    settings = NetworkSettings.from_config(Config.load("zookeeper.connect=localhost:2181"))
+    settings = NetworkSettings.from_config(load_config("zookeeper.connect=localhost:2181"))
     assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
     assert settings == NetworkSettings(limits=settings.limits)
 
 
 def test_the_system_sizes_the_receive_buffer_of_a_single_broker() -> None:
-    assert NetworkSettings.from_config(Config.load("")).receive_buffer_bytes == -1
+    assert NetworkSettings.from_config(load_config("")).receive_buffer_bytes == -1

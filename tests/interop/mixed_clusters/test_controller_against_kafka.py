@@ -15,7 +15,7 @@ import pytest
 from kazoo.client import KazooClient
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.lasting_store import LastingStore
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
@@ -66,7 +66,7 @@ class Cluster:
             "log.dirs": str(self._directory / str(broker_id)),
             "zookeeper.connect": self._zookeeper.connect,
         }
-        server = BrokerServer(Config.load("\n".join(f"{name}={value}" for name, value in settings.items())))
+        server = BrokerServer(load_config("\n".join(f"{name}={value}" for name, value in settings.items())))
         await server.start()
         self._servers[broker_id] = server
 

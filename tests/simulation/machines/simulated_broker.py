@@ -15,6 +15,7 @@ from pybroker.broker.environment import Environment
 from pybroker.broker.server import BrokerServer
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller.tree.metadata_store import MetadataStore
 from pybroker.replication.partition.hosted_partition import HostedPartition
 from pybroker.storage.log.log import Log
@@ -76,7 +77,7 @@ class SimulatedBroker:
         self.on_failure: Callable[[], None] = lambda: None
         self.on_crash: Callable[[], None] = lambda: None
         """Called when it is about to be ended in the middle of its work."""
-        self.config = Config.load(
+        self.config = load_config(
             "",
             {**shape.settings_of(broker_id, self.name), "zookeeper.connect": "model:2181", **settings},
         )

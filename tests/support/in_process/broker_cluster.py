@@ -10,6 +10,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.environment import Environment, wall_clock_ms
 from pybroker.broker.server import BrokerServer
 from pybroker.config.config import Config
+from pybroker.config.load import unchecked_config
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_topics import (
@@ -66,7 +67,7 @@ class BrokerCluster:
 
     async def start(self, *broker_ids: int, **settings: str) -> None:
         for broker_id in broker_ids:
-            config = Config.unchecked(
+            config = unchecked_config(
                 "",
                 {
                     **self._settings,

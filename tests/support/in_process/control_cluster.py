@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from random import Random
 
-from pybroker.config.config import Config
+from pybroker.config.load import unchecked_config
 from pybroker.controller.controller import Controller
 from pybroker.controller.metadata_plane import BrokerIdentity, MetadataPlane
 from pybroker.controller.settings_limit import SettingsRoom
@@ -54,7 +54,7 @@ class ControlCluster:
         store = await LastingStore.open(begin_session, self.failures.append)
         plane = MetadataPlane(
             store=store,
-            config=Config.unchecked(
+            config=unchecked_config(
                 "", {"broker.id": str(broker_id), "zookeeper.connect": "model:2181", **(settings or {})}
             ),
             identity=BrokerIdentity(broker_id, "cluster"),

@@ -10,7 +10,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata.leader_hints import BrokerEndpoint
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import RequestContext
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.config.topic_config import TopicConfig
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.batch import iter_batches
@@ -63,7 +63,7 @@ class Replicas:
         self.broker_id = broker_id
         self.topics = dict(topics or {})
         dirs = ",".join(str(path) for path in (log_dirs or [directory]))
-        self.config = Config.load("", {"log.dirs": dirs, "file.delete.delay.ms": "0", **(settings or {})})
+        self.config = load_config("", {"log.dirs": dirs, "file.delete.delay.ms": "0", **(settings or {})})
         self.pool = pool or InlinePool()
         self.logs = LogStore.open(
             self.config,

@@ -5,7 +5,7 @@ from inspect import signature
 from typing import Any
 
 from pybroker.broker.apis.handler_table import handlers
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Struct
 from pybroker.protocol.codec.schema import Array, Nested, Text
@@ -26,7 +26,7 @@ class Anything:
 def served_apis() -> list[ApiKey]:
     """The table's keys, and ApiVersions, which is derived from it."""
     parts: dict[str, Any] = {name: Anything() for name in signature(handlers).parameters}
-    parts["config"] = Config.load("")
+    parts["config"] = load_config("")
     return sorted([*handlers(**parts), ApiKey.API_VERSIONS])
 
 

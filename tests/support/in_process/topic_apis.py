@@ -9,6 +9,7 @@ from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import RequestContext
 from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
 from pybroker.controller.settings_limit import SettingsRoom
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -42,7 +43,7 @@ class TopicApis:
 
     @classmethod
     async def start(cls, directory: Path, settings: str = "") -> "TopicApis":
-        config = Config.load(f"broker.id=1\nlog.dirs={directory}\n{settings}")
+        config = load_config(f"broker.id=1\nlog.dirs={directory}\n{settings}")
         store = await EmbeddedStore.open(config.metadata_store_path, lambda: 1_700_000_000_000)
         identity = await resolve_identity(store, config, None, Random(1))
         broker = FakeBroker(identity.broker_id)

@@ -17,6 +17,7 @@ from pathlib import Path
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config, with_dynamic
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files.files import Files
@@ -46,7 +47,7 @@ def store_config(root: Path, **settings: object) -> Config:
         **settings,
     }
     directories = ",".join(str(root / name) for name in DIRECTORIES)
-    return Config.load(f"log.dirs={directories}\n", {name: str(value) for name, value in chosen.items()})
+    return load_config(f"log.dirs={directories}\n", {name: str(value) for name, value in chosen.items()})
 
 
 def open_store(
@@ -197,7 +198,7 @@ class BusyStore:
             )
             store.deletion.run_later = lambda delay_ms, step: self._later.append(step)
             store.upkeep.in_background = self._background.append
-            store.moves.update_config(store.config.with_dynamic(DynamicLayers({MOVE_RATE: MOVED_BYTES})))
+            store.moves.update_config(with_dynamic(store.config, DynamicLayers({MOVE_RATE: MOVED_BYTES})))
             store.moves.start(self._moves)
             store.deletion.delete_leftovers()
 

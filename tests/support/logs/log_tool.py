@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.commands.command_line import main
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
@@ -102,7 +102,7 @@ def write_broker_directory(path: Path) -> None:
 
     Of `topic` the front was deleted within a segment, and some of its end was once written and truncated again.
     """
-    config = Config.load(f"log.dirs={path}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
+    config = load_config(f"log.dirs={path}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
     store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")
     watermarks = {}
     for topic, partition in (("topic", 0), ("plain", 0), ("plain", 1)):

@@ -5,8 +5,8 @@ import uuid
 from pathlib import Path
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.config.config import Config
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.load import load_config, with_dynamic
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
@@ -30,9 +30,9 @@ class Disks:
         self.paths = [str(root / name) for name in "abc"]
         self.runner = HeldRunner(NOW_MS, step_ms=1 << 30)
         given = {name.replace("_", "."): value for name, value in overrides.items()}
-        base = Config.load(f"log.dirs={','.join(self.paths)}\nfile.delete.delay.ms=0\n", given)
+        base = load_config(f"log.dirs={','.join(self.paths)}\nfile.delete.delay.ms=0\n", given)
         self.store = LogStore.open(
-            base.with_dynamic(DynamicLayers({RATE: "1"})),
+            with_dynamic(base, DynamicLayers({RATE: "1"})),
             files or Files(),
             InlinePool(),
             lambda: self.runner.now_ms,

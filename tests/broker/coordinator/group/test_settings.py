@@ -1,9 +1,9 @@
 from pybroker.broker.coordinator.group.settings import GroupSettings
-from pybroker.config.config import Config
+from pybroker.config.load import load_config
 
 
 def test_settings_come_from_the_brokers_by_kafkas_names() -> None:
-    config = Config.load(
+    config = load_config(
         "",
         {
             "group.min.session.timeout.ms": "1",
@@ -20,4 +20,4 @@ def test_settings_come_from_the_brokers_by_kafkas_names() -> None:
 
 
 def test_defaults_are_kafkas_but_for_the_initial_delay_which_a_single_broker_has_not() -> None:
-    assert GroupSettings.from_config(Config.load("", {})) == GroupSettings(initial_rebalance_delay_ms=0)
+    assert GroupSettings.from_config(load_config("", {})) == GroupSettings(initial_rebalance_delay_ms=0)

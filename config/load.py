@@ -1,0 +1,86 @@
+"""Reads settings from a file and from overrides, and checks them.
+
+Every function here returns a checked `Config` (except `unchecked_config`) and raises ConfigError with one plain line:
+the name of the setting, its value, and what is allowed. A broker can be started with every checked Config.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from .config import Config, Given, Source
+from .consistency import check_consistency
+from .dynamic_layers import DynamicLayers
+from .properties import parse_properties, read_properties
+from .refusals import check_refusals
+
+__all__ = [
+    "load_config",
+    "reload_config",
+    "unchecked_config",
+    "with_dynamic",
+    "with_overrides",
+    "with_static",
+]
+
+
+def load_config(
+    properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+) -> Config:
+    """Read settings and check them; refuse settings that ask for a protection pybroker does not have.
+
+    Args:
+        properties: a path to a file, or the text of one.
+        overrides: values by name; they take precedence over the file.
+        place: how errors and warnings name the place where the overrides were given.
+    """
+    return _checked(unchecked_config(properties, overrides, place=place))
+
+
+def unchecked_config(
+    properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+) -> Config:
+    """`load_config` without the checks across several settings and without the refusals."""
+    given = {**_given_in(properties), **_given_above(overrides or {}, place)}
+    return Config(given, file=properties if isinstance(properties, Path) else None)
+
+
+def with_overrides(config: Config, overrides: Mapping[str, str]) -> Config:
+    """``config`` with ``overrides``, which take precedence over the values given at the start."""
+    given = {**config.static, **_given_above(overrides, "override")}
+    return _checked(Config(given, config.dynamic, config.file))
+
+
+def with_dynamic(config: Config, dynamic: DynamicLayers) -> Config:
+    """``config`` with ``dynamic`` in place of its own dynamic settings."""
+    return _checked(Config(config.static, dynamic, config.file))
+
+
+def with_static(config: Config, static: Mapping[str, Given]) -> Config:
+    """``config`` with ``static`` in place of the settings given at the start; its dynamic settings stay."""
+    return _checked(Config(static, config.dynamic, config.file))
+
+
+def reload_config(config: Config) -> Config:
+    """Read the file of ``config`` again and keep its overrides. A Config without a file is returned as it is."""
+    if config.file is None:
+        return config
+    overrides = {name: given for name, given in config.static.items() if given.source is Source.OVERRIDE}
+    return _checked(Config({**_given_in(config.file), **overrides}, file=config.file))
+
+
+def _checked(config: Config) -> Config:
+    check_refusals(config)
+    check_consistency(config)
+    return config
+
+
+def _given_in(properties: str | Path) -> dict[str, Given]:
+    if isinstance(properties, Path):
+        lines, source = read_properties(properties), properties.name
+    else:
+        lines, source = parse_properties(properties), "settings"
+    return {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
+
+
+def _given_above(overrides: Mapping[str, str], place: str) -> dict[str, Given]:
+    return {name: Given(text, Source.OVERRIDE, place) for name, text in overrides.items()}
