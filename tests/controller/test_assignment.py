@@ -30,7 +30,7 @@ def brokers(count: int, racks: str = "") -> list[BrokerRack]:
 
 
 @pytest.mark.parametrize(("count", "partitions", "factor", "start", "first", "racks", "expected"), KAFKAS)
-def test_same_as_kafka(
+def test_replicas_are_assigned_to_the_same_brokers_as_by_kafka(
     count: int, partitions: int, factor: int, start: int, first: int, racks: str, expected: dict[int, tuple[int, ...]]
 ) -> None:
     placed = assign_replicas(
@@ -39,7 +39,7 @@ def test_same_as_kafka(
     assert placed == expected
 
 
-def test_racks_alternate() -> None:
+def test_brokers_are_ordered_so_that_racks_alternate() -> None:
     racks = {0: "r1", 1: "r1", 2: "r1", 3: "r2", 4: "r2", 5: "r2", 6: "r3", 7: "r3"}
     assert rack_alternated(racks) == [0, 3, 6, 1, 4, 7, 2, 5]
 
@@ -75,7 +75,7 @@ def test_randomness_is_the_callers() -> None:
     assert asked == [3, 3]
 
 
-def test_impossible_wishes() -> None:
+def test_impossible_assignments_are_refused_with_kafkas_errors() -> None:
     with pytest.raises(InvalidPartitionsError):
         assign_replicas(brokers(3), 0, 1, Random(0).randrange)
     with pytest.raises(InvalidReplicationFactorError, match="larger than 0"):

@@ -11,7 +11,7 @@ from support.in_process.control_plane import ControlPlane
 T0 = TopicPartition("t", 0)
 
 
-async def test_failure_that_an_earlier_life_of_a_broker_reported_is_not_held_against_it(tmp_path: Path) -> None:
+async def test_failure_reported_before_a_brokers_restart_does_not_take_its_replicas_offline(tmp_path: Path) -> None:
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     await plane.create_topic("t", {0: (2, 1)})
     await plane.settled()

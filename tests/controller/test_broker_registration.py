@@ -55,7 +55,7 @@ async def test_id_of_a_live_broker_is_refused_with_its_address(tree: ClusterTree
     assert (await tree.brokers())[4][0] == OTHER
 
 
-async def test_node_whose_session_ends_is_waited_for(tree: ClusterTree) -> None:
+async def test_registration_waits_for_another_brokers_node_to_go(tree: ClusterTree) -> None:
     await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
     registering = asyncio.ensure_future(BrokerRegistration(tree).register(INFO, wait_ms=60_000))
     await tree.store.exists("/")  # lets it come to wait
@@ -64,7 +64,7 @@ async def test_node_whose_session_ends_is_waited_for(tree: ClusterTree) -> None:
     assert (await tree.brokers())[4][0] == INFO
 
 
-async def test_node_that_stays_is_told_of_before_it_is_waited_for(
+async def test_registration_logs_which_broker_holds_its_id_before_it_waits(
     tree: ClusterTree, caplog: pytest.LogCaptureFixture
 ) -> None:
     await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)

@@ -43,7 +43,9 @@ WRITES: dict[str, Callable[[ClusterTree], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_no_error_is_left_to_nobody(write: Callable[[ClusterTree], Awaitable[object]]) -> None:
+async def test_every_failed_operation_has_its_error_retrieved(
+    write: Callable[[ClusterTree], Awaitable[object]],
+) -> None:
     complaints: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
     with pytest.raises(ConnectionLossError):
@@ -73,7 +75,9 @@ READS: dict[str, Callable[[ClusterTree], Coroutine[Any, Any, object]]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-async def test_who_is_cancelled_waits_for_nothing(read: Callable[[ClusterTree], Coroutine[Any, Any, object]]) -> None:
+async def test_cancelled_caller_leaves_no_unretrieved_error(
+    read: Callable[[ClusterTree], Coroutine[Any, Any, object]],
+) -> None:
     complaints: list[str] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))

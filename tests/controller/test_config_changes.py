@@ -82,7 +82,7 @@ async def set_one(tree: Tree, entity_type: str, name: str, **settings: str) -> N
     await tree.change_config(entity_type, name, lambda stored: {**stored, **settings})
 
 
-async def test_every_broker_hears_of_a_change_in_order(tree: Tree) -> None:
+async def test_every_broker_is_notified_of_changes_in_order(tree: Tree) -> None:
     async with running(tree) as one, running(tree) as other:
         await set_one(tree, "topics", "t", a="1")
         await one.changes.caught_up()
@@ -97,7 +97,7 @@ async def test_every_broker_hears_of_a_change_in_order(tree: Tree) -> None:
             ]
 
 
-async def test_what_is_written_stands_where_kafka_writes_it(tree: Tree) -> None:
+async def test_change_is_written_to_kafkas_znodes(tree: Tree) -> None:
     await set_one(tree, "topics", "t", a="1")
     data, _ = await tree.store.get("/config/topics/t")
     assert ConfigEntity.decode("topics", "t", data).settings == {"a": "1"}
@@ -124,7 +124,7 @@ async def test_a_change_that_is_refused_writes_nothing(tree: Tree) -> None:
     assert len(await tree.notifications()) == 1
 
 
-async def test_without_a_place_for_notifications_a_change_fails(tree: Tree) -> None:
+async def test_change_fails_when_the_node_for_notifications_is_missing(tree: Tree) -> None:
     await tree.store.delete("/config/changes")
     with pytest.raises(NoNodeError):
         await set_one(tree, "topics", "t", a="1")
@@ -138,7 +138,7 @@ async def test_changes_made_before_the_start_are_taken_at_the_start(tree: Tree) 
         assert broker.told == [("topics", "t", {"a": "2"})] * 2, "twice the latest"
 
 
-async def test_nobody_can_keep_a_broker_from_hearing_of_later_changes(tree: Tree) -> None:
+async def test_unreadable_notifications_do_not_hide_later_changes(tree: Tree) -> None:
     async with running(tree) as broker:
         for data in (b"", b"no json", b'{"version":2}', b'{"version":2,"entity_path":"topics"}'):
             await tree.store.create("/config/changes/config_change_", data, sequential=True)
@@ -169,7 +169,7 @@ async def test_notifications_older_than_a_quarter_of_an_hour_are_deleted(tree: T
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-async def test_a_broker_that_is_alone_keeps_few_notifications(tree: Tree, *, is_alone: bool) -> None:
+async def test_single_broker_keeps_few_notifications(tree: Tree, *, is_alone: bool) -> None:
     changes = 2 * MOST_KEPT_ALONE + 10
     async with running(tree, is_alone=is_alone) as broker:
         for number in range(changes):
@@ -192,7 +192,7 @@ async def test_a_lost_connection_delays_changes_and_loses_none(tree: Tree, monke
         assert broker.told == [("topics", "t", {"a": "1"})]
 
 
-async def test_a_closed_store_ends_it_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_closing_the_store_ends_the_listener_and_its_waiters(tmp_path: Path) -> None:
     clock = Clock()
     store = await EmbeddedStore.open(tmp_path / "metadata.db", clock)
     tree = Tree(store, clock)
@@ -204,7 +204,7 @@ async def test_a_closed_store_ends_it_and_keeps_nobody_waiting(tmp_path: Path) -
     assert broker.told == []
 
 
-async def test_an_error_that_nobody_expects_ends_it(tree: Tree) -> None:
+async def test_unexpected_error_in_a_listener_ends_the_listener(tree: Tree) -> None:
     async def fail(name: str, settings: Mapping[str, str]) -> None:
         raise RuntimeError(name)
 

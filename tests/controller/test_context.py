@@ -35,7 +35,7 @@ LEGAL_REPLICA_MOVES = {
 
 @pytest.mark.parametrize("current", PartitionState)
 @pytest.mark.parametrize("target", PartitionState)
-def test_partition_moves(current: PartitionState, target: PartitionState) -> None:
+def test_partition_makes_only_legal_state_changes(current: PartitionState, target: PartitionState) -> None:
     context = ControllerContext()
     context.initialize_partition(PARTITION, current)
     if (current, target) in LEGAL_PARTITION_MOVES:
@@ -49,7 +49,7 @@ def test_partition_moves(current: PartitionState, target: PartitionState) -> Non
 
 @pytest.mark.parametrize("current", ReplicaState)
 @pytest.mark.parametrize("target", ReplicaState)
-def test_replica_moves(current: ReplicaState, target: ReplicaState) -> None:
+def test_replica_makes_only_legal_state_changes(current: ReplicaState, target: ReplicaState) -> None:
     context = ControllerContext()
     context.initialize_replica(REPLICA, current)
     if (current, target) in LEGAL_REPLICA_MOVES:

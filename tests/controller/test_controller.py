@@ -50,7 +50,7 @@ async def test_elected_controller_is_written_with_its_epoch(plane: ControlPlane)
     assert plane.controller.active_controller_id == 1
 
 
-async def test_every_broker_learns_who_is_up_at_the_start(plane: ControlPlane) -> None:
+async def test_every_broker_learns_the_live_brokers_at_the_start(plane: ControlPlane) -> None:
     for broker in plane.brokers.values():
         assert broker.metadata.broker_ids == [1, 2, 3]
         assert broker.metadata.controller_id == 1
@@ -99,7 +99,7 @@ async def test_controller_resigns_when_another_takes_its_node(plane: ControlPlan
     assert plane.controller.context.topics == []
 
 
-async def test_controller_whose_epoch_is_over_writes_nothing_under_it(plane: ControlPlane) -> None:
+async def test_controller_with_an_outdated_epoch_writes_no_partition_state_under_it(plane: ControlPlane) -> None:
     await plane.store.set("/controller_epoch", b"5")
     await plane.create_topic("t", {0: (1,)})
     await plane.settled()
@@ -110,7 +110,7 @@ async def test_controller_whose_epoch_is_over_writes_nothing_under_it(plane: Con
     assert [state.controller_epoch for state in states.values()] == [6]
 
 
-async def test_controller_whose_epoch_is_over_elects_nobody_under_it(plane: ControlPlane) -> None:
+async def test_controller_with_an_outdated_epoch_elects_no_leader_under_it(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.store.set("/controller_epoch", b"5")
@@ -162,7 +162,7 @@ async def test_start_waits_until_this_broker_has_its_roles(plane: ControlPlane) 
 # -- topics
 
 
-async def test_new_topic_gets_leaders_before_its_metadata_is_told(plane: ControlPlane) -> None:
+async def test_new_topic_gets_leaders_before_brokers_receive_its_metadata(plane: ControlPlane) -> None:
     for broker in plane.brokers.values():
         broker.forget_requests()
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2)})
@@ -205,7 +205,7 @@ async def test_fifty_partitions_are_written_in_few_changes(plane: ControlPlane) 
     assert len(plane.brokers[1].sent(LeaderAndIsrRequest)) == 1
 
 
-async def test_topic_grows(plane: ControlPlane) -> None:
+async def test_partitions_added_to_a_topic_get_leaders(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (1,)})
     await plane.settled()
     (info,) = await plane.tree.topic_infos(["t"])
@@ -278,7 +278,9 @@ async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> Non
     await second.stop()
 
 
-async def test_next_controller_sees_who_was_restarted_without_one(plane: ControlPlane) -> None:
+async def test_next_controller_notices_brokers_that_restarted_while_there_was_no_controller(
+    plane: ControlPlane,
+) -> None:
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,), 3: (1, 3)})
     await plane.settled()
     await plane.controller.stop()
@@ -328,7 +330,9 @@ def roles_told(broker: FakeBroker) -> list[dict[int, tuple[int, int, list[int]]]
     ]
 
 
-async def test_next_controller_takes_out_of_the_isr_who_died_without_one(plane: ControlPlane) -> None:
+async def test_next_controller_removes_brokers_from_the_isr_that_died_while_there_was_no_controller(
+    plane: ControlPlane,
+) -> None:
     """Else a follower that comes back and catches up would seem to have been restarted since it was last in sync."""
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (3,)})
     await plane.settled()
@@ -353,7 +357,7 @@ async def test_next_controller_elects_leaders_before_it_does_anything_else(plane
     assert others == [{0: (2, 1, [2])}], "who is gone leaves the ISRs of those that were led all the time"
 
 
-async def test_next_controller_tells_of_partitions_too_that_nobody_can_lead(plane: ControlPlane) -> None:
+async def test_next_controller_sends_metadata_of_partitions_without_a_possible_leader(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
@@ -364,7 +368,7 @@ async def test_next_controller_tells_of_partitions_too_that_nobody_can_lead(plan
     assert plane.brokers[1].metadata.has_partition("t", 0)
 
 
-async def test_isr_of_which_nobody_is_left_waits_for_the_first_to_come_back(plane: ControlPlane) -> None:
+async def test_partition_without_live_isr_gets_the_first_isr_member_that_returns_as_leader(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
@@ -422,7 +426,9 @@ async def test_leader_that_dies_is_replaced_and_leaves_the_isr(plane: ControlPla
     assert state.offline_replicas == [2]
 
 
-async def test_leaders_are_elected_by_what_the_tree_says_where_somebody_else_wrote_there(plane: ControlPlane) -> None:
+async def test_leaders_are_elected_by_the_trees_state_where_it_differs_from_the_controllers(
+    plane: ControlPlane,
+) -> None:
     """A controller that has lost its connection may have written more than it was told of."""
     await plane.create_topic("t", {0: (3, 2, 1), 1: (3, 1)})
     await plane.settled()
@@ -495,7 +501,7 @@ async def test_unclean_election_where_it_is_allowed_from_now_on(plane: ControlPl
     assert (await plane.state("other")).leader == (3 if by == "broker" else -1)
 
 
-async def test_restarted_broker_is_told_its_roles_under_its_new_epoch(plane: ControlPlane) -> None:
+async def test_restarted_broker_receives_its_roles_under_its_new_epoch(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     plane.brokers[2].forget_requests()
@@ -512,7 +518,7 @@ async def test_restarted_broker_is_told_its_roles_under_its_new_epoch(plane: Con
     assert plane.brokers[2].metadata.topics == ["t"]
 
 
-async def test_changed_listener_is_told_to_everyone(plane: ControlPlane) -> None:
+async def test_changed_listener_is_sent_to_every_broker(plane: ControlPlane) -> None:
     for port in (9192, 9292):  # twice: the watch is set again
         info, _ = (await plane.tree.brokers())[2]
         endpoint = znodes.Endpoint("PLAINTEXT", "PLAINTEXT", "moved", port)
@@ -523,7 +529,7 @@ async def test_changed_listener_is_told_to_everyone(plane: ControlPlane) -> None
         assert (node.host, node.port) == ("moved", port)
 
 
-async def test_unreachable_broker_keeps_nobody_waiting(plane: ControlPlane) -> None:
+async def test_unreachable_broker_does_not_delay_the_controller(plane: ControlPlane) -> None:
     plane.brokers[3].reachable.clear()
     await plane.create_topic("t", {0: (1, 3)})
     await plane.controller.call("look", _nothing)

@@ -65,7 +65,9 @@ async def test_a_preferred_replica_that_is_down_cannot_lead(plane: ControlPlane)
     assert (await plane.state("t")).leader == 3
 
 
-async def test_an_unclean_election_takes_whoever_lives_though_the_topic_does_not_allow_it(plane: ControlPlane) -> None:
+async def test_requested_unclean_election_takes_a_live_replica_although_the_topic_forbids_it(
+    plane: ControlPlane,
+) -> None:
     await down(plane, 2, 3)
     await up(plane, 2)
     assert (await plane.state("t")).leader == -1, "2 is not in sync"
@@ -74,7 +76,7 @@ async def test_an_unclean_election_takes_whoever_lives_though_the_topic_does_not
     assert (state.leader, state.isr) == (2, (2,))
 
 
-async def test_with_nobody_alive_nobody_is_elected(plane: ControlPlane) -> None:
+async def test_election_without_live_replicas_elects_no_leader(plane: ControlPlane) -> None:
     await down(plane, 2, 3)
     assert isinstance(await elect(plane, UNCLEAN), EligibleLeadersNotAvailableError)
 
@@ -89,7 +91,7 @@ async def test_a_partition_that_never_had_a_leader_gets_its_first(plane: Control
     assert isinstance(await elect(plane, PREFERRED, new), PreferredLeaderNotAvailableError)
 
 
-async def test_what_does_not_exist_and_what_is_being_deleted(plane: ControlPlane) -> None:
+async def test_election_is_refused_for_missing_partitions_and_topics_being_deleted(plane: ControlPlane) -> None:
     assert isinstance(await elect(plane, PREFERRED, TopicPartition("t", 1)), UnknownTopicOrPartitionError)
     assert isinstance(await elect(plane, UNCLEAN, TopicPartition("u", 0)), UnknownTopicOrPartitionError)
     await plane.take_down(3)
@@ -98,7 +100,7 @@ async def test_what_does_not_exist_and_what_is_being_deleted(plane: ControlPlane
     assert isinstance(await elect(plane, PREFERRED), InvalidTopicError)
 
 
-async def test_only_the_controller_elects(plane: ControlPlane) -> None:
+async def test_election_is_refused_by_a_broker_that_is_not_controller(plane: ControlPlane) -> None:
     await plane.controller.call("resign", plane.controller._resign)
     with pytest.raises(NotControllerError):
         await elect(plane, PREFERRED)

@@ -162,7 +162,7 @@ async def test_node_without_parent_is_damage(path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "CREATE TABLE other (x)"])
-async def test_someone_elses_database_is_refused_and_left_alone(path: Path, statement: str) -> None:
+async def test_database_of_another_program_is_refused_and_left_unchanged(path: Path, statement: str) -> None:
     connection = sqlite3.connect(path)
     connection.execute(statement)
     connection.execute("CREATE TABLE theirs (x)")
@@ -239,7 +239,7 @@ async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
     await again.close()
 
 
-async def test_a_disk_that_stays_full_is_told_of_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_disk_that_stays_full_is_logged_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     database = FillingDatabase(path)
     opened = await EmbeddedStore.open_on(database, clock_ms)
     for _ in range(2):
@@ -312,7 +312,7 @@ async def test_a_start_on_a_full_disk_goes_on_and_is_written_with_what_follows(p
     await again.close()
 
 
-async def test_what_a_start_had_no_room_for_is_written_by_itself(
+async def test_changes_that_a_full_disk_held_back_at_start_are_written_later(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(embedded_store, "_RETRY_SECONDS", 0.001)
@@ -345,7 +345,7 @@ async def test_a_new_store_on_a_full_disk_is_refused(path: Path) -> None:
         await EmbeddedStore.open_on(FullDatabase(path, has_name=True), clock_ms, starts_broker=True)
 
 
-async def test_a_store_that_another_has_written_to_meanwhile_is_given_up(path: Path) -> None:
+async def test_store_is_given_up_when_another_process_has_written_to_it(path: Path) -> None:
     await (await EmbeddedStore.open(path, clock_ms)).close()
     database = FullDatabase(path, has_name=False)
     opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)
@@ -358,7 +358,7 @@ async def test_a_store_that_another_has_written_to_meanwhile_is_given_up(path: P
     await opened.close()
 
 
-async def test_who_is_no_broker_is_told_at_once_that_the_disk_is_full(path: Path) -> None:
+async def test_store_opened_outside_a_broker_fails_at_once_on_a_full_disk(path: Path) -> None:
     await (await EmbeddedStore.open(path, clock_ms)).close()
     opened = await EmbeddedStore.open_on(FullDatabase(path, has_name=True), clock_ms)
     with pytest.raises(StoreFullError):
@@ -384,7 +384,7 @@ async def test_broken_disk_ends_the_session(path: Path) -> None:
     await opened.close()
 
 
-async def test_what_a_watch_starts_is_answered_behind_the_rest(path: Path) -> None:
+async def test_operations_started_by_a_watch_complete_after_those_already_queued(path: Path) -> None:
     opened = await EmbeddedStore.open(path, clock_ms)
     await opened.create("/a")
     order: list[str] = []
@@ -402,7 +402,7 @@ async def test_what_a_watch_starts_is_answered_behind_the_rest(path: Path) -> No
     await opened.close()
 
 
-async def test_watch_that_raises_costs_nobody_a_result(path: Path) -> None:
+async def test_exception_in_a_watch_does_not_lose_other_results(path: Path) -> None:
     opened = await EmbeddedStore.open(path, clock_ms)
     reported: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))

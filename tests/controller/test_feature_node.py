@@ -36,7 +36,7 @@ async def test_levels_stay_when_a_cluster_goes_on_to_another_release_and_back(st
         assert (Features.decode(data), stat.version) == (Features(levels, version=version), zk_version)
 
 
-async def test_what_was_disabled_begins_without_levels(store: EmbeddedStore) -> None:
+async def test_disabled_features_start_without_levels_when_enabled(store: EmbeddedStore) -> None:
     await store.create(znodes.FEATURE_PATH, Features({"f": 3}, FeatureStatus.DISABLED).encode())
     await enable_features(store, "3.9")
     data, _ = await store.get(znodes.FEATURE_PATH)

@@ -27,7 +27,7 @@ async def notify(plane: ControlPlane, prefix: str, data: bytes) -> None:
     await plane.store.create(prefix, data, sequential=True)
 
 
-async def test_isr_that_a_leader_wrote_itself_is_told_to_everyone(plane: ControlPlane) -> None:
+async def test_isr_written_to_the_tree_by_a_leader_is_sent_to_every_broker(plane: ControlPlane) -> None:
     """As leaders before Kafka 2.7 do."""
     state = znodes.encode_partition_state(PartitionLeadership(LeaderAndIsr(2, (2,)), 1))
     await plane.store.set(znodes.partition_state_path(T0), state)
@@ -55,7 +55,7 @@ async def test_several_brokers_that_lost_a_directory_are_each_asked(plane: Contr
     assert await plane.store.children(znodes.LOG_DIR_EVENT_PATH) == []
 
 
-async def test_each_notification_is_heard_of_not_the_first_alone(plane: ControlPlane) -> None:
+async def test_every_notification_of_a_failed_log_directory_is_handled(plane: ControlPlane) -> None:
     """The watch is set again, whatever else the controller reads meanwhile."""
     for broker_id, partition, heir in ((2, T0, 3), (3, T1, 2)):
         plane.brokers[broker_id].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
@@ -101,7 +101,7 @@ async def test_the_next_controller_starts_with_an_empty_inbox(plane: ControlPlan
     assert plane.controller.is_active
 
 
-async def test_a_node_that_is_no_broker_keeps_nobody_from_starting(plane: ControlPlane) -> None:
+async def test_unreadable_broker_nodes_do_not_stop_other_brokers_from_starting(plane: ControlPlane) -> None:
     await plane.store.create("/brokers/ids/nobody")
     await plane.store.create("/brokers/ids/7", b"\x00")
     await plane.bring_up(4)

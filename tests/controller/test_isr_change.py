@@ -52,7 +52,7 @@ def test_a_live_replica_may_join_and_one_that_lags_may_leave() -> None:
     assert joined == replace(CURRENT, isr=(1, 2, 3))
 
 
-def test_what_is_so_already_is_no_error_even_with_an_older_partition_epoch() -> None:
+def test_repeating_an_applied_isr_change_is_no_error_even_with_an_older_partition_epoch() -> None:
     assert decide(known(), 1, T0, change(1, 2)) is None
     assert decide(known(), 1, T0, change(1, 2, partition_epoch=8)) is None
 
@@ -78,18 +78,18 @@ def test_a_leader_that_recovered_may_say_so_and_then_take_others_in() -> None:
         (change(1, leader_recovery_state=LeaderRecoveryState.RECOVERING), InvalidRequestError),
     ],
 )
-def test_what_is_refused(wish: IsrChange, error: type[KafkaError]) -> None:
+def test_invalid_isr_changes_are_refused_with_kafkas_errors(wish: IsrChange, error: type[KafkaError]) -> None:
     with pytest.raises(error):
         decide(known(), 1, T0, wish)
 
 
-def test_only_the_leader_may_ask() -> None:
+def test_isr_change_from_a_broker_that_is_not_leader_is_refused() -> None:
     for wish in (change(1, 2), change(1, 2, 3)):
         with pytest.raises(InvalidRequestError, match="is led by broker 1, not by 2"):
             decide(known(), 2, T0, wish)
 
 
-def test_a_recovering_leader_takes_nobody_in() -> None:
+def test_recovering_leader_may_not_add_replicas_to_the_isr() -> None:
     with pytest.raises(InvalidRequestError, match="alone"):
         decide(known(RECOVERING), 1, T0, change(1, 2, leader_recovery_state=LeaderRecoveryState.RECOVERING))
 
@@ -110,7 +110,7 @@ def test_a_member_must_be_up_and_not_about_to_stop() -> None:
 
 
 @pytest.mark.parametrize("epoch", [102, 104])
-def test_a_member_of_another_life_is_not_in_sync(epoch: int) -> None:
+def test_replica_with_another_broker_epoch_may_not_join_the_isr(epoch: int) -> None:
     """It caught up, crashed with what it had not synced, and is back."""
     with pytest.raises(IneligibleReplicaError):
         decide(known(), 1, T0, change(1, 2, 3, epochs={3: epoch}))
@@ -125,7 +125,7 @@ def test_a_member_of_another_life_is_not_in_sync(epoch: int) -> None:
     live=st.sets(st.integers(1, 3)),
     current=st.sampled_from([CURRENT, RECOVERING]),
 )
-def test_whatever_is_granted_keeps_leader_and_epochs_and_is_sound(
+def test_granted_changes_keep_the_leader_and_epochs_and_a_legal_isr(
     leader_epoch: int,
     partition_epoch: int,
     isr: list[int],

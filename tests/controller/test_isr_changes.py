@@ -43,7 +43,7 @@ async def alter(
     return await plane.controller.alter_partitions(broker_id, epoch, changes)
 
 
-async def test_smaller_isr_is_written_and_told_to_everyone(plane: ControlPlane) -> None:
+async def test_smaller_isr_is_written_and_sent_to_every_broker(plane: ControlPlane) -> None:
     for broker in plane.brokers.values():
         broker.forget_requests()
     assert await alter(plane, {T0: wish(2)}) == {T0: LeaderAndIsr(2, (2,), 0, 1)}
@@ -56,12 +56,12 @@ async def test_smaller_isr_is_written_and_told_to_everyone(plane: ControlPlane) 
         assert (state.isr, state.leader_epoch, state.zk_version) == ([2], 0, 1)
 
 
-async def test_isr_changes_again_and_again(plane: ControlPlane) -> None:
+async def test_isr_may_shrink_and_grow_repeatedly(plane: ControlPlane) -> None:
     for epoch, isr in enumerate([(2,), (2, 3), (2,), (2, 3)]):
         assert await alter(plane, {T0: wish(*isr, partition_epoch=epoch)}) == {T0: LeaderAndIsr(2, isr, 0, epoch + 1)}
 
 
-async def test_each_partition_has_an_answer_of_its_own(plane: ControlPlane) -> None:
+async def test_each_partition_of_an_alter_partition_request_gets_its_own_result(plane: ControlPlane) -> None:
     nowhere = TopicPartition("nowhere", 0)
     answers = await alter(plane, {T0: wish(2), T1: wish(3), nowhere: wish(2)})
     assert answers[T0] == LeaderAndIsr(2, (2,), 0, 1)
@@ -70,7 +70,7 @@ async def test_each_partition_has_an_answer_of_its_own(plane: ControlPlane) -> N
     assert await plane.state("t", 1) == LeaderAndIsr(3, (3, 2))
 
 
-async def test_a_repeated_request_is_answered_with_what_holds(plane: ControlPlane) -> None:
+async def test_repeated_alter_partition_request_returns_the_current_state(plane: ControlPlane) -> None:
     first = await alter(plane, {T0: wish(2)})
     assert await alter(plane, {T0: wish(2)}) == first
     assert (await plane.state("t")).partition_epoch == 1
@@ -90,7 +90,7 @@ async def test_partition_that_is_gone_from_the_tree_is_unknown(plane: ControlPla
     assert isinstance(answers[T0], UnknownTopicOrPartitionError)
 
 
-async def test_a_broker_of_another_life_is_fenced(plane: ControlPlane) -> None:
+async def test_alter_partition_with_another_broker_epoch_is_fenced(plane: ControlPlane) -> None:
     epoch = plane.controller.context.broker_epoch(2)
     for broker_id, broker_epoch in ((2, epoch - 1), (2, epoch + 1), (2, -1), (9, epoch)):
         with pytest.raises(StaleBrokerEpochError):
@@ -98,14 +98,14 @@ async def test_a_broker_of_another_life_is_fenced(plane: ControlPlane) -> None:
     assert (await plane.state("t")).isr == (2, 3)
 
 
-async def test_only_the_controller_of_the_epoch_writes(plane: ControlPlane) -> None:
+async def test_controller_with_an_outdated_epoch_writes_no_isr(plane: ControlPlane) -> None:
     await plane.store.set("/controller_epoch", b"5")
     with pytest.raises(NotControllerError):
         await alter(plane, {T0: wish(2)})
     assert (await plane.state("t")).isr == (2, 3)
 
 
-async def test_who_is_not_controller_says_so(plane: ControlPlane) -> None:
+async def test_broker_that_is_not_controller_refuses_alter_partition(plane: ControlPlane) -> None:
     epoch = plane.controller.context.broker_epoch(2)
     await plane.controller.call("resign", plane.controller._resign)
     with pytest.raises(NotControllerError):

@@ -43,7 +43,9 @@ async def leaders(plane: ControlPlane) -> list[int]:
     return [(await plane.state("t", index)).leader for index in range(4)]
 
 
-async def test_what_a_broker_should_lead_and_can_is_given_back_when_it_is_too_much(plane: ControlPlane) -> None:
+async def test_partitions_return_to_a_preferred_leader_when_its_imbalance_exceeds_the_limit(
+    plane: ControlPlane,
+) -> None:
     context = plane.controller.context
     assert await leaders(plane) == [3, 3, 3, 3]
     assert partitions_to_give_back(context, 10) == T[:2]
@@ -60,7 +62,7 @@ async def test_what_a_broker_should_lead_and_can_is_given_back_when_it_is_too_mu
     assert partitions_to_give_back(context, 10) == []
 
 
-async def test_topics_that_go_are_left_alone(plane: ControlPlane) -> None:
+async def test_topics_being_deleted_are_not_rebalanced(plane: ControlPlane) -> None:
     plane.brokers[2].reachable.clear()
     await plane.tree.mark_for_deletion("t")
     await plane.controller.call("look", plane.nap)
@@ -68,7 +70,7 @@ async def test_topics_that_go_are_left_alone(plane: ControlPlane) -> None:
     plane.brokers[2].reachable.set()
 
 
-async def test_next_look_is_due_for_as_long_as_the_term_lasts(plane: ControlPlane) -> None:
+async def test_balance_timer_runs_until_the_controllers_term_ends(plane: ControlPlane) -> None:
     term = plane.controller._term
     first = term._balance_timer
     assert first is not None
@@ -80,13 +82,13 @@ async def test_next_look_is_due_for_as_long_as_the_term_lasts(plane: ControlPlan
     assert second.cancelled()
 
 
-async def test_nobody_looks_where_it_is_switched_off(tmp_path: Path) -> None:
+async def test_no_timer_runs_when_auto_leader_rebalance_is_disabled(tmp_path: Path) -> None:
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1,))
     assert plane.controller._term._balance_timer is None
     await plane.stop()
 
 
-async def test_wish_in_the_tree_is_tried_once_and_taken_away(plane: ControlPlane) -> None:
+async def test_election_request_in_the_tree_is_tried_once_and_removed(plane: ControlPlane) -> None:
     for _ in range(2):  # twice: the watch is set again
         wished = [*T, TopicPartition("nowhere", 0)]
         await plane.store.create(znodes.PREFERRED_ELECTION_PATH, znodes.encode_partition_list(wished))
@@ -98,7 +100,7 @@ async def test_wish_in_the_tree_is_tried_once_and_taken_away(plane: ControlPlane
     assert await plane.store.exists(znodes.PREFERRED_ELECTION_PATH) is None
 
 
-async def test_wish_that_the_last_controller_left_is_taken_up(plane: ControlPlane) -> None:
+async def test_next_controller_handles_election_requests_left_in_the_tree(plane: ControlPlane) -> None:
     await plane.controller.stop()
     await plane.store.create(znodes.PREFERRED_ELECTION_PATH, znodes.encode_partition_list(T[:1]))
     await plane.start_controller()
@@ -106,7 +108,7 @@ async def test_wish_that_the_last_controller_left_is_taken_up(plane: ControlPlan
     assert await plane.store.exists(znodes.PREFERRED_ELECTION_PATH) is None
 
 
-async def test_each_partition_of_an_election_on_demand_has_its_own_answer(plane: ControlPlane) -> None:
+async def test_each_partition_of_a_requested_election_gets_its_own_result(plane: ControlPlane) -> None:
     answers = await plane.controller.elect_leaders(T, ElectionStrategy.PREFERRED)
     assert (answers[T[0]], answers[T[1]]) == (2, 2)
     assert all(isinstance(answers[partition], PreferredLeaderNotAvailableError) for partition in T[2:])
@@ -114,7 +116,7 @@ async def test_each_partition_of_an_election_on_demand_has_its_own_answer(plane:
     assert isinstance(again[T[0]], ElectionNotNeededError)
 
 
-async def test_unclean_election_on_demand_takes_who_lives(plane: ControlPlane) -> None:
+async def test_requested_unclean_election_takes_a_live_replica(plane: ControlPlane) -> None:
     await plane.take_down(3)
     await plane.settled()
     assert await leaders(plane) == [2, 2, -1, -1]

@@ -28,13 +28,13 @@ def test_first_live_replica_leads_a_new_partition_and_the_live_ones_are_in_sync(
     assert elect_initial(THREE, alive()) == Election(None, ())
 
 
-def test_leader_of_an_offline_partition_is_the_first_in_the_assignment_that_lives_and_is_in_sync() -> None:
+def test_leader_of_an_offline_partition_is_the_first_assigned_replica_that_is_live_and_in_sync() -> None:
     current = LeaderAndIsr(1, (1, 3, 2), 4, 9)
     election = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=False)
     assert election == Election(LeaderAndIsr(2, (3, 2), 5, 9), (2, 3))
 
 
-def test_nobody_out_of_sync_leads_unless_that_is_allowed() -> None:
+def test_replica_out_of_sync_leads_only_when_unclean_election_is_allowed() -> None:
     current = LeaderAndIsr(1, (1,), 4, 9)
     assert elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=False) == Election(None, (2, 3))
     unclean = elect_when_offline(THREE, current, alive(2, 3), unclean_allowed=True)
@@ -61,7 +61,7 @@ def test_leader_that_was_restarted_with_all_others_leads_again_under_another_epo
     assert elect_after_restarts(ReplicaAssignment((1,)), alone, alive(1), (1,)).leader_and_isr is None
 
 
-def test_after_restarts_that_nobody_saw_those_lead_that_were_up_all_the_time() -> None:
+def test_replicas_that_never_restarted_lead_after_restarts_without_a_controller() -> None:
     current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
     assert elect_after_restarts(THREE, current, alive(1, 2, 3), (1,)).leader_and_isr == LeaderAndIsr(2, (2, 3), 5, 9)
     assert elect_after_restarts(THREE, current, alive(1, 2, 3), (3,)).leader_and_isr == LeaderAndIsr(1, (1, 2), 5, 9)
@@ -92,7 +92,7 @@ def test_controlled_shutdown_moves_the_leader_and_takes_the_leaving_out_of_the_i
     assert elect_on_controlled_shutdown(THREE, alone, alive(1, 2, 3), (1,)).leader_and_isr is None
 
 
-def test_reassignment_is_told_apart_from_its_origin_and_target() -> None:
+def test_origin_and_target_of_a_reassignment_follow_from_its_replicas() -> None:
     under_way = THREE.reassign_to((4, 2))
     assert under_way == ReplicaAssignment((4, 2, 1, 3), adding=(4,), removing=(1, 3))
     assert (under_way.origin, under_way.target) == ((2, 1, 3), (4, 2))
@@ -121,7 +121,7 @@ def partitions(draw: st.DrawFn) -> tuple[ReplicaAssignment, LeaderAndIsr]:
     leaving=st.sets(BROKERS),
     unclean=st.booleans(),
 )
-def test_whoever_is_elected_lives_is_in_sync_and_leads_under_the_next_epoch(
+def test_elected_leader_is_live_and_in_sync_and_gets_the_next_leader_epoch(
     partition: tuple[ReplicaAssignment, LeaderAndIsr], online: set[int], leaving: set[int], unclean: bool
 ) -> None:
     assignment, current = partition
@@ -155,7 +155,7 @@ def test_whoever_is_elected_lives_is_in_sync_and_leads_under_the_next_epoch(
 
 
 @given(partition=partitions(), online=st.sets(BROKERS))
-def test_partition_is_offline_only_when_nobody_in_sync_lives(
+def test_partition_is_offline_only_when_no_isr_member_is_live(
     partition: tuple[ReplicaAssignment, LeaderAndIsr], online: set[int]
 ) -> None:
     assignment, current = partition

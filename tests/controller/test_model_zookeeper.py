@@ -83,7 +83,7 @@ class TestModelStore(MetadataStoreSuite):
 # -- several sessions
 
 
-def test_another_sessions_watch_hears_of_a_change_before_it_can_read_it() -> None:
+def test_watch_fires_before_its_session_can_read_the_change() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         writer, reader = await zookeeper.open("writer"), await zookeeper.open("reader")
         await writer.create("/a", b"0")
@@ -101,7 +101,7 @@ def test_another_sessions_watch_hears_of_a_change_before_it_can_read_it() -> Non
     on_virtual_time(scenario)
 
 
-def test_session_that_is_killed_lives_until_its_timeout() -> None:
+def test_session_of_a_killed_client_lasts_until_its_timeout() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         loop = asyncio.get_running_loop()
         first, second = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS), await zookeeper.open("b")
@@ -241,7 +241,7 @@ def test_same_seed_gives_the_same_run() -> None:
     assert trace(3) != trace(4)
 
 
-def test_what_is_started_while_disconnected_waits_for_the_connection() -> None:
+def test_operations_started_while_disconnected_wait_for_the_connection() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store = await zookeeper.open("a")
         zookeeper.cut("a")
@@ -365,7 +365,7 @@ def test_close_without_a_connection_leaves_the_session_to_its_timeout() -> None:
     on_virtual_time(scenario)
 
 
-def test_killed_client_is_told_nothing() -> None:
+def test_killed_client_receives_no_events() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store, other = await zookeeper.open("a"), await zookeeper.open("b")
         watcher, events = Watcher(), list[SessionEvent]()

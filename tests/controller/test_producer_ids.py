@@ -35,7 +35,7 @@ async def test_brokers_that_allocate_at_once_get_different_blocks(tmp_path: Path
     await store.close()
 
 
-async def test_ids_run_out(tmp_path: Path) -> None:
+async def test_exhausted_producer_ids_raise_an_error(tmp_path: Path) -> None:
     store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
     last = ProducerIdBlock(1, 2**63 - 1001, 2**63 - 2)
     await store.create("/latest_producer_id_block", last.encode())
@@ -57,7 +57,7 @@ async def test_ids_are_handed_out_one_by_one_over_blocks() -> None:
     assert len(fetched) == 2  # shared by those who waited
 
 
-async def test_failure_to_fetch_is_told_and_tried_again() -> None:
+async def test_failed_fetch_of_a_block_is_reported_and_retried() -> None:
     answers: list[ProducerIdBlock | Exception] = [ProducerIdsExhaustedError("none"), ProducerIdBlock(1, 7, 7)]
 
     async def next_block() -> ProducerIdBlock:
@@ -72,7 +72,7 @@ async def test_failure_to_fetch_is_told_and_tried_again() -> None:
     assert await ids.next() == 7
 
 
-async def test_a_failure_that_nobody_waits_for_any_more_is_no_news() -> None:
+async def test_failure_without_waiting_callers_is_not_reported() -> None:
     """As when the broker stops: its clients are hung up on first."""
     fails = asyncio.Event()
     reported: list[object] = []

@@ -200,7 +200,7 @@ async def walk(seed: int) -> AsyncIterator[Walk]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-async def test_whatever_happens_what_must_hold_holds(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_invariants_hold_after_random_controller_events(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     async with walk(seed) as run:
         actions: list[Callable[[], Awaitable[None]]] = []
         for action, weight in (

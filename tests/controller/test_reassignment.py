@@ -33,11 +33,11 @@ async def answer(plane: ControlPlane, partition: TopicPartition, target: tuple[i
     return (await plane.controller.reassign({partition: target}))[partition]
 
 
-async def test_replicas_that_are_there_are_a_wish_fulfilled(plane: ControlPlane) -> None:
+async def test_reassignment_to_the_current_replicas_succeeds_without_a_move(plane: ControlPlane) -> None:
     assert await answer(plane, T0, (1, 2)) is None
 
 
-async def test_without_a_move_there_is_nothing_to_call_off(plane: ControlPlane) -> None:
+async def test_cancelling_without_a_reassignment_under_way_is_an_error(plane: ControlPlane) -> None:
     assert isinstance(await answer(plane, T0, None), NoReassignmentInProgressError)
     assert isinstance(await answer(plane, NOWHERE, None), NoReassignmentInProgressError)
 
@@ -59,7 +59,7 @@ at all of this before it asks whether there is such a partition."""
 
 
 @pytest.mark.parametrize(("target", "message"), REFUSED)
-async def test_what_no_cluster_could_do_is_invalid(plane: ControlPlane, target: tuple[int, ...], message: str) -> None:
+async def test_invalid_target_replicas_are_refused(plane: ControlPlane, target: tuple[int, ...], message: str) -> None:
     error = await answer(plane, T0, target)
     assert isinstance(error, InvalidReplicaAssignmentError)
     assert error.message == message
@@ -74,7 +74,7 @@ async def test_replicas_are_looked_at_before_the_partition(
     assert isinstance(await answer(plane, partition, (1,)), UnknownTopicOrPartitionError)
 
 
-async def test_each_partition_is_judged_by_itself(plane: ControlPlane) -> None:
+async def test_each_partition_of_a_reassignment_request_gets_its_own_result(plane: ControlPlane) -> None:
     nowhere = TopicPartition("nowhere", 0)
     answers = await plane.controller.reassign({T0: (2, 1), NOWHERE: (1,), nowhere: None, TopicPartition("u", 0): (7,)})
     assert {partition: error and type(error) for partition, error in answers.items()} == {
@@ -104,7 +104,7 @@ async def test_moves_under_way_are_listed(plane: ControlPlane) -> None:
     assert await plane.controller.reassignments([NOWHERE]) == {}
 
 
-async def test_only_the_controller_knows(plane: ControlPlane) -> None:
+async def test_broker_that_is_not_controller_refuses_reassignments(plane: ControlPlane) -> None:
     await plane.controller.call("resign", plane.controller._resign)
     with pytest.raises(NotControllerError):
         await answer(plane, T0, (1, 2))

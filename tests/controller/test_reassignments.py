@@ -111,7 +111,9 @@ async def test_leader_stays_where_it_may(plane: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize("target", [(1, 2), (3,), (3, 1, 2), (1, 2, 3)])
-async def test_what_needs_no_new_replica_is_done_at_once(plane: ControlPlane, target: tuple[int, ...]) -> None:
+async def test_reassignment_without_new_replicas_completes_at_once(
+    plane: ControlPlane, target: tuple[int, ...]
+) -> None:
     assert await move(plane, target) is None
     assert await assignment(plane) == ReplicaAssignment(target)
     assert await plane.controller.reassignments(None) == {}
@@ -123,7 +125,7 @@ async def test_what_needs_no_new_replica_is_done_at_once(plane: ControlPlane, ta
     ]
 
 
-async def test_partitions_that_came_meanwhile_stay(plane: ControlPlane) -> None:
+async def test_partitions_added_during_a_reassignment_stay(plane: ControlPlane) -> None:
     (info,) = await plane.tree.topic_infos(["t"])
 
     async def move_behind_a_growth() -> None:
@@ -153,7 +155,7 @@ async def test_move_that_is_called_off_leaves_the_old_replicas_and_deletes_the_n
     assert isinstance(await move(plane, None), NoReassignmentInProgressError)
 
 
-async def test_one_move_replaces_another(plane: ControlPlane) -> None:
+async def test_new_reassignment_replaces_the_one_under_way(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await move(plane, (4, 6))
     assert await assignment(plane) == ReplicaAssignment((4, 6, 1, 2, 3), adding=(4, 6), removing=(1, 2, 3))
@@ -162,7 +164,7 @@ async def test_one_move_replaces_another(plane: ControlPlane) -> None:
     assert await assignment(plane) == ReplicaAssignment((4, 6))
 
 
-async def test_replica_that_alone_is_in_sync_is_not_deleted_by_calling_the_move_off(plane: ControlPlane) -> None:
+async def test_cancelling_does_not_delete_the_only_replica_in_sync(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await in_sync(plane, 1, 4)
     await plane.take_down(1)
@@ -204,7 +206,7 @@ async def test_leader_that_dies_on_the_way_is_replaced_and_the_move_goes_on(plan
     assert (await plane.state("t")).leader == 4
 
 
-async def test_new_replica_whose_broker_was_down_is_told_when_it_is_back(plane: ControlPlane) -> None:
+async def test_new_replica_gets_its_role_when_its_broker_returns(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await plane.take_down(5)
     await plane.settled()
@@ -271,7 +273,7 @@ async def test_next_controller_goes_on_with_a_move(plane: ControlPlane) -> None:
     assert plane.brokers[1].deleted == [T0]
 
 
-async def test_next_controller_ends_a_move_of_which_all_but_the_last_step_was_done(plane: ControlPlane) -> None:
+async def test_next_controller_completes_the_last_step_of_a_reassignment(plane: ControlPlane) -> None:
     """The new replicas lead, the old ones are gone, the topic's node still names them."""
     await plane.create_topic("u", {0: (4, 5)})
     await plane.settled()
@@ -319,7 +321,7 @@ async def wishes(plane: ControlPlane) -> dict[TopicPartition, tuple[int, ...]] |
     return znodes.decode_reassignments(data)
 
 
-async def test_wishes_in_the_tree_are_taken_out_one_by_one(plane: ControlPlane) -> None:
+async def test_reassignments_in_the_tree_are_removed_one_by_one(plane: ControlPlane) -> None:
     await plane.create_topic("u", {0: (1, 2)})
     await plane.settled()
     u0, nowhere = TopicPartition("u", 0), TopicPartition("nowhere", 0)
@@ -337,7 +339,7 @@ async def test_wishes_in_the_tree_are_taken_out_one_by_one(plane: ControlPlane) 
     assert await wishes(plane) is None
 
 
-async def test_last_wish_counts_whichever_way_it_came(plane: ControlPlane) -> None:
+async def test_last_reassignment_request_wins_whether_from_a_client_or_the_tree(plane: ControlPlane) -> None:
     await ask_in_tree(plane, {T0: (4, 5)})
     assert await move(plane, (6, 1)) is None
     assert await wishes(plane) is None
@@ -346,7 +348,7 @@ async def test_last_wish_counts_whichever_way_it_came(plane: ControlPlane) -> No
     assert await assignment(plane) == ReplicaAssignment((2, 3))
 
 
-async def test_garbage_asks_for_nothing_and_is_taken_away(plane: ControlPlane) -> None:
+async def test_unreadable_reassignment_requests_are_removed_from_the_tree(plane: ControlPlane) -> None:
     await plane.store.create(znodes.REASSIGN_PARTITIONS_PATH, b"\x00")
     await plane.settled()
     assert await wishes(plane) is None
@@ -357,22 +359,20 @@ async def test_garbage_asks_for_nothing_and_is_taken_away(plane: ControlPlane) -
 
 
 @pytest.mark.parametrize("target", [(), (4, 4), (-1,), (4, -1)])
-async def test_replicas_that_cannot_be_are_refused_in_the_tree_too(
-    plane: ControlPlane, target: tuple[int, ...]
-) -> None:
+async def test_invalid_reassignments_in_the_tree_are_refused(plane: ControlPlane, target: tuple[int, ...]) -> None:
     await ask_in_tree(plane, {T0: target})
     assert await wishes(plane) is None
     assert await assignment(plane) == ReplicaAssignment((1, 2, 3))
 
 
-async def test_a_wish_in_the_tree_may_name_a_broker_that_is_down(plane: ControlPlane) -> None:
+async def test_reassignment_in_the_tree_may_name_a_broker_that_is_down(plane: ControlPlane) -> None:
     """As in Kafka, which refuses that of clients that ask the controller itself."""
     await ask_in_tree(plane, {T0: (1, 7)})
     assert await wishes(plane) == {T0: (1, 7)}
     assert (await assignment(plane)).adding == (7,)
 
 
-async def test_next_controller_finds_wishes_that_nobody_took(plane: ControlPlane) -> None:
+async def test_next_controller_handles_reassignments_left_in_the_tree(plane: ControlPlane) -> None:
     await plane.controller.stop()
     await ask_in_tree_of_nobody(plane, {T0: (4,)})
     await plane.start_controller()

@@ -48,7 +48,7 @@ def batch() -> RequestBatch:
 
 
 @pytest.mark.parametrize("additions", list(permutations((tell_roles, tell_everyone, stop))))
-def test_brokers_hear_of_roles_then_of_leaders_then_of_what_is_to_stop(
+def test_broker_receives_leader_and_isr_then_update_metadata_then_stop_replica(
     batch: RequestBatch, additions: tuple[Addition, ...]
 ) -> None:
     """However it was gathered. Kafka's order: who asks whom it finds in the metadata finds a leader, and who finds a
@@ -63,7 +63,7 @@ def test_brokers_hear_of_roles_then_of_leaders_then_of_what_is_to_stop(
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_replica_told_twice_of_its_role_is_as_new_as_it_was(batch: RequestBatch, is_new: bool) -> None:
+def test_replica_keeps_is_new_when_its_role_is_sent_twice(batch: RequestBatch, is_new: bool) -> None:
     """Else it would not make its log."""
     later = PartitionLeadership(LeaderAndIsr(2, BROKERS, leader_epoch=4), controller_epoch=5)
     batch.add_leader_and_isr([2], KEPT, LEADERSHIP, is_new=is_new)
@@ -74,7 +74,7 @@ def test_a_replica_told_twice_of_its_role_is_as_new_as_it_was(batch: RequestBatc
 
 
 @pytest.mark.parametrize("deletes", list(permutations((True, False))))
-def test_a_replica_told_twice_to_stop_is_deleted_if_either_says_so(
+def test_replica_is_deleted_when_one_of_two_stop_orders_says_so(
     batch: RequestBatch, deletes: tuple[bool, bool]
 ) -> None:
     for delete in deletes:

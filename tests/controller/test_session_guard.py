@@ -141,7 +141,7 @@ async def test_session_of_a_process_that_is_killed_ends_with_it(
     await is_gone_when(owner.kill, zookeeper, root)
 
 
-async def test_guard_that_dies_is_relieved_by_another(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_guard_that_dies_is_replaced(zookeeper: ZooKeeperProcess, root: str) -> None:
     relieved = """first = store._guard.guard
     await asyncio.to_thread(sys.stdin.readline)
     os.kill(first.pid, signal.SIGKILL)
@@ -153,7 +153,7 @@ async def test_guard_that_dies_is_relieved_by_another(zookeeper: ZooKeeperProces
     await is_gone_when(owner.kill, zookeeper, root)
 
 
-async def test_guard_is_relieved_while_the_session_lasts_and_not_after(
+async def test_guard_is_replaced_only_while_the_session_lasts(
     zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard_post, "PAUSE_S", 0.0)
@@ -173,7 +173,7 @@ async def test_guard_is_relieved_while_the_session_lasts_and_not_after(
     assert caplog.text.count("the session has no guard") == 3
 
 
-async def test_guards_that_cannot_live_are_sent_now_and_then_and_told_of_no_more(
+async def test_guards_that_keep_dying_are_restarted_with_backoff_and_logged_once(
     zookeeper: ZooKeeperProcess,
     root: str,
     tmp_path: Path,
@@ -196,7 +196,7 @@ async def test_guards_that_cannot_live_are_sent_now_and_then_and_told_of_no_more
     await store.close()
 
 
-async def test_no_guard_comes_when_the_session_has_ended(
+async def test_no_guard_is_started_after_the_session_has_ended(
     zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard_post, "PAUSE_S", 3600.0)
@@ -213,7 +213,7 @@ async def test_no_guard_comes_when_the_session_has_ended(
     assert post._relief.cancelled()
 
 
-async def test_guard_that_cannot_be_started_is_sent_again(
+async def test_guard_that_cannot_be_started_is_retried(
     zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -265,7 +265,7 @@ def is_asleep(process: psutil.Process) -> bool:
     return bool(process.status() == psutil.STATUS_SLEEPING)
 
 
-async def test_without_its_guard_a_session_times_out(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_session_without_its_guard_lasts_until_its_timeout(zookeeper: ZooKeeperProcess, root: str) -> None:
     """As when the machine is lost."""
     owner = Owner(zookeeper.connect, root, session_timeout_ms=1_000)
     os.kill(owner.process.pid, signal.SIGSTOP)  # or it would start another
@@ -280,7 +280,7 @@ async def test_without_its_guard_a_session_times_out(zookeeper: ZooKeeperProcess
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
-def test_stranger_with_the_number_of_a_broker_that_died_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guard_does_not_watch_a_process_that_reuses_the_brokers_pid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker died before its guard looked, a fork of it has the pipe, and its number is another one's by now."""
     stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -297,9 +297,7 @@ def test_stranger_with_the_number_of_a_broker_that_died_is_not_watched(monkeypat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at open files as Linux shows them")
-async def test_other_children_of_the_broker_do_not_hold_its_end_of_the_pipe(
-    zookeeper: ZooKeeperProcess, root: str
-) -> None:
+async def test_other_child_processes_do_not_inherit_the_guards_pipe(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     guard = guard_of(store)
     assert guard._process.stdin is not None
@@ -327,7 +325,9 @@ FOR_EVERYONE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at a process as Linux shows it")
-async def test_guard_does_nothing_while_the_process_lives(zookeeper: ZooKeeperProcess, root: str, owner: Owner) -> None:
+async def test_guard_does_not_act_while_the_broker_process_exists(
+    zookeeper: ZooKeeperProcess, root: str, owner: Owner
+) -> None:
     """Stopped it lives, too; and signals that go to everyone are not for the guard."""
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     os.kill(owner.process.pid, signal.SIGSTOP)
@@ -357,7 +357,7 @@ async def test_guard_ends_with_a_session_that_is_closed(zookeeper: ZooKeeperProc
     assert not guard.is_running()
 
 
-async def test_guard_that_is_stopped_keeps_nobody_from_closing(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_stopped_guard_process_does_not_block_close(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     guard = psutil.Process(guard_of(store).pid)
     os.kill(guard.pid, signal.SIGSTOP)
@@ -380,7 +380,7 @@ async def test_store_that_is_killed_loses_its_session_as_a_process_that_dies(
     await other.close()
 
 
-async def test_without_a_guard_there_is_no_other_process(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_unguarded_store_starts_no_other_process(zookeeper: ZooKeeperProcess, root: str) -> None:
     before = guards()
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     assert [guard for guard in guards() if guard not in before] == []

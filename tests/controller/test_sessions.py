@@ -75,7 +75,7 @@ async def test_controller_that_died_is_taken_out_of_the_isrs_that_others_lead(cl
     assert list(cluster.brokers[2].roles[partitions[0]].isr) == [2], "its leader is told"
 
 
-async def test_controller_whose_session_expires_comes_back_as_a_broker_like_any_other(cluster: ControlCluster) -> None:
+async def test_controller_whose_session_expires_returns_as_an_ordinary_broker(cluster: ControlCluster) -> None:
     first = cluster.active
     cluster.zookeeper.expire(cluster.session(1))
     await cluster.until(lambda: not first.is_active, "the end of its term")
@@ -92,7 +92,7 @@ async def test_controller_whose_session_expires_comes_back_as_a_broker_like_any_
     assert cluster.brokers[1].requests[-1].broker_epoch == later
 
 
-async def test_broker_whose_session_expires_is_told_its_roles_under_its_new_epoch(cluster: ControlCluster) -> None:
+async def test_broker_whose_session_expires_receives_its_roles_under_its_new_epoch(cluster: ControlCluster) -> None:
     cluster.brokers[2].forget_requests()
     cluster.zookeeper.expire(cluster.session(2))
     await cluster.until(lambda: len(cluster.registrations[2]) == 2, "another registration")
@@ -134,7 +134,7 @@ async def test_controller_that_could_not_write_is_elected_anew_with_what_stands_
     assert cluster.active.context.assignment(T0) == ReplicaAssignment((1, 2, 3))
 
 
-async def test_election_of_which_the_answer_was_lost_blocks_nobody(cluster: ControlCluster) -> None:
+async def test_controller_election_whose_response_was_lost_does_not_block_the_cluster(cluster: ControlCluster) -> None:
     """/controller is there, of this broker's very session, and the broker does not know that it was elected."""
     info = ControllerInfo(2, 1)
     await cluster.planes[2].store.multi(
@@ -146,7 +146,7 @@ async def test_election_of_which_the_answer_was_lost_blocks_nobody(cluster: Cont
     assert cluster.brokers[3].metadata.controller_id == cluster.active.broker_id
 
 
-async def test_broker_whose_place_holds_what_nobody_can_read_registers_when_that_is_gone(
+async def test_broker_registers_when_an_unreadable_node_under_its_id_is_gone(
     cluster: ControlCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.zookeeper.cut("broker-2")
@@ -160,7 +160,7 @@ async def test_broker_whose_place_holds_what_nobody_can_read_registers_when_that
     await cluster.until(lambda: len(cluster.registrations[2]) == 2, "another registration of broker 2")
 
 
-async def test_broker_whose_id_another_took_leaves_it_to_that_one(
+async def test_broker_leaves_its_id_to_another_broker_that_took_it(
     cluster: ControlCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It neither changes what stands there, when it is given another address, nor removes it when it stops."""
@@ -211,7 +211,7 @@ async def test_store_that_is_closed_between_two_sessions_asks_for_no_other(clust
     assert SessionEvent.RENEWED not in events
 
 
-async def test_registration_of_which_the_answer_was_lost_is_found_again(cluster: ControlCluster) -> None:
+async def test_registration_whose_response_was_lost_is_found_again(cluster: ControlCluster) -> None:
     """Whether it was carried out before the connection broke, or not: both happen here."""
     fired = cluster.zookeeper.fired
     for broker_id in range(100, 120):
@@ -229,7 +229,7 @@ async def test_registration_of_which_the_answer_was_lost_is_found_again(cluster:
     assert fired["lost connection: request lost"] > 0
 
 
-async def test_broker_whose_session_expires_before_it_is_registered_starts_in_the_next_one(
+async def test_broker_whose_session_expires_before_registration_starts_with_the_next_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A start takes long where much is to be recovered, and sessions may be short."""
@@ -292,7 +292,7 @@ async def test_session_that_cannot_begin_for_now_is_asked_for_again(
     await store.close()
 
 
-async def test_store_that_can_have_no_session_for_no_reason_that_is_known_is_told_of(cluster: ControlCluster) -> None:
+async def test_unexpected_error_while_opening_a_session_is_reported(cluster: ControlCluster) -> None:
     """A broker must not go on without one for ever."""
     bug = KeyError("nobody expects it")
     sessions = [await cluster.zookeeper.open("guest")]

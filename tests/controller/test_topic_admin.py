@@ -73,7 +73,7 @@ async def test_topic_is_written_with_its_settings_and_an_id(cluster: Fixture) ->
     assert await cluster.tree.config("topics", "t") == {"retention.ms": "5"}
 
 
-async def test_no_topic_but_an_internal_one_is_created_beyond_the_room_for_partitions(cluster: Fixture) -> None:
+async def test_only_internal_topics_are_created_beyond_the_partition_limit(cluster: Fixture) -> None:
     cluster.present = MOST - 2
     for validate_only in (True, False):
         with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
@@ -83,7 +83,7 @@ async def test_no_topic_but_an_internal_one_is_created_beyond_the_room_for_parti
     await cluster.admin.create(NewTopic("__consumer_offsets", 50, 1))
 
 
-async def test_there_is_no_more_room_for_partitions_that_a_client_assigns_itself(cluster: Fixture) -> None:
+async def test_partition_limit_holds_for_assignments_given_by_a_client(cluster: Fixture) -> None:
     cluster.present = MOST - 2
     with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
         await cluster.admin.create(NewTopic("t", assignments=dict.fromkeys(range(3), (2, 7))))
@@ -92,7 +92,7 @@ async def test_there_is_no_more_room_for_partitions_that_a_client_assigns_itself
     assert not await cluster.tree.topic_exists("t")
 
 
-async def test_no_topic_is_created_whose_directories_would_have_too_long_names(
+async def test_topic_with_too_long_directory_names_is_not_created(
     cluster: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_names, "_MAX_DIRECTORY_LENGTH", 252)  # in place of 255, which takes 100,001 partitions
@@ -113,7 +113,7 @@ async def test_assignment_of_the_clients_own(cluster: Fixture) -> None:
     assert (created.partition_count, created.replication_factor) == (2, 2)
 
 
-async def test_validation_alone_writes_nothing(cluster: Fixture) -> None:
+async def test_validate_only_writes_nothing(cluster: Fixture) -> None:
     created = await cluster.admin.create(NewTopic("t", 2, 1), validate_only=True)
     assert (created.topic_id, created.partition_count) == (None, 2)
     assert await cluster.tree.topics() == []
@@ -149,7 +149,7 @@ async def test_validation_alone_writes_nothing(cluster: Fixture) -> None:
         (NewTopic("t", settings={"cleanup.policy": "burn"}), InvalidConfigurationError),
     ],
 )
-async def test_impossible_wishes_leave_nothing_behind(
+async def test_refused_creation_leaves_nothing_in_the_tree(
     cluster: Fixture, topic: NewTopic, error: type[KafkaError]
 ) -> None:
     with pytest.raises(error):
@@ -166,7 +166,7 @@ async def test_topic_is_created_once(cluster: Fixture) -> None:
         await cluster.admin.create(NewTopic("t", 1, 1), validate_only=True)
 
 
-async def test_topics_that_metrics_could_not_tell_apart(cluster: Fixture) -> None:
+async def test_topic_that_collides_in_metric_names_is_refused(cluster: Fixture) -> None:
     await cluster.admin.create(NewTopic("a.b", 1, 1))
     with pytest.raises(InvalidTopicError, match=r"collides with existing topics: a\.b"):
         await cluster.admin.create(NewTopic("a_b", 1, 1))
@@ -190,7 +190,7 @@ async def test_brokers_with_and_without_racks_do_not_mix(cluster: Fixture) -> No
         await cluster.admin.create(NewTopic("t", 1, 1))
 
 
-async def test_marking_for_deletion(cluster: Fixture) -> None:
+async def test_deletion_marks_existing_topics_and_refuses_unknown_ones(cluster: Fixture) -> None:
     await cluster.admin.create(NewTopic("t", 1, 1))
     await cluster.admin.mark_for_deletion("t")
     await cluster.admin.mark_for_deletion("t")  # more than one client may ask, and wait

@@ -46,7 +46,7 @@ async def test_deleted_topic_leaves_nothing_anywhere(plane: ControlPlane) -> Non
     assert plane.brokers[3].deleted == PARTITIONS[1:]
 
 
-async def test_clients_are_told_before_replicas_go(plane: ControlPlane) -> None:
+async def test_clients_metadata_is_updated_before_replicas_are_deleted(plane: ControlPlane) -> None:
     plane.brokers[2].forget_requests()
     await plane.tree.mark_for_deletion("t")
     await plane.settled()
@@ -69,7 +69,9 @@ async def test_clients_are_told_before_replicas_go(plane: ControlPlane) -> None:
     assert epochs == {-2}  # overrides every epoch a replica may have
 
 
-async def test_second_deletion_leaves_the_first_alone(plane: ControlPlane, caplog: pytest.LogCaptureFixture) -> None:
+async def test_second_deletion_does_not_disturb_the_first(
+    plane: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
     await plane.create_topic("u", ASSIGNMENT)
     await plane.settled()
     plane.brokers[2].reachable.clear()

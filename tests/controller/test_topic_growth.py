@@ -75,7 +75,7 @@ async def test_chosen_brokers_are_taken(cluster: Cluster) -> None:
     assert await cluster.replicas() == {0: (2, 3), 1: (3, 1), 2: (1, 2), 3: (3, 2)}
 
 
-async def test_a_wish_that_is_only_checked_changes_nothing(cluster: Cluster) -> None:
+async def test_validate_only_growth_changes_nothing(cluster: Cluster) -> None:
     await cluster.grow(4, (1, 2), (3, 2), validate=True)
     with pytest.raises(InvalidPartitionsError):
         await cluster.grow(2, validate=True)
@@ -98,7 +98,7 @@ async def test_a_wish_that_is_only_checked_changes_nothing(cluster: Cluster) -> 
         (4, [(1, 2), (1,)], InvalidReplicaAssignmentError, "Inconsistent replication factor.*\\[3\\]"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_impossible_growth_is_refused_with_kafkas_errors(
     cluster: Cluster, count: int, assignments: list[tuple[int, ...]], error: type[KafkaError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -112,7 +112,7 @@ async def test_an_unknown_topic_does_not_grow(cluster: Cluster, topic: str) -> N
         await cluster.grow(3, topic=topic)
 
 
-async def test_no_topic_grows_beyond_the_room_for_partitions(cluster: Cluster) -> None:
+async def test_topic_does_not_grow_beyond_the_partition_limit(cluster: Cluster) -> None:
     cluster.present = MOST - 3
     with pytest.raises(PolicyViolationError, match=r"pybroker\.partitions\.max"):
         await cluster.grow(6)
@@ -120,7 +120,7 @@ async def test_no_topic_grows_beyond_the_room_for_partitions(cluster: Cluster) -
     assert len(await cluster.replicas()) == 5
 
 
-async def test_no_topic_grows_until_a_directory_would_have_too_long_a_name(cluster: Cluster) -> None:
+async def test_topic_does_not_grow_until_directory_names_are_too_long(cluster: Cluster) -> None:
     name = "n" * 249
     await cluster.create(name, dict.fromkeys(range(99_999), (2, 3)))
     with pytest.raises(InvalidPartitionsError, match="names of directories"):
@@ -137,7 +137,7 @@ async def test_too_few_brokers_are_up(cluster: Cluster) -> None:
         await cluster.grow(3)
 
 
-async def test_a_topic_whose_partitions_move_does_not_grow(cluster: Cluster) -> None:
+async def test_topic_under_reassignment_does_not_grow(cluster: Cluster) -> None:
     moving = {0: ReplicaAssignment((1, 2, 3), adding=(3,), removing=(1,))}
     await cluster.tree.create_topic(TopicInfo("moving", None, moving), {})
     with pytest.raises(ReassignmentInProgressError):
@@ -183,15 +183,15 @@ async def test_a_growth_that_another_overtook_is_checked_again(cluster: Cluster,
         await cluster.grow(5)
 
 
-async def test_a_topic_that_is_deleted_meanwhile_is_unknown(cluster: Cluster, overtaken: OvertakenTree) -> None:
+async def test_growth_of_a_topic_deleted_meanwhile_is_refused_as_unknown(
+    cluster: Cluster, overtaken: OvertakenTree
+) -> None:
     overtaken.meanwhile = lambda: cluster.tree.store.delete(znodes.topic_path("t"))
     with pytest.raises(UnknownTopicOrPartitionError):
         await cluster.grow(3)
 
 
-async def test_a_controller_that_is_replaced_meanwhile_writes_nothing(
-    cluster: Cluster, overtaken: OvertakenTree
-) -> None:
+async def test_replaced_controller_writes_no_growth(cluster: Cluster, overtaken: OvertakenTree) -> None:
     async def replace() -> None:
         await cluster.tree.store.set(znodes.CONTROLLER_PATH, ControllerInfo(2, 2).encode())
 
@@ -201,7 +201,7 @@ async def test_a_controller_that_is_replaced_meanwhile_writes_nothing(
     assert sorted(await cluster.replicas()) == [0, 1]
 
 
-async def test_without_a_controller_nobody_would_act(cluster: Cluster) -> None:
+async def test_growth_is_refused_without_a_controller(cluster: Cluster) -> None:
     await cluster.tree.store.delete(znodes.CONTROLLER_PATH)
     with pytest.raises(NotControllerError):
         await cluster.grow(3)

@@ -13,7 +13,7 @@ from pybroker.protocol.errors import InvalidPartitionsError, InvalidTopicError
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "...", ".a", "x" * 249, "__consumer_offsets"])
-def test_legal_names(name: str) -> None:
+def test_legal_topic_names_are_accepted(name: str) -> None:
     check_topic_name(name)
     assert is_legal_topic_name(name)
 
@@ -32,27 +32,27 @@ def test_legal_names(name: str) -> None:
         ("a\n", "other than"),
     ],
 )
-def test_illegal_names(name: str, reason: str) -> None:
+def test_illegal_topic_names_are_refused_with_the_reason(name: str, reason: str) -> None:
     assert not is_legal_topic_name(name)
     with pytest.raises(InvalidTopicError, match=reason):
         check_topic_name(name)
 
 
-def test_a_directorys_name_has_room_for_so_many_partitions() -> None:
+def test_length_of_directory_names_limits_the_number_of_partitions() -> None:
     check_directory_names("n" * 249, 100_000)
     check_directory_names("n" * 248, 1_000_000)
     with pytest.raises(InvalidPartitionsError, match="longer than 255"):
         check_directory_names("n" * 249, 100_001)
 
 
-def test_dots_and_underscores_collide() -> None:
+def test_names_that_differ_in_dots_and_underscores_only_collide() -> None:
     assert unified_name("a.b_c") == unified_name("a_b.c")
     assert unified_name("a.b_c") != unified_name("a-b-c")
     assert has_collision_chars("a.b")
     assert not has_collision_chars("a-b")
 
 
-def test_internal_topics() -> None:
+def test_coordinators_topics_are_internal() -> None:
     assert is_internal_topic("__consumer_offsets")
     assert is_internal_topic("__transaction_state")
     assert not is_internal_topic("__mine")

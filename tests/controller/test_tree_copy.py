@@ -78,7 +78,7 @@ def stores(
     return (embedded, zookeeper) if request.param.startswith("out") else (zookeeper, embedded)
 
 
-async def test_what_lasts_is_copied_and_no_more(stores: tuple[MetadataStore, MetadataStore]) -> None:
+async def test_only_lasting_nodes_are_copied(stores: tuple[MetadataStore, MetadataStore]) -> None:
     source, target = stores
     await fill(source)
     tree = await read_tree(source)
@@ -95,7 +95,7 @@ async def test_what_lasts_is_copied_and_no_more(stores: tuple[MetadataStore, Met
     ]
 
 
-async def test_versions_that_count_for_themselves_are_kept(stores: tuple[MetadataStore, MetadataStore]) -> None:
+async def test_epoch_nodes_keep_their_versions(stores: tuple[MetadataStore, MetadataStore]) -> None:
     source, target = stores
     await fill(source)
     await write_tree(target, (await read_tree(source)).nodes, at_once=isinstance(target, EmbeddedStore))
@@ -160,9 +160,7 @@ async def copy_with_a_lost_answer(
 
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize("part", [1, 2, 3])
-async def test_a_copy_of_which_an_answer_is_lost_leaves_nothing(
-    zookeeper: MetadataStore, part: int, done: bool
-) -> None:
+async def test_copy_whose_response_is_lost_leaves_nothing(zookeeper: MetadataStore, part: int, done: bool) -> None:
     await copy_with_a_lost_answer(zookeeper, IN_PARTS, part, done=done)
     assert await zookeeper.children("/") == []
 
@@ -173,7 +171,7 @@ async def test_a_copy_that_is_told_to_stop_leaves_nothing(zookeeper: MetadataSto
     assert await zookeeper.children("/") == []
 
 
-async def test_a_copy_says_what_stays_when_somebody_has_changed_it(zookeeper: MetadataStore) -> None:
+async def test_failed_copy_names_nodes_it_leaves_because_another_client_changed_them(zookeeper: MetadataStore) -> None:
     write = zookeeper.multi
 
     async def lose_the_first_answer(operations: Sequence[Operation]) -> list[OperationResult]:
@@ -189,14 +187,14 @@ async def test_a_copy_says_what_stays_when_somebody_has_changed_it(zookeeper: Me
     assert (await zookeeper.get("/config/7"))[0] == b"a broker's"
 
 
-async def test_versions_that_count_do_not_hide_a_part_that_was_written(zookeeper: MetadataStore) -> None:
+async def test_failed_copy_notices_written_nodes_among_those_with_kept_versions(zookeeper: MetadataStore) -> None:
     nodes = [CopiedNode("/brokers", b"", 4), CopiedNode("/brokers/seqid", b"", 3), CopiedNode("/feature", b"f", 1)]
     await copy_with_a_lost_answer(zookeeper, nodes, 1, done=True)
     assert await zookeeper.children("/") == []
 
 
 @pytest.mark.parametrize("others", [1, 2, 3])
-async def test_a_copy_of_which_an_answer_is_lost_leaves_what_others_made(zookeeper: MetadataStore, others: int) -> None:
+async def test_copy_whose_response_is_lost_leaves_nodes_of_other_clients(zookeeper: MetadataStore, others: int) -> None:
     """Brokers began there meanwhile, one node after the other: so far they have some of the copy's, or all."""
     nodes = [CopiedNode("/config", b"", 0), CopiedNode("/config/topics", b"", 0), CopiedNode("/cluster", b"", 0)]
     for node in nodes[:others]:
@@ -215,7 +213,7 @@ async def test_a_copy_says_what_stays_when_it_cannot_look(zookeeper: MetadataSto
         await write_tree(zookeeper, IN_PARTS, at_once=False)
 
 
-async def test_big_nodes_go_in_several_steps(zookeeper: MetadataStore) -> None:
+async def test_large_trees_are_written_in_several_transactions(zookeeper: MetadataStore) -> None:
     nodes = [CopiedNode(f"/{number}", bytes(100_000), 0) for number in range(10)]
     await write_tree(zookeeper, nodes, at_once=False)
     stats = [await zookeeper.exists(node.path) for node in nodes]

@@ -128,7 +128,9 @@ async def test_session_goes_on_in_a_new_connection(gate: TcpGate, root: str) -> 
     await store.close()
 
 
-async def test_what_was_under_way_has_an_unknown_outcome(gate: TcpGate, root: str) -> None:
+async def test_operations_under_way_when_the_connection_breaks_have_an_unknown_outcome(
+    gate: TcpGate, root: str
+) -> None:
     store = await ZooKeeperStore.open(settings_of(gate.address, root, max_in_flight=3))
     events = Events(store)
     gate.hold()
@@ -280,7 +282,7 @@ async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: Zoo
     await store.close()
 
 
-async def test_session_that_is_over_as_soon_as_it_has_begun_is_none(
+async def test_session_that_expires_at_once_is_not_taken(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where this process stood still meanwhile. Nobody listens yet, so nobody would ask for another one."""
@@ -296,7 +298,7 @@ async def test_session_that_is_over_as_soon_as_it_has_begun_is_none(
             await ZooKeeperStore.open(settings_of(zookeeper.connect, at))
 
 
-async def test_session_that_expired_while_cut_off_is_learnt_on_the_way_back(
+async def test_session_that_expired_while_disconnected_is_noticed_on_reconnection(
     zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
 ) -> None:
     store = await ZooKeeperStore.open(settings_of(gate.address, root))
