@@ -8,13 +8,13 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ...storage.files.files import NotCachedError
 from ..partition.delayed_fetch import DelayedFetch
-from ..partition.end_of_partition import end_for_follower, result_at_end
 from ..partition.fetch import FetchParams, FetchResult, PartitionFetch
 from ..partition.hosted_partition import HostedPartition
 from ..partition.isolation import Isolation
 from ..partition.isr import PendingIsr
 from ..partition.partition import Partition
 from ..partition.reader import available_bytes, read_partition, sent_on, warm_up
+from ..partition.reads_at_end import end_for_follower, result_at_end
 from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
 from .shared_reads import SharedReads

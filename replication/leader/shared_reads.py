@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...storage.log.log_view import LogView
-from ..partition.end_of_partition import is_plain
 from ..partition.fetch import FetchParams, FetchResult, PartitionFetch
 from ..partition.hosted_partition import HostedPartition
 from ..partition.isolation import Isolation
+from ..partition.reads_at_end import is_plain
 
 __all__ = ["SharedReads"]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ...base.topic_partition import TopicPartition
 from ...storage.log.log import Log
@@ -12,12 +12,10 @@ from ...storage.log.strand import Strand
 from ...storage.log_config import LogConfig
 from ...storage.workers.callbacks import call_apart
 from .delayed_fetch import FetchWatchers
+from .end_of_partition import EndOfPartition
 from .operation_heap import OperationHeap
 from .partition import Partition
 from .purgatory import DelayedAppend
-
-if TYPE_CHECKING:
-    from .end_of_partition import EndOfPartition
 
 __all__ = ["HostedPartition", "settle"]
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 from pybroker.protocol.errors import KafkaError
-from pybroker.replication.partition.end_of_partition import end_for_follower, result_at_end
 from pybroker.replication.partition.fetch import FetchResult, PartitionFetch
 from pybroker.replication.partition.isolation import Isolation
 from pybroker.replication.partition.reader import read_partition
+from pybroker.replication.partition.reads_at_end import end_for_follower, result_at_end
 from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower
 
 CONSUMERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
