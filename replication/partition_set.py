@@ -35,6 +35,7 @@ from .leader.fetch_reads import FetchReads, FetchResults
 from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .leader.replication_throttle import ReplicationThrottle
 from .partition.answer_pace import AnswerPace
+from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
 from .partition.delayed_fetch import DelayedFetch
 from .partition.fetch import EpochEnd, FetchParams, PartitionFetch
@@ -178,65 +179,38 @@ class PartitionSet:
 
     # -- appends ------------------------------------------------------------------------------------------------------
 
-    def append(
-        self,
-        topic_partition: TopicPartition,
-        records: memoryview | bytearray | bytes,
-        required_acks: int,
-        timeout_ms: int,
-        now_ms: int,
-        done: Callable[[AppendResult], None],
-        *,
-        allow_internal: bool = False,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        guard: TransactionGuard | None = None,
-    ) -> None:
-        """Append to a partition led here; ``done`` is called exactly once, possibly before this returns.
-
-        ``required_acks``: -1 waits until the high watermark covers the records, at most ``timeout_ms``. ``now_ms`` is
-        the wall clock, for timestamps. ``records`` may be patched in place. ``guard``: see `LeaderAppend`.
-        """
+    def append(self, request: AppendRequest, done: Callable[[AppendResult], None]) -> None:
+        """Append to a partition led here; ``done`` is called exactly once, possibly before this returns."""
+        topic_partition = request.topic_partition
         hosted = self._hosted.get(topic_partition)
         if hosted is None:
             done(AppendResult.failed(self._absence(topic_partition)))
             return
-        if topic_partition.topic in INTERNAL_TOPICS and not allow_internal:
+        if topic_partition.topic in INTERNAL_TOPICS and not request.allow_internal:
             done(AppendResult.failed(InvalidTopicError(f"Cannot append to internal topic {topic_partition.topic}")))
             return
-        if hosted.held_appends is not None and origin is AppendOrigin.CLIENT:
-            hosted.held_appends.append(
-                lambda: self.append(
-                    topic_partition,
-                    records,
-                    required_acks,
-                    timeout_ms,
-                    now_ms,
-                    done,
-                    allow_internal=allow_internal,
-                    guard=guard,
-                )
-            )
+        if hosted.held_appends is not None and request.origin is AppendOrigin.CLIENT:
+            hosted.held_appends.append(partial(self.append, request, done))
             return
         partition = hosted.partition
         try:
-            partition.check_append(required_acks)
+            partition.check_append(request.required_acks)
         except KafkaError as error:
             done(self._refusal(hosted, error))
             return
         hosted.strand.append(
-            LeaderAppend(records, partition.leader_epoch, now_ms, origin, guard),
-            partial(self._appended, hosted, required_acks, timeout_ms, done),
+            LeaderAppend(request.records, partition.leader_epoch, request.now_ms, request.origin, request.guard),
+            partial(self._appended, hosted, request, done),
         )
 
     def _appended(
         self,
         hosted: HostedPartition,
-        required_acks: int,
-        timeout_ms: int,
+        request: AppendRequest,
         done: Callable[[AppendResult], None],
         outcome: LogAppendInfo | Exception,
     ) -> None:
-        """The log has taken or refused an append."""
+        """The log has accepted or refused an append."""
         if isinstance(outcome, Exception):
             done(self._refusal(hosted, outcome))
             return
@@ -255,14 +229,14 @@ class PartitionSet:
             outcome.log_append_time_ms,
             outcome.log_start_offset,
         )
-        if required_acks != -1:
+        if request.required_acks != -1:
             done(result)
             return
         required_offset = outcome.last_offset + 1
         verdict = partition.check_acks(required_offset)
         if verdict is None:
             self.wakeups.appends.park(
-                hosted.waiting_appends, required_offset, timeout_ms, partial(_acknowledge, result, done)
+                hosted.waiting_appends, required_offset, request.timeout_ms, partial(_acknowledge, result, done)
             )
         else:
             _acknowledge(result, done, verdict)
@@ -301,15 +275,17 @@ class PartitionSet:
                 future.set_result(result.base_offset)
 
         self.append(
-            topic_partition,
-            bytearray(records),
-            required_acks,
-            timeout_ms,
-            now_ms,
+            AppendRequest(
+                topic_partition,
+                bytearray(records),
+                required_acks,
+                timeout_ms,
+                now_ms,
+                allow_internal=True,
+                origin=AppendOrigin.COORDINATOR,
+                guard=guard,
+            ),
             done,
-            allow_internal=True,
-            origin=AppendOrigin.COORDINATOR,
-            guard=guard,
         )
         return future
 

@@ -17,6 +17,7 @@ from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
 from ..storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuard
 from ..storage.workers.callbacks import call_apart
+from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
 from .partition_set import PartitionSet
 
@@ -84,40 +85,21 @@ class TransactionChecks:
         """The guard of the last question about each part, while that waits for its answer."""
 
     def append(
-        self,
-        transactional_id: str,
-        version: int,
-        topic_partition: TopicPartition,
-        records: memoryview,
-        required_acks: int,
-        timeout_ms: int,
-        now_ms: int,
-        done: Callable[[AppendResult], None],
-        *,
-        allow_internal: bool = False,
+        self, transactional_id: str, version: int, request: AppendRequest, done: Callable[[AppendResult], None]
     ) -> None:
-        """`PartitionSet.append` of a request with a transactional id, in ``version`` of Produce."""
-        append = partial(
-            self._partitions.append,
-            topic_partition,
-            records,
-            required_acks,
-            timeout_ms,
-            now_ms,
-            done,
-            allow_internal=allow_internal,
-        )
+        """`PartitionSet.append` for a Produce request (of ``version``) with a transactional id."""
 
         def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
             if error is ErrorCode.NONE:
-                append(guard=guard)
+                self._partitions.append(request._replace(guard=guard), done)
             else:
                 done(_refusal(error, version))
 
-        batch = producer_of(records)
+        batch = producer_of(request.records)
         if batch is None:
-            append()
+            self._partitions.append(request, done)
             return
+        topic_partition = request.topic_partition
         check = partial(self.check, topic_partition, transactional_id, batch, checked)
         hosted = self._partitions.get(topic_partition)
         if hosted is not None and hosted.held_appends is not None:
@@ -158,7 +140,7 @@ class TransactionChecks:
             call_apart(checked, error, guard)
 
 
-def producer_of(records: memoryview) -> ProducerBatch | None:
+def producer_of(records: memoryview | bytearray | bytes) -> ProducerBatch | None:
     """Of the record batch in ``records``; None when it is not transactional, or not of a producer with an id."""
     try:
         batch = read_header(records, 0, len(records))

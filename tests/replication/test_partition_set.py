@@ -9,6 +9,7 @@ from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.protocol.records.batch import iter_batches
+from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.isr import CommittedIsr, PendingExpand, PendingIsr
 from pybroker.replication.partition.partition import Partition
@@ -64,7 +65,8 @@ async def test_a_table_of_leo_hw_and_remote_leo(replicas: Replicas) -> None:
     for step, leo, hw, remote_leo, answered in steps:
         if step == "produce":
             replicas.partitions.append(
-                TP, bytearray(batch_of(b"v")), -1, 60_000, NOW_MS, lambda result: acked.append(result.base_offset)
+                AppendRequest(TP, bytearray(batch_of(b"v")), -1, 60_000, NOW_MS),
+                lambda result: acked.append(result.base_offset),
             )
         else:
             replicas.fetch(fetch_from(int(step.split()[1])), params=follower(2, max_wait_ms=0))

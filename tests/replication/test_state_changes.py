@@ -14,6 +14,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
 from pybroker.replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
+from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.partition import Follower
 from pybroker.replication.partition.partition_state import PartitionState
@@ -217,8 +218,9 @@ async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_beg
     await replicas.order(offsets)
     answers: list[AppendResult] = []
     with replicas.hosted(offsets).hold_appends():
-        replicas.partitions.append(offsets, batch_of(b"one"), 1, 1000, NOW_MS, answers.append, allow_internal=True)
-        replicas.partitions.append(offsets, batch_of(b"one"), 1, 1000, NOW_MS, answers.append)
+        request = AppendRequest(offsets, batch_of(b"one"), 1, 1000, NOW_MS)
+        replicas.partitions.append(request._replace(allow_internal=True), answers.append)
+        replicas.partitions.append(request, answers.append)
         assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
 
@@ -229,7 +231,7 @@ async def test_an_append_that_was_held_and_fails_keeps_none_behind_it_waiting(re
     answers: list[AppendResult] = []
     with replicas.hosted().hold_appends():
         for done in (on_purpose, answers.append, on_purpose, answers.append):
-            replicas.partitions.append(TP, batch_of(b"one"), 1, 1000, NOW_MS, done)
+            replicas.partitions.append(AppendRequest(TP, batch_of(b"one"), 1, 1000, NOW_MS), done)
     assert [(each.error, each.base_offset) for each in answers] == [(ErrorCode.NONE, 1), (ErrorCode.NONE, 3)]
     assert errors == ["on purpose"] * 2
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.transaction_checks import ProducerBatch, TransactionChecks, TransactionPart
 from pybroker.storage.producers.producer_state import AppendOrigin
@@ -46,7 +47,7 @@ class Leader:
             is_transactional=is_transactional,
         )
         records = memoryview(bytearray(batch))
-        self.checks.append("t", version, TP, records, 1, 1000, NOW_MS, results.append)
+        self.checks.append("t", version, AppendRequest(TP, records, 1, 1000, NOW_MS), results.append)
         return results
 
     def end(self, *, is_commit: bool = True, epoch: int = 0) -> None:
@@ -56,7 +57,7 @@ class Leader:
         )
         results: list[AppendResult] = []
         self.replicas.partitions.append(
-            TP, bytearray(marker), 1, 1000, NOW_MS, results.append, origin=AppendOrigin.COORDINATOR
+            AppendRequest(TP, bytearray(marker), 1, 1000, NOW_MS, origin=AppendOrigin.COORDINATOR), results.append
         )
         assert codes(results) == [ErrorCode.NONE]
 

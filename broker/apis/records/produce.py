@@ -38,6 +38,7 @@ from ....protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
 from ....replication.transaction_checks import TransactionChecks, producer_of
@@ -93,7 +94,7 @@ class Produce:
         acks = request.acks
         version = context.api_version
         answer = _Answer(self, context, acks)
-        append: Callable[..., None] = self._partitions.append
+        append: Callable[[AppendRequest, Callable[[AppendResult], None]], None] = self._partitions.append
         if request.transactional_id is not None and self._transactions is not None:
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
@@ -117,13 +118,15 @@ class Produce:
                     continue
                 answer.pending += 1
                 append(
-                    TopicPartition(name, data.index),
-                    records,
-                    acks,
-                    request.timeout_ms,
-                    context.now_ms,
+                    AppendRequest(
+                        TopicPartition(name, data.index),
+                        records,
+                        acks,
+                        request.timeout_ms,
+                        context.now_ms,
+                        allow_internal,
+                    ),
                     partial(answer.settle, name, slot),
-                    allow_internal=allow_internal,
                 )
         return answer.result()
 
@@ -142,13 +145,15 @@ class Produce:
             return None
         outcome = _Outcome()
         self._partitions.append(
-            TopicPartition(shape.topic, partition),
-            records,
-            shape.acks,
-            shape.timeout_ms,
-            request.received_ms,
+            AppendRequest(
+                TopicPartition(shape.topic, partition),
+                records,
+                shape.acks,
+                shape.timeout_ms,
+                request.received_ms,
+                request.client_id == ADMIN_CLIENT_ID,
+            ),
             outcome,
-            allow_internal=request.client_id == ADMIN_CLIENT_ID,
         )
         result = outcome.result
         if result is not None and not result.error:

@@ -21,6 +21,7 @@ from ....protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from ....protocol.records.control import EndTransactionMarker, build_marker_batch
+from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
 from ....storage.producers.producer_state import AppendOrigin
@@ -70,14 +71,16 @@ class WriteTxnMarkers:
             end, producer_id=marker.producer_id, producer_epoch=marker.producer_epoch, timestamp_ms=now_ms
         )
         self._partitions.append(
-            topic_partition,
-            bytearray(batch),
-            _ALL,
-            self._timeout_ms,
-            now_ms,
+            AppendRequest(
+                topic_partition,
+                bytearray(batch),
+                _ALL,
+                self._timeout_ms,
+                now_ms,
+                allow_internal=True,
+                origin=AppendOrigin.COORDINATOR,
+            ),
             partial(self._settle, marker, topic_partition, appended),
-            allow_internal=True,
-            origin=AppendOrigin.COORDINATOR,
         )
         return appended
 

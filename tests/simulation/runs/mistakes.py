@@ -20,6 +20,7 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.replication import record_deletion
 from pybroker.replication.leader import fetch_reads
 from pybroker.replication.partition import reader
+from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.fetch import FetchParams, FetchResult, PartitionFetch
 from pybroker.replication.partition.hosted_partition import HostedPartition
@@ -33,6 +34,7 @@ from pybroker.replication.state_changes import StateChanges
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.log.strand import AppendCallback, Strand
+from pybroker.storage.producers.producer_state import AppendOrigin
 from simulation.machines.model_store import ModelStore
 from simulation.machines.simulated_pool import SimulatedPool
 from simulation.runs.log_mistakes import LOG_MISTAKES
@@ -161,24 +163,17 @@ Change = Callable[[HostedPartition, int, Done, bool], tuple[int, Done] | None]
 def _appending(change: Change) -> Callable[..., None]:
     """`PartitionSet.append` to what is hosted, with that change."""
 
-    def append(
-        partitions: PartitionSet,
-        topic_partition: TopicPartition,
-        records: Any,
-        required_acks: int,
-        timeout_ms: int,
-        now_ms: int,
-        done: Done,
-        **named: Any,
-    ) -> None:
+    def append(partitions: PartitionSet, request: AppendRequest, done: Done) -> None:
+        topic_partition = request.topic_partition
         hosted = partitions.get(topic_partition)
         if hosted is not None:
-            is_clients = not topic_partition.topic.startswith("__") and "origin" not in named
-            changed = change(hosted, required_acks, done, is_clients)
+            is_clients = not topic_partition.topic.startswith("__") and request.origin is AppendOrigin.CLIENT
+            changed = change(hosted, request.required_acks, done, is_clients)
             if changed is None:
                 return
             required_acks, done = changed
-        _append_to_set(partitions, topic_partition, records, required_acks, timeout_ms, now_ms, done, **named)
+            request = request._replace(required_acks=required_acks)
+        _append_to_set(partitions, request, done)
 
     return append
 

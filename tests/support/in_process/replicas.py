@@ -19,6 +19,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.walk import Record
 from pybroker.replication.partition.answer_pace import AnswerPace
+from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.fetch import FetchParams, FetchResult, PartitionFetch
 from pybroker.replication.partition.hosted_partition import HostedPartition
@@ -140,7 +141,7 @@ class Replicas:
         """Append; the list has the result once there is one."""
         results: list[AppendResult] = []
         data = bytearray(records if records is not None else batch_of(b"value"))
-        self.partitions.append(topic_partition, data, acks, timeout_ms, NOW_MS, results.append)
+        self.partitions.append(AppendRequest(topic_partition, data, acks, timeout_ms, NOW_MS), results.append)
         return results
 
     def fetch(
