@@ -54,7 +54,7 @@ from ..storage.store.log_directories import LogDirectoriesError, peek_meta_prope
 from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
-from .apis.cluster.api_versions import with_api_versions
+from .apis.broker_parts import BrokerParts
 from .apis.groups.find_coordinator import CoordinatorDirectory
 from .apis.handler_table import handlers
 from .coordinator.group.coordinator import GroupCoordinator
@@ -356,7 +356,7 @@ class BrokerServer:
             self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
         )
         self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
-        table = handlers(
+        parts = BrokerParts(
             config=config,
             settings=self._settings,
             logs=self._logs,
@@ -375,7 +375,7 @@ class BrokerServer:
         )
         self._listeners = listeners = Listeners(
             self._settings.network_settings(),
-            Dispatcher(with_api_versions(table), config.int("pybroker.request.max.elements")),
+            Dispatcher(handlers(parts), config.int("pybroker.request.max.elements")),
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,
             work_time_s=environment.work_time_s,

@@ -1,11 +1,9 @@
-"""AddPartitionsToTxn (KIP-98): refused for good.
+"""AddPartitionsToTxn (KIP-98): add partitions to a transaction. Refused, because transactions are not served.
 
-Transactions are not served, and a producer that asks for them is to stop at once, with this code: on a retriable one it
-would go on for its whole time-out.
-
-Up to v3 clients send it for one transaction; from v4 on brokers do, for several (KIP-890). In a cluster they may ask
-here because a partition of ``__transaction_state`` is led here that a broker of Kafka had: their producers are to wait
-until it is given back.
+Up to v3 a client sends it, for one transaction. The error is fatal: on a retriable error the producer would retry until
+its own timeout. From v4 on a broker sends it, for several transactions (KIP-890). In a cluster with brokers of Kafka
+this broker may lead a partition of ``__transaction_state`` that a broker of Kafka led before. NOT_COORDINATOR makes the
+producers of that partition wait until a broker of Kafka leads it again.
 """
 
 from collections.abc import Iterable
@@ -21,23 +19,21 @@ from ....protocol.messages.add_partitions_to_txn import (
 )
 from ...requests.context import RequestContext
 
-__all__ = ["add_partitions_to_txn", "add_partitions_to_txn_elsewhere"]
+__all__ = ["AddPartitionsToTxn"]
 
 _FIRST_BATCHED_VERSION = 4
 
 
-def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-    """Handler of a broker that is alone."""
-    return _refusal(context.api_version, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+class AddPartitionsToTxn:
+    """Handler."""
 
+    def __init__(self, *, is_in_cluster: bool) -> None:
+        self._is_in_cluster = is_in_cluster
 
-def add_partitions_to_txn_elsewhere(
-    context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse:
-    """Handler of a broker in a cluster."""
-    is_of_broker = context.api_version >= _FIRST_BATCHED_VERSION
-    code = ErrorCode.NOT_COORDINATOR if is_of_broker else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    return _refusal(context.api_version, request, code)
+    def __call__(self, context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+        is_from_broker = self._is_in_cluster and context.api_version >= _FIRST_BATCHED_VERSION
+        code = ErrorCode.NOT_COORDINATOR if is_from_broker else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return _refusal(context.api_version, request, code)
 
 
 def _refusal(version: int, request: AddPartitionsToTxnRequest, code: ErrorCode) -> AddPartitionsToTxnResponse:

@@ -32,7 +32,7 @@ from ...coordinator.group.offsets import OffsetAndMetadata
 from ...requests.context import RequestContext
 from ..groups.legacy_offsets import TopicExists
 
-__all__ = ["TxnOffsetCommit", "txn_offset_commit"]
+__all__ = ["TxnOffsetCommit"]
 
 _FIRST_VERSION_FOR_LOADING = 2
 """Older clients fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
@@ -104,25 +104,6 @@ class TxnOffsetCommit:
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         batch = ProducerBatch(producer_id, epoch, NO_SEQUENCE)
         self._checks.check(partition, request.transactional_id, batch, checked)
-
-
-def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Handler of a broker that is alone."""
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
 
 
 def _for_old_clients(code: ErrorCode) -> ErrorCode:

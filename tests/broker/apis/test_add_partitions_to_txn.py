@@ -1,7 +1,7 @@
 """AddPartitionsToTxn in a cluster, where a partition of ``__transaction_state`` may have come to a pybroker."""
 
 import pytest
-from pybroker.broker.apis.transactions.add_partitions_to_txn import add_partitions_to_txn_elsewhere
+from pybroker.broker.apis.transactions.add_partitions_to_txn import AddPartitionsToTxn
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -10,6 +10,7 @@ from pybroker.protocol.messages.add_partitions_to_txn import (
 )
 from support.in_process.group_handlers import call
 
+HANDLER = AddPartitionsToTxn(is_in_cluster=True)
 TOPICS = [AddPartitionsToTxnTopic(name="orders", partitions=[0, 1])]
 
 
@@ -19,9 +20,7 @@ async def test_brokers_are_told_to_look_elsewhere(version: int) -> None:
     transactions = [
         AddPartitionsToTxnTransaction(transactional_id=name, verify_only=True, topics=TOPICS) for name in ("a", "b")
     ]
-    response = await call(
-        add_partitions_to_txn_elsewhere, version, AddPartitionsToTxnRequest(transactions=transactions)
-    )
+    response = await call(HANDLER, version, AddPartitionsToTxnRequest(transactions=transactions))
     codes = {
         (result.transactional_id, topic.name, each.partition_index): each.partition_error_code
         for result in response.results_by_transaction
@@ -35,6 +34,6 @@ async def test_brokers_are_told_to_look_elsewhere(version: int) -> None:
 @pytest.mark.parametrize("version", range(4))
 async def test_producers_are_told_to_stop(version: int) -> None:
     request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="a", v3_and_below_topics=TOPICS)
-    (topic,) = (await call(add_partitions_to_txn_elsewhere, version, request)).results_by_topic_v3_and_below
+    (topic,) = (await call(HANDLER, version, request)).results_by_topic_v3_and_below
     codes = [each.partition_error_code for each in topic.results_by_partition]
     assert codes == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2

@@ -6,28 +6,20 @@ from typing import Any
 import pytest
 from pybroker.broker.apis.configs.alter_client_quotas import alter_client_quotas
 from pybroker.broker.apis.configs.describe_client_quotas import describe_client_quotas
-from pybroker.broker.apis.groups.consumer_group_describe import consumer_group_describe
-from pybroker.broker.apis.groups.consumer_group_heartbeat import consumer_group_heartbeat
 from pybroker.broker.apis.security.alter_user_scram_credentials import alter_user_scram_credentials
-from pybroker.broker.apis.security.create_acls import create_acls
-from pybroker.broker.apis.security.create_delegation_token import create_delegation_token
-from pybroker.broker.apis.security.delete_acls import delete_acls
-from pybroker.broker.apis.security.describe_acls import describe_acls
-from pybroker.broker.apis.security.describe_delegation_token import describe_delegation_token
 from pybroker.broker.apis.security.describe_user_scram_credentials import describe_user_scram_credentials
-from pybroker.broker.apis.security.expire_delegation_token import expire_delegation_token
-from pybroker.broker.apis.security.renew_delegation_token import renew_delegation_token
-from pybroker.broker.apis.security.sasl_authenticate import sasl_authenticate
-from pybroker.broker.apis.security.sasl_handshake import sasl_handshake
-from pybroker.broker.apis.transactions.add_offsets_to_txn import add_offsets_to_txn
-from pybroker.broker.apis.transactions.add_partitions_to_txn import add_partitions_to_txn
 from pybroker.broker.apis.transactions.describe_transactions import describe_transactions
-from pybroker.broker.apis.transactions.end_txn import end_txn
 from pybroker.broker.apis.transactions.list_transactions import list_transactions
-from pybroker.broker.apis.transactions.txn_offset_commit import txn_offset_commit
-from pybroker.broker.requests.context import Handler
+from pybroker.broker.requests.failures import failure_response
 from pybroker.protocol.apis import API_SPECS, ApiKey
-from pybroker.protocol.errors import ErrorCode, InvalidRequestError, UnknownServerError, UnsupportedVersionError
+from pybroker.protocol.codec import decode, encode
+from pybroker.protocol.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkaError,
+    UnknownServerError,
+    UnsupportedVersionError,
+)
 from pybroker.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     OpData,
@@ -48,36 +40,43 @@ from pybroker.protocol.messages.describe_user_scram_credentials import (
 )
 from pybroker.protocol.messages.list_transactions import ListTransactionsRequest
 from support.in_process.group_handlers import call, versions
-from support.in_process.served_apis import error_codes, with_one_of_each
+from support.in_process.served_apis import error_codes, handler_table, with_one_of_each
 
 NO_TRANSACTIONS = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 NO_QUOTAS = ErrorCode.UNSUPPORTED_VERSION
 NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
-REFUSED: dict[ApiKey, tuple[Handler, ErrorCode]] = {
-    ApiKey.SASL_HANDSHAKE: (sasl_handshake, ErrorCode.ILLEGAL_SASL_STATE),
-    ApiKey.SASL_AUTHENTICATE: (sasl_authenticate, ErrorCode.ILLEGAL_SASL_STATE),
-    ApiKey.DESCRIBE_ACLS: (describe_acls, ErrorCode.SECURITY_DISABLED),
-    ApiKey.CREATE_ACLS: (create_acls, ErrorCode.SECURITY_DISABLED),
-    ApiKey.DELETE_ACLS: (delete_acls, ErrorCode.SECURITY_DISABLED),
-    ApiKey.CREATE_DELEGATION_TOKEN: (create_delegation_token, NO_TOKENS),
-    ApiKey.RENEW_DELEGATION_TOKEN: (renew_delegation_token, NO_TOKENS),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: (expire_delegation_token, NO_TOKENS),
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: (describe_delegation_token, NO_TOKENS),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: (consumer_group_heartbeat, ErrorCode.UNSUPPORTED_VERSION),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: (consumer_group_describe, ErrorCode.UNSUPPORTED_VERSION),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (add_partitions_to_txn, NO_TRANSACTIONS),
-    ApiKey.ADD_OFFSETS_TO_TXN: (add_offsets_to_txn, NO_TRANSACTIONS),
-    ApiKey.END_TXN: (end_txn, NO_TRANSACTIONS),
-    ApiKey.TXN_OFFSET_COMMIT: (txn_offset_commit, NO_TRANSACTIONS),
+HANDLERS = handler_table()
+
+REFUSED: dict[ApiKey, ErrorCode] = {
+    ApiKey.SASL_HANDSHAKE: ErrorCode.ILLEGAL_SASL_STATE,
+    ApiKey.SASL_AUTHENTICATE: ErrorCode.ILLEGAL_SASL_STATE,
+    ApiKey.DESCRIBE_ACLS: ErrorCode.SECURITY_DISABLED,
+    ApiKey.CREATE_ACLS: ErrorCode.SECURITY_DISABLED,
+    ApiKey.DELETE_ACLS: ErrorCode.SECURITY_DISABLED,
+    ApiKey.CREATE_DELEGATION_TOKEN: NO_TOKENS,
+    ApiKey.RENEW_DELEGATION_TOKEN: NO_TOKENS,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: NO_TOKENS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: NO_TOKENS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ErrorCode.UNSUPPORTED_VERSION,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ErrorCode.UNSUPPORTED_VERSION,
+    ApiKey.ADD_PARTITIONS_TO_TXN: NO_TRANSACTIONS,
+    ApiKey.ADD_OFFSETS_TO_TXN: NO_TRANSACTIONS,
+    ApiKey.END_TXN: NO_TRANSACTIONS,
+    ApiKey.TXN_OFFSET_COMMIT: NO_TRANSACTIONS,
 }
 # Where the code at the top says only that the request was understood.
 WITHOUT_A_CODE_AT_THE_TOP = {(ApiKey.ADD_PARTITIONS_TO_TXN, version) for version in (4, 5)}
 
 
 async def answer(key: ApiKey, version: int, request: Any = None) -> Any:
-    handler, _ = REFUSED[key]
-    return await call(handler, version, request or with_one_of_each(API_SPECS[key].request_type(), version))
+    """The response, also when the handler raises the error."""
+    request = request or with_one_of_each(API_SPECS[key].request_type(), version)
+    try:
+        return await call(HANDLERS[key], version, request)
+    except KafkaError as error:
+        response = failure_response(key, version, request, error)
+        return decode(type(response), encode(response, version), version)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ async def test_every_version_is_refused_whatever_it_asks_for(key: ApiKey, versio
     if (key, version) in WITHOUT_A_CODE_AT_THE_TOP:
         assert codes.pop(0) == ErrorCode.NONE
     assert codes
-    assert set(codes) == {REFUSED[key][1]}
+    assert set(codes) == {REFUSED[key]}
 
 
 async def test_a_refusal_says_why() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.transactions.write_txn_markers import WriteTxnMarkers
+from pybroker.broker.apis.between_brokers.write_txn_markers import WriteTxnMarkers
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.write_txn_markers import (
     WritableTxnMarker,

@@ -1,16 +1,18 @@
 """The table of what a broker serves, without a broker behind it."""
 
-from collections.abc import Iterator
-from inspect import signature
+import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pybroker.broker.apis.broker_parts import BrokerParts
 from pybroker.broker.apis.handler_table import handlers
+from pybroker.broker.requests.context import Handler
 from pybroker.config.load import load_config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Struct
 from pybroker.protocol.codec.schema import Array, Nested, Text
 
-__all__ = ["Anything", "error_codes", "served_apis", "with_one_of_each"]
+__all__ = ["Anything", "error_codes", "handler_table", "served_apis", "with_one_of_each"]
 
 
 class Anything:
@@ -23,11 +25,16 @@ class Anything:
         return self
 
 
-def served_apis() -> list[ApiKey]:
-    """The table's keys, and ApiVersions, which is derived from it."""
-    parts: dict[str, Any] = {name: Anything() for name in signature(handlers).parameters}
+def handler_table() -> Mapping[ApiKey, Handler]:
+    """The handlers of a broker with an embedded store. Handlers that only refuse can be called."""
+    parts: dict[str, Any] = {field.name: Anything() for field in dataclasses.fields(BrokerParts)}
     parts["config"] = load_config("")
-    return sorted([*handlers(**parts), ApiKey.API_VERSIONS])
+    return handlers(BrokerParts(**parts))
+
+
+def served_apis() -> list[ApiKey]:
+    """The APIs of a broker with an embedded store, by rising key."""
+    return sorted(handler_table())
 
 
 def with_one_of_each(struct_type: type[Struct], version: int) -> Any:

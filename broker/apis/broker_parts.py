@@ -1,0 +1,49 @@
+"""The parts of the broker that API handlers are built from."""
+
+from dataclasses import dataclass
+from random import Random
+
+from ...config.config import Config
+from ...controller.metadata_plane import MetadataPlane
+from ...replication.partition_set import PartitionSet
+from ...replication.run_in_pool import Offload
+from ...replication.transaction_checks import TransactionChecks
+from ...storage.store.log_store import LogStore
+from ..coordinator.group.coordinator import GroupCoordinator
+from ..coordinator.offsets_topic import CoordinatorPlaces
+from ..inter_broker.controller_orders import ControllerOrders
+from ..metadata.advertised_address import AdvertisedAddresses
+from ..metadata.metadata_cache import MetadataCache
+from ..metadata.topic_waiters import TopicWaiters
+from ..settings.live_settings import LiveSettings
+from .groups.find_coordinator import CoordinatorDirectory
+
+__all__ = ["BrokerParts"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokerParts:
+    """What the tables of handlers (`broker/apis/<theme>/table.py`) may use."""
+
+    config: Config
+    settings: LiveSettings
+    logs: LogStore
+    partitions: PartitionSet
+    cache: MetadataCache
+    metadata: MetadataPlane
+    groups: GroupCoordinator
+    group_places: CoordinatorPlaces
+    transactions: CoordinatorDirectory | None
+    """Transaction coordinators on other brokers; None when no broker of the cluster can be one."""
+    transaction_checks: TransactionChecks | None
+    """Verifies transactions with their coordinators on other brokers; None on a broker without a cluster."""
+    addresses: AdvertisedAddresses
+    waiters: TopicWaiters
+    offload: Offload
+    random: Random
+    orders: ControllerOrders
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether other brokers may share this broker's metadata store."""
+        return not self.config.uses_embedded_store

@@ -1,0 +1,28 @@
+"""The APIs that describe and change settings and quotas, with their handlers."""
+
+from collections.abc import Mapping
+
+from ....protocol.apis import ApiKey
+from ...requests.context import Handler
+from ..broker_parts import BrokerParts
+from .alter_client_quotas import alter_client_quotas
+from .alter_configs import AlterConfigs
+from .describe_client_quotas import describe_client_quotas
+from .describe_configs import DescribeConfigs
+from .incremental_alter_configs import IncrementalAlterConfigs
+
+__all__ = ["config_apis"]
+
+
+def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
+    settings, metadata, topic_exists = parts.settings, parts.metadata, parts.cache.has_topic
+    altered_config = settings.altered_config(topic_exists, metadata.settings_room)
+    return {
+        ApiKey.DESCRIBE_CONFIGS: DescribeConfigs(
+            metadata.identity.broker_id, metadata.tree, settings.dynamic, topic_exists, settings.loggers
+        ),
+        ApiKey.ALTER_CONFIGS: AlterConfigs(altered_config),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: IncrementalAlterConfigs(altered_config),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
+        ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+    }

@@ -1,0 +1,45 @@
+"""The APIs of consumer groups and their offsets, with their handlers."""
+
+from collections.abc import Mapping
+
+from ....protocol.apis import ApiKey
+from ....protocol.errors import ErrorCode
+from ...coordinator.group.tree_offsets import TreeOffsets
+from ...requests.context import Handler
+from ..broker_parts import BrokerParts
+from ..refusal import refuse
+from .delete_groups import DeleteGroups
+from .describe_groups import DescribeGroups
+from .find_coordinator import CoordinatorDirectory, FindCoordinator
+from .heartbeat import Heartbeat
+from .join_group import JoinGroup
+from .leave_group import LeaveGroup
+from .list_groups import ListGroups
+from .offset_commit import OffsetCommit
+from .offset_delete import OffsetDelete
+from .offset_fetch import OffsetFetch
+from .sync_group import SyncGroup
+
+__all__ = ["group_apis"]
+
+
+def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
+    groups, places, topic_exists = parts.groups, parts.group_places, parts.cache.has_partition
+    tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
+    directory = CoordinatorDirectory(groups.partition_for, places.node_of, places.ensure_topic)
+    return {
+        ApiKey.FIND_COORDINATOR: FindCoordinator(directory, parts.transactions),
+        ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
+        ApiKey.SYNC_GROUP: SyncGroup(groups.membership),
+        ApiKey.HEARTBEAT: Heartbeat(groups.membership),
+        ApiKey.LEAVE_GROUP: LeaveGroup(groups.membership),
+        ApiKey.OFFSET_COMMIT: OffsetCommit(groups.commits, topic_exists, tree_offsets),
+        ApiKey.OFFSET_FETCH: OffsetFetch(groups.commits, topic_exists, tree_offsets),
+        ApiKey.OFFSET_DELETE: OffsetDelete(groups.administration, topic_exists),
+        ApiKey.DESCRIBE_GROUPS: DescribeGroups(groups.administration),
+        ApiKey.LIST_GROUPS: ListGroups(groups.administration),
+        ApiKey.DELETE_GROUPS: DeleteGroups(groups.administration),
+        # The consumer protocol (KIP-848) is off, as in Kafka with ZooKeeper; admin tools then ask DescribeGroups.
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: refuse(ErrorCode.UNSUPPORTED_VERSION),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: refuse(ErrorCode.UNSUPPORTED_VERSION),
+    }

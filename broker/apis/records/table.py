@@ -1,0 +1,54 @@
+"""The APIs that write, read and delete records, with their handlers."""
+
+from collections.abc import Mapping
+
+from ....protocol.apis import ApiKey
+from ....replication.leader.fetch_session import FetchSessions
+from ....replication.record_deletion import RecordDeletion
+from ....storage.workers.unpacking import InlineBounds
+from ...requests.context import Handler
+from ..broker_parts import BrokerParts
+from .delete_records import DeleteRecords
+from .fetch import Fetch
+from .list_offsets import ListOffsets
+from .near_consumers import NearConsumers
+from .offset_for_leader_epoch import OffsetForLeaderEpoch
+from .produce import Produce
+
+__all__ = ["record_apis"]
+
+
+def record_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
+    partitions = parts.partitions
+    return {
+        ApiKey.PRODUCE: Produce(partitions, parts.cache, parts.transaction_checks),
+        ApiKey.FETCH: _fetch(parts),
+        ApiKey.LIST_OFFSETS: ListOffsets(partitions),
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpoch(partitions),
+        ApiKey.DELETE_RECORDS: DeleteRecords(
+            RecordDeletion(partitions), lambda partition: partitions.get(partition) is not None
+        ),
+    }
+
+
+def _fetch(parts: BrokerParts) -> Fetch:
+    config, random = parts.config, parts.random
+    sessions = FetchSessions(
+        config.int("max.incremental.fetch.session.cache.slots"),
+        lambda: random.randrange(1, 2**31),
+        max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
+    )
+    return Fetch(
+        parts.partitions,
+        sessions,
+        parts.cache,
+        parts.cache,
+        max_bytes=config.int("fetch.max.bytes"),
+        max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
+        inline=InlineBounds(
+            config.int("pybroker.batch.inline.max.bytes"), config.int("pybroker.batch.inline.max.records")
+        ),
+        max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),
+        near_consumers=NearConsumers.of(config, parts.cache),
+        offload=parts.offload,
+    )
