@@ -33,18 +33,18 @@ def told(addresses: AdvertisedAddresses, address: ConnectionInfo) -> list[tuple[
     return [tuple(node) for node in addresses.endpoints(address)]  # type: ignore[misc]
 
 
-def test_client_is_told_the_address_by_which_it_came() -> None:
+def test_client_receives_the_address_it_connected_to() -> None:
     addresses = AdvertisedAddresses(cache(), 1, as_reached=True)
     assert told(addresses, reached("10.1.2.3")) == [(1, "10.1.2.3", 19092, "r"), (2, "h2", 9092, "r")]
     assert told(addresses, reached("127.0.0.1"))[0] == (1, "127.0.0.1", 19092, "r")
 
 
-def test_client_is_told_what_is_advertised() -> None:
+def test_client_receives_the_advertised_address() -> None:
     addresses = AdvertisedAddresses(cache(), 1, as_reached=False)
     assert told(addresses, reached("10.1.2.3"))[0] == (1, "h1", 9092, "r")
 
 
-def test_only_brokers_with_the_clients_listener_are_told() -> None:
+def test_client_receives_only_brokers_with_its_listener() -> None:
     addresses = AdvertisedAddresses(cache(), 1, as_reached=True)
     assert told(addresses, reached("10.1.2.3", "B")) == [(2, "h2", 9092, "r")]
     assert addresses.endpoint_of(1, reached("10.1.2.3", "B")) is None

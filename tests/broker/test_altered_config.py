@@ -215,7 +215,7 @@ async def test_each_wish_is_one_line_and_values_of_unknown_settings_stay_out_of_
     ]
 
 
-async def test_a_list_does_not_grow_longer_than_anybody_can_be_told(house: House) -> None:
+async def test_list_setting_does_not_grow_longer_than_a_response_can_show(house: House) -> None:
     name = "leader.replication.throttled.replicas"
     first, second = (",".join(f"{n}:1" for n in range(start, start + 3000)) for start in (10_000, 20_000))
     await house.alter(TOPIC, "t", Operation(name, APPEND, first))

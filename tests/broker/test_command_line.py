@@ -50,7 +50,7 @@ def error_line(captured: pytest.CaptureFixture[str]) -> str:
     return output.err.removeprefix("pybroker: ").rstrip("\n")
 
 
-def test_without_arguments_the_broker_runs_with_defaults() -> None:
+def test_broker_without_arguments_runs_with_defaults() -> None:
     broker = Broker()
     assert main([], run=broker) == 0
     assert broker.config is not None
@@ -135,9 +135,7 @@ def test_stock_file_of_kafkas_other_mode_gets_one_clear_line(
         (ConfigError("broker.id=5: differs from meta.properties"), 2, "broker.id=5: differs from meta.properties"),
     ],
 )
-def test_what_keeps_the_broker_from_starting_gets_one_line(
-    end: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_start_prints_one_line(end: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], run=Broker(end)) == code
     assert error_line(capsys) == line
 

@@ -46,7 +46,7 @@ def committing(broker: BrokerProcess, group: str) -> Iterator[Consumer]:
         found.close()
 
 
-def test_commits_are_compacted_and_known_after_a_restart(tmp_path: Path) -> None:
+def test_committed_offsets_are_compacted_and_survive_a_restart(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path, SETTINGS) as broker:
         create_topic(broker.bootstrap_servers, "topic", 2)
         with committing(broker, "group") as client, committing(broker, "other") as bystander:
@@ -113,7 +113,7 @@ def cleaners_of(broker: BrokerProcess) -> list[psutil.Process]:
     return [each for each in psutil.Process(broker.pid).children() if "cleaner_process" in " ".join(each.cmdline())]
 
 
-def test_without_work_there_is_no_child_and_none_outlives_a_killed_broker(tmp_path: Path) -> None:
+def test_cleaner_process_exists_only_during_compaction_and_dies_with_the_broker(tmp_path: Path) -> None:
     slowly = {**SETTINGS, "log.cleanup.policy": "compact", "log.cleaner.io.max.bytes.per.second": "1000"}
     with BrokerProcess(tmp_path, slowly) as broker:
         create_topic(broker.bootstrap_servers, "topic", 1)

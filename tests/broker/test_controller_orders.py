@@ -84,13 +84,13 @@ def orders_of(replicas: Replicas, tree: object) -> ControllerOrders:
     return ControllerOrders(replicas.changes, NOTHING, TopicOverrides(), cast("ClusterTree", tree))
 
 
-async def test_an_order_for_a_registration_whose_session_is_gone_is_refused(replicas: Replicas) -> None:
+async def test_order_for_an_expired_registration_is_refused(replicas: Replicas) -> None:
     gone = TreeOutOfReach(SessionExpiredError(None, "the session expired while its client was away"))
     answer = await orders_of(replicas, gone).leader_and_isr(order_to_lead(TOPIC, leader_epoch=0))
     assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-async def test_who_is_cut_off_from_the_tree_takes_its_roles_in_the_logs_that_it_has(replicas: Replicas) -> None:
+async def test_broker_disconnected_from_the_tree_takes_roles_in_existing_logs(replicas: Replicas) -> None:
     """Else an elected leader would lead nobody for as long as its session lasts."""
     await replicas.order(leader_epoch=0)
     orders = orders_of(replicas, TreeOutOfReach())
@@ -113,7 +113,7 @@ async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
     await store.close()
 
 
-async def test_settings_that_cannot_be_read_keep_nobody_from_leading(replicas: Replicas, tree: ClusterTree) -> None:
+async def test_unreadable_topic_settings_do_not_prevent_leadership(replicas: Replicas, tree: ClusterTree) -> None:
     await tree.store.create(f"/config/topics/{TOPIC}", b"no json")
     await tree.store.create(f"/config/topics/{OTHER}", b'{"version":1,"config":{"retention.ms":"7"}}')
     overrides = TopicOverrides()

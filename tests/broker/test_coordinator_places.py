@@ -50,7 +50,7 @@ class Cluster:
         return None if node is None else node.node_id
 
 
-async def test_they_are_with_the_leaders_and_move_with_them() -> None:
+async def test_coordinator_is_the_leader_of_its_offsets_partition() -> None:
     cluster = Cluster()
     assert cluster.leader(0) is None
     cluster.tell_leaders(1, 2, -1)
@@ -73,14 +73,14 @@ async def test_a_missing_topic_is_made_and_its_leaders_waited_for(answer: ErrorC
     assert cluster.creations == 1
 
 
-async def test_nobody_waits_for_a_topic_that_cannot_be_made() -> None:
+async def test_ensure_topic_does_not_wait_for_a_topic_that_cannot_be_created() -> None:
     cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
     making = asyncio.create_task(cluster.places.ensure_topic())
     await asyncio.sleep(0)
     assert making.done()
 
 
-async def test_nobody_waits_for_the_leader_of_a_partition_that_lost_it() -> None:
+async def test_ensure_topic_does_not_wait_for_a_lost_leader() -> None:
     cluster = Cluster()
     cluster.tell_leaders(1, -1)
     looking = asyncio.create_task(cluster.places.ensure_topic())
@@ -93,7 +93,7 @@ async def test_nobody_waits_for_the_leader_of_a_partition_that_lost_it() -> None
     ("exists", "is_mixed", "is_served"),
     [(True, False, True), (False, True, True), (False, False, False), (False, None, True)],
 )
-async def test_the_topic_of_transactions_is_made_for_brokers_of_kafka_alone(
+async def test_transaction_state_topic_is_created_only_in_clusters_with_kafka_brokers(
     exists: bool, is_mixed: bool | None, is_served: bool
 ) -> None:
     """None: who is there is not known yet, and clients are not turned away for good."""

@@ -35,7 +35,7 @@ def started(text: str = "") -> DynamicConfig:
     return DynamicConfig(load_config(text))
 
 
-async def test_parts_are_told_of_their_own_settings_when_these_change() -> None:
+async def test_listeners_are_called_when_their_settings_change() -> None:
     dynamic = started("num.io.threads=4")
     threads, limits, all_of_them = Part(), Part("max.connections"), Part()
     dynamic.when_changed(["num.io.threads"], threads)
@@ -66,7 +66,7 @@ async def test_a_part_may_take_its_time_and_the_next_waits() -> None:
     assert told == [9, -9]
 
 
-async def test_a_part_that_cannot_act_keeps_nobody_else_from_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_listener_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     dynamic, threads = started(), Part()
 
     def refuse(_config: Config) -> None:
@@ -84,7 +84,7 @@ async def test_a_part_that_cannot_act_keeps_nobody_else_from_it(caplog: pytest.L
     [{"num.io.threads": "200"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.keystore.location": "/x"}],
     ids=str,
 )
-async def test_what_cannot_be_served_leaves_the_former_settings_in_force(
+async def test_impossible_dynamic_settings_leave_the_former_ones_in_force(
     stored: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     dynamic, threads = started("num.io.threads=4"), Part()
@@ -115,7 +115,7 @@ def test_the_start_takes_what_is_stored_whatever_the_number_of_threads_was() -> 
         dynamic.load(DynamicLayers({"max.connections.per.ip": "0"}))
 
 
-def test_a_wish_is_checked_against_all_that_is_in_force() -> None:
+def test_change_is_checked_against_all_settings_in_force() -> None:
     dynamic = started("num.io.threads=4")
     dynamic.load(DynamicLayers({"log.cleaner.max.compaction.lag.ms": "100"}))
     for bad in ({"log.cleaner.min.compaction.lag.ms": "101"}, {"num.io.threads": "9"}, {"num.partitions": "2"}):
@@ -146,7 +146,9 @@ async def test_each_change_is_one_line_and_secrets_stay_out_of_it(caplog: pytest
     assert len([line for line in lines if line.startswith("num.network.threads (") and "no meaning" in line]) == 1
 
 
-async def test_of_the_file_what_may_change_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_reload_takes_only_reloadable_settings_from_the_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.io.threads=1\nnum.partitions=1\nmessage.max.bytes=5\nlog.segment.bytes=1000")
     dynamic, threads = DynamicConfig(load_config(file)), Part()
@@ -166,7 +168,7 @@ async def test_of_the_file_what_may_change_is_taken(tmp_path: Path, caplog: pyte
     assert dynamic.config.int("log.segment.bytes") == 2000
 
 
-async def test_what_is_ignored_in_the_file_is_not_said_to_be_in_force(
+async def test_reload_does_not_log_ignored_settings_as_in_force(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -199,7 +201,7 @@ async def test_a_file_with_a_fault_is_not_taken(text: str, tmp_path: Path, caplo
     assert dynamic.config.int("num.io.threads") == 4
 
 
-async def test_without_a_file_there_is_nothing_to_read_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_reload_without_a_settings_file_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     dynamic = started("num.io.threads=4")
     before = dynamic.config
     await dynamic.reload(offload)
@@ -207,7 +209,7 @@ async def test_without_a_file_there_is_nothing_to_read_again(caplog: pytest.LogC
     assert "no file of settings" in caplog.text
 
 
-async def test_settings_that_nobody_knows_have_a_line_together(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unknown_dynamic_settings_are_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     dynamic = started()
     caplog.set_level(logging.INFO)
     await dynamic.take({f"num.io.threats.{number}": "5" for number in range(7)}, per_broker=True)
@@ -219,7 +221,7 @@ async def test_settings_that_nobody_knows_have_a_line_together(caplog: pytest.Lo
     assert not dynamic.config.is_given("num.io.threads")
 
 
-async def test_of_very_many_changes_the_last_ones_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+async def test_last_of_very_many_changes_are_logged_as_a_count(caplog: pytest.LogCaptureFixture) -> None:
     dynamic = started()
     caplog.set_level(logging.INFO)
     many = {f"listener.name.x{number}.max.connections": "5" for number in range(60)}

@@ -48,7 +48,7 @@ async def produced(client: WireClient, topic: str) -> ErrorCode:
     return code
 
 
-async def test_a_log_that_a_start_had_no_room_for_is_served_when_there_is(tmp_path: Path) -> None:
+async def test_log_that_could_not_open_on_a_full_disk_is_served_when_there_is_space(tmp_path: Path) -> None:
     files = FaultyFiles()
     server = server_on(tmp_path, files)
     await server.start()
@@ -69,7 +69,7 @@ async def test_a_log_that_a_start_had_no_room_for_is_served_when_there_is(tmp_pa
     await server.stop()
 
 
-async def test_a_topic_without_room_is_created_late_and_then_alive(tmp_path: Path) -> None:
+async def test_topic_created_on_a_full_disk_is_served_when_there_is_space(tmp_path: Path) -> None:
     files = FaultyFiles()
     server = server_on(tmp_path, files)
     await server.start()

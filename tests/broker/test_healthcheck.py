@@ -94,7 +94,7 @@ def fails_with_one_line(capsys: pytest.CaptureFixture[str], code: int, *argument
     return output.err
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_fails_when_the_connection_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     address = free_address()
     line = fails_with_one_line(capsys, 1, "--bootstrap-server", address)
     assert line == f"pybroker: {address} cannot be reached: Connection refused\n"
@@ -110,7 +110,7 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
         b"\0\0\0\x0a\0\0\0\x01",  # half an answer
     ],
 )
-def test_what_is_no_broker(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_fails_when_the_server_is_not_a_broker(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     with somebody_else(say(answer)) as address:
         line = fails_with_one_line(capsys, 1, "--bootstrap-server", address)
     assert line == f"pybroker: {address} does not answer as a Kafka broker does\n"
@@ -128,7 +128,7 @@ def test_a_broker_that_refuses(answer: bytes, words: str, capsys: pytest.Capture
         assert words in fails_with_one_line(capsys, 1, "--bootstrap-server", address)
 
 
-def test_one_that_says_nothing_is_given_its_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_fails_when_the_server_does_not_answer_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     with somebody_else(say_nothing) as address:
         line = fails_with_one_line(capsys, 1, "--bootstrap-server", address, "--timeout", "0.05")
     assert line == f"pybroker: {address} does not answer within 0.05 s\n"
@@ -168,6 +168,6 @@ def test_help_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert "healthcheck" in capsys.readouterr().out
 
 
-def test_a_command_behind_options_is_told_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_after_options_is_refused_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--log-level", "info", "healthcheck"]) == 2
     assert "a command comes first" in capsys.readouterr().err

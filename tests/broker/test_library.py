@@ -146,7 +146,7 @@ def test_a_kill_leaves_no_mark_of_a_clean_stop(run: Callable[[Work], None]) -> N
     run(work)
 
 
-def test_a_kill_that_nobody_awaits_frees_directory_and_port(run: Callable[[Work], None], tmp_path: Path) -> None:
+def test_kill_frees_directory_and_port_without_being_awaited(run: Callable[[Work], None], tmp_path: Path) -> None:
     async def work() -> None:
         async with Broker({"log.dirs": str(tmp_path / "data")}) as first:
             first.kill()
@@ -319,7 +319,7 @@ def test_a_start_in_another_thread_is_ended_from_here(monkeypatch: pytest.Monkey
         assert consume(broker.bootstrap_servers, "events", 1) == [b"one"]
 
 
-def test_what_is_asked_of_a_broker_after_its_with_does_nothing() -> None:
+def test_stop_and_kill_after_the_with_block_do_nothing() -> None:
     with Broker() as broker:
         pass
     broker.stop()
@@ -445,7 +445,7 @@ def test_a_second_start_is_refused(run: Callable[[Work], None]) -> None:
     run(work)
 
 
-def test_what_is_not_known_before_the_start_says_so() -> None:
+def test_attributes_of_a_broker_that_was_not_started_raise_a_clear_error() -> None:
     broker = Broker()
     with pytest.raises(RuntimeError, match="was not started"):
         _ = broker.bootstrap_servers

@@ -36,7 +36,7 @@ def is_served(bootstrap_servers: str) -> bool:
         return True
 
 
-def test_as_many_threads_work_as_are_asked_for(tmp_path: Path) -> None:
+def test_worker_pool_follows_num_io_threads(tmp_path: Path) -> None:
     with Broker({"log.dirs": str(tmp_path), "num.io.threads": "2"}) as broker:
         with WireClient(broker.bootstrap_servers) as client:
             assert workers() == 2
@@ -52,7 +52,7 @@ def test_as_many_threads_work_as_are_asked_for(tmp_path: Path) -> None:
     assert workers() == 0
 
 
-def test_as_many_connections_are_served_as_are_allowed(tmp_path: Path) -> None:
+def test_connection_limits_follow_dynamic_settings(tmp_path: Path) -> None:
     with Broker({"log.dirs": str(tmp_path)}) as broker, WireClient(broker.bootstrap_servers) as client:
         assert is_served(broker.bootstrap_servers)
         set_for_all(client, max_connections_per_ip="1")
@@ -118,7 +118,7 @@ def test_a_silent_server_of_names_is_not_asked_for_long() -> None:
     assert len(asked) == 3
 
 
-def test_a_stranger_cannot_have_threads_without_end_and_the_broker_starts_again(tmp_path: Path) -> None:
+def test_num_io_threads_is_bounded_and_the_broker_starts_again(tmp_path: Path) -> None:
     settings = {"log.dirs": str(tmp_path), "num.io.threads": "200"}
     with Broker(settings) as broker, WireClient(broker.bootstrap_servers) as client:
         wanted = alter((ALL_BROKERS, [Change("num.io.threads", SET, "300")]))

@@ -12,7 +12,7 @@ def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
     return made
 
 
-def test_of_a_flood_from_one_place_the_first_lines_are_written_and_the_rest_counted() -> None:
+def test_flood_of_log_lines_is_cut_to_the_first_lines_and_a_count() -> None:
     gate = FloodGate(burst=3, period_s=10)
     assert [gate.filter(record("joined", 100 + number)) for number in range(5)] == [True] * 3 + [False] * 2
     assert gate.filter(record("left", 104, line=2))  # another place has lines of its own
@@ -23,7 +23,7 @@ def test_of_a_flood_from_one_place_the_first_lines_are_written_and_the_rest_coun
     assert quiet.getMessage() == "joined"
 
 
-def test_of_a_flood_that_goes_on_ever_fewer_lines_are_written_and_of_what_comes_after_it_all() -> None:
+def test_lasting_flood_is_logged_less_and_less_and_later_lines_in_full() -> None:
     gate = FloodGate(burst=100, period_s=10)
 
     def written(began_s: int, lines: int) -> int:
@@ -33,7 +33,7 @@ def test_of_a_flood_that_goes_on_ever_fewer_lines_are_written_and_of_what_comes_
     assert [written(began_s, 50) for began_s in range(50, 80, 10)] == [1, 50, 50]
 
 
-def test_of_refusals_there_is_one_line_in_half_a_minute_with_the_count_of_the_rest() -> None:
+def test_refusals_are_logged_once_in_half_a_minute_with_a_count() -> None:
     def refusal(created: float) -> logging.LogRecord:
         made = record("no room", created)
         vars(made).update(QUIET)

@@ -42,7 +42,7 @@ def test_short_ones_and_those_of_young_objects_change_nothing(world: World) -> N
     assert world.collect(LONG_S / 2) == []
 
 
-def test_what_was_left_out_is_looked_at_for_a_hundredth_of_the_time(world: World) -> None:
+def test_frozen_objects_are_collected_for_at_most_a_hundredth_of_the_time(world: World) -> None:
     assert world.collect(1) == ["freeze"]
     assert world.collect(2) == ["unfreeze", "freeze"]  # it is not known yet how long that takes
     assert world.collect(0.01) == []  # nothing was left out since

@@ -25,7 +25,7 @@ async def refusal_of(directory: Path) -> str:
     return str(caught.value)
 
 
-async def test_without_its_metadata_store_it_does_not_start_nor_make_another(tmp_path: Path) -> None:
+async def test_broker_whose_metadata_store_is_missing_refuses_to_start_and_creates_none(tmp_path: Path) -> None:
     await run_once(tmp_path)
     for file in store_files(tmp_path):
         file.unlink()

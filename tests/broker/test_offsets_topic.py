@@ -38,7 +38,9 @@ def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
 
 
 @pytest.mark.parametrize(("setting", "acks"), [("-1", -1), ("0", 0), ("1", 1), ("2", -1)])
-async def test_commits_wait_as_the_settings_say_and_deletions_for_the_leader_alone(setting: str, acks: int) -> None:
+async def test_commits_use_offsets_commit_required_acks_and_deletions_wait_for_the_leader_only(
+    setting: str, acks: int
+) -> None:
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
     guard = TransactionGuards().begin(7, 0, -1, NOW_MS, most=1)
@@ -51,12 +53,12 @@ async def test_commits_wait_as_the_settings_say_and_deletions_for_the_leader_alo
     ]
 
 
-async def test_as_much_is_read_at_once_as_the_settings_say() -> None:
+async def test_offsets_are_loaded_in_reads_of_offsets_load_buffer_size() -> None:
     partitions = Partitions()
     topic = topic_with(partitions, offsets_load_buffer_size="1234")
     assert [bytes(chunk) async for chunk in topic.read(3)] == [b""]
     assert partitions.reads == [(TopicPartition("__consumer_offsets", 3), 1234)]
 
 
-async def test_as_long_as_the_topic_is_unknown_it_has_as_many_partitions_as_it_will_get() -> None:
+async def test_unknown_offsets_topic_has_offsets_topic_num_partitions_partitions() -> None:
     assert topic_with(Partitions(), offsets_topic_num_partitions="7").partition_count == 7

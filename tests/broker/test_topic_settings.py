@@ -42,7 +42,7 @@ async def test_logs_and_partitions_of_a_topic_go_by_its_new_settings() -> None:
     assert told.overrides("t") == {}
 
 
-async def test_what_cannot_be_acted_on_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unusable_topic_settings_are_skipped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     told = Told()
     await told.settings.take("t", {"retention.ms": "long", "segment.bytes": "2000", "of.kafka.5": "1"})
     assert told.overrides("t") == {"segment.bytes": "2000"}

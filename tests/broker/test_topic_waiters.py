@@ -24,7 +24,7 @@ async def started(waiters: TopicWaiters, cache: MetadataCache, name: str) -> "as
     return task
 
 
-async def test_what_holds_already_is_not_waited_for() -> None:
+async def test_condition_that_holds_already_is_not_waited_for() -> None:
     cache = MetadataCache()
     assert await TopicWaiters(cache).wait(lambda: True, 0)
 
@@ -35,7 +35,7 @@ async def test_no_time_is_no_waiting() -> None:
     assert not await TopicWaiters(cache).wait(lambda: False, -1)
 
 
-async def test_update_wakes_those_whose_topic_it_brings() -> None:
+async def test_metadata_update_wakes_waiters_of_its_topics() -> None:
     cache = MetadataCache()
     waiters = TopicWaiters(cache)
     first, second = await started(waiters, cache, "a"), await started(waiters, cache, "b")
@@ -57,7 +57,7 @@ async def test_recheck_wakes_what_metadata_does_not_tell() -> None:
     assert await task
 
 
-async def test_time_that_runs_out_is_told() -> None:
+async def test_wait_returns_false_when_time_runs_out() -> None:
     assert not await TopicWaiters(MetadataCache()).wait(lambda: False, 1)
 
 
@@ -79,7 +79,7 @@ async def test_cancelled_waiter_is_forgotten() -> None:
     assert looks == []
 
 
-async def test_of_many_topics_each_is_waited_for_and_those_that_came_are_not_looked_at_again() -> None:
+async def test_wait_for_many_topics_checks_each_topic_only_until_it_appears() -> None:
     for names in ([f"t{number}" for number in range(200)], [f"t{number}" for number in range(199, -1, -1)]):
         cache = MetadataCache()
         waiters, looks = TopicWaiters(cache), 0

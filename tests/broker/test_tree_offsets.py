@@ -29,7 +29,7 @@ async def test_the_last_offset_is_kept(offsets: TreeOffsets) -> None:
     assert await offsets.get("other", TP) is None
 
 
-async def test_offsets_come_as_long_as_there_is_room_for_them_also_after_a_restart(tmp_path: Path) -> None:
+async def test_offsets_in_the_tree_are_bounded_also_after_a_restart(tmp_path: Path) -> None:
     room_for_three = 3 * tree_offset_bytes(consumer_offset_path("g", TP))
     for made in (("g", "h", "i"), ()):
         store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)

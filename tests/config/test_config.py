@@ -12,7 +12,7 @@ from pybroker.config.printed_config import printed_config
 TWO_NAMES = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:PLAINTEXT\n"
 
 
-def test_nothing_given_gives_a_broker_that_works() -> None:
+def test_config_without_any_setting_gives_a_working_broker() -> None:
     config = load_config()
     assert config.uses_embedded_store
     assert [str(listener) for listener in config.listeners()] == ["PLAINTEXT://:9092"]
@@ -25,7 +25,7 @@ def test_nothing_given_gives_a_broker_that_works() -> None:
     assert notices(config) == []
 
 
-def test_with_zookeeper_the_defaults_are_kafkas_but_for_the_bound_on_memory() -> None:
+def test_defaults_with_zookeeper_are_kafkas_except_the_memory_bound() -> None:
     config = unchecked_config("zookeeper.connect=localhost:2181")
     assert not config.uses_embedded_store
     assert config.int("offsets.topic.replication.factor") == 3
@@ -44,7 +44,7 @@ def test_overrides_stand_above_the_file_and_the_file_above_defaults(tmp_path: Pa
     assert config.given["num.partitions"].place == "server.properties line 1"
 
 
-def test_with_overrides_leaves_the_first_untouched() -> None:
+def test_with_overrides_does_not_change_the_original_config() -> None:
     first = load_config("num.partitions=3\nbroker.rack=a")
     second = with_overrides(first, {"num.partitions": "4"})
     assert (first.int("num.partitions"), second.int("num.partitions")) == (3, 4)
@@ -107,7 +107,7 @@ def test_a_getter_of_another_type_or_an_unknown_name_is_an_error_of_the_program(
         ("max.connections.per.ip.overrides=h:-1,i:+7", "max_connections_per_ip_overrides", {"h": -1, "i": 7}),
     ],
 )
-def test_what_several_settings_decide_together(text: str, name: str, value: object) -> None:
+def test_values_derived_from_several_settings_follow_kafka(text: str, name: str, value: object) -> None:
     assert getattr(load_config(text), name) == value
 
 
@@ -228,7 +228,7 @@ def test_another_mode_of_kafka_is_refused_with_the_way_out(text: str, words: str
         "listeners=PLAINTEXT://:9092,SAFE://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,SAFE:SASL_SSL",
     ],
 )
-def test_what_promises_protection_refuses_the_start(text: str) -> None:
+def test_security_settings_refuse_the_start(text: str) -> None:
     with pytest.raises(ConfigError, match="does not start without protection that was asked for"):
         load_config(text)
 
@@ -273,7 +273,7 @@ def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
         ("default.replication.factor=2", "default.replication.factor=2 with a single broker"),
     ],
 )
-def test_a_setting_that_does_not_do_what_it_says_is_told_once_in_one_line(text: str, words: str) -> None:
+def test_ineffective_setting_is_reported_once_in_one_line(text: str, words: str) -> None:
     lines = notices(load_config(text))
     assert len(lines) == 1
     assert words in lines[0]
@@ -283,7 +283,7 @@ def test_a_setting_that_does_not_do_what_it_says_is_told_once_in_one_line(text: 
 @pytest.mark.parametrize(
     "text", ["num.partitions=3", "log.cleanup.policy=delete", "inter.broker.protocol.version=3.9-IV0", "#x=1"]
 )
-def test_a_setting_that_is_acted_on_is_not_told(text: str) -> None:
+def test_effective_setting_is_not_reported(text: str) -> None:
     assert notices(load_config(text)) == []
 
 
@@ -326,7 +326,7 @@ def test_a_broker_on_zookeeper_must_be_found_by_others() -> None:
     )
 
 
-def test_acls_in_zookeeper_need_somebody_to_whom_they_give_rights() -> None:
+def test_zookeeper_acls_need_credentials() -> None:
     with pytest.raises(ConfigError, match=r"zookeeper.set.acl=true .*: needs pybroker.zookeeper.digest"):
         load_config("zookeeper.connect=zk:2181\nzookeeper.set.acl=true")
     with pytest.raises(ConfigError, match=r"pybroker.zookeeper.digest=\[hidden\] .*: must be user:password"):

@@ -49,7 +49,7 @@ def test_every_setting_stands_on_the_settings_page() -> None:
         assert f"| `{name}` |" in page
 
 
-def test_only_what_can_be_changed_while_brokers_run_is_said_to_change() -> None:
+def test_settings_page_calls_exactly_the_dynamic_settings_dynamic() -> None:
     of_brokers = settings_page().partition("## Topics")[0]
     said = dict(re.findall(r"^\| `(\S+)` \| .*? \| ([a-z-]*) ?\| [a-z]+ \| ", of_brokers, re.MULTILINE))
     for name, setting in BROKER_SETTINGS.items():

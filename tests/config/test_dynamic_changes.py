@@ -34,7 +34,7 @@ def test_a_brokers_own_stands_above_all_brokers_and_both_above_the_file() -> Non
     assert FILE.int("log.segment.bytes") == 1000
 
 
-def test_later_layers_take_the_place_of_earlier_ones() -> None:
+def test_new_dynamic_layers_replace_earlier_ones() -> None:
     first = layered({"log.segment.bytes": "2000"}, {"message.max.bytes": "7"})
     second = with_dynamic(first, DynamicLayers({}, {"log.segment.bytes": "4000"}))
     assert (second.int("log.segment.bytes"), second.source("message.max.bytes")) == (4000, Source.DEFAULT)
@@ -99,7 +99,7 @@ def test_dynamic_secrets_are_not_described() -> None:
     assert (rate.value, rate.is_sensitive, rate.type) == ("1000", False, ConfigType.LONG)
 
 
-def test_settings_that_nothing_comes_of_are_said() -> None:
+def test_ineffective_dynamic_settings_have_notices() -> None:
     config = layered({"log.local.retention.bytes": "1", "num.network.threads": "4", "log.segment.bytes": "9000"})
     assert "not acted on yet" in notices_of(config, "log.local.retention.bytes")[0]
     assert "no meaning here" in notices_of(config, "num.network.threads")[0]
@@ -128,7 +128,7 @@ def test_read_only_settings_are_refused(name: str) -> None:
         ("plugin.of.somebody", "anything"),
     ],
 )
-def test_what_may_be_set_for_all_may_be_set_for_one(name: str, value: str) -> None:
+def test_cluster_wide_dynamic_settings_may_be_set_per_broker_too(name: str, value: str) -> None:
     check_dynamic({name: value}, per_broker=True)
     check_dynamic({name: value}, per_broker=False)
 
@@ -186,7 +186,7 @@ def test_numbers_of_threads_are_at_most_doubled_or_halved(before: int, after: in
 
 
 @pytest.mark.parametrize("name", ["max.connections", "listener.name.plaintext.max.connections"])
-def test_nobody_can_be_locked_out_for_good(name: str) -> None:
+def test_dynamic_connection_limits_must_be_at_least_1(name: str) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         check_change(FILE, layered({name: "0"}))
     in_file = load_config(f"{name}=0")
@@ -247,7 +247,7 @@ def test_the_file_is_read_again_below_the_overrides(tmp_path: Path) -> None:
     assert reload_config(FILE) is FILE, "it came from no file"
 
 
-def test_what_was_set_while_running_stays_when_the_file_changes() -> None:
+def test_dynamic_values_stay_when_the_file_changes() -> None:
     config = layered({"log.segment.bytes": "2000"})
     again = with_static(config, load_config("log.segment.bytes=9000\nmessage.max.bytes=8").static)
     assert (again.int("log.segment.bytes"), again.int("message.max.bytes")) == (2000, 8)
@@ -257,7 +257,7 @@ def test_what_was_set_while_running_stays_when_the_file_changes() -> None:
     ("name", "reloadable"),
     [("num.io.threads", True), ("num.partitions", False), ("listeners", False), ("log.retention.hours", False)],
 )
-def test_what_can_be_read_again_is_what_can_be_set_while_running(name: str, reloadable: bool) -> None:
+def test_reloadable_settings_are_those_that_can_be_set_dynamically(name: str, reloadable: bool) -> None:
     assert is_reloadable(name) is reloadable
 
 
@@ -275,7 +275,7 @@ def test_layers_are_made_once() -> None:
     assert all(one is other for one, other in zip(config.layers, config.layers, strict=True))
 
 
-def test_a_stranger_is_what_was_set_while_running_under_a_name_of_no_setting() -> None:
+def test_unknown_dynamic_names_are_recognized() -> None:
     config = layered({"huh": "1", "leader.replication.throttled.rate": "5", "listener.name.x.max.connections": "4"})
     named = ("huh", "leader.replication.throttled.rate", "listener.name.x.max.connections", "num.partitions", "other")
     assert [name for name in named if config.is_unknown_dynamic(name)] == ["huh"]

@@ -61,7 +61,7 @@ def escaped(text: str) -> str:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=5))
-def test_what_is_written_in_escapes_comes_back(expected: dict[str, str]) -> None:
+def test_escaped_properties_round_trip(expected: dict[str, str]) -> None:
     text = "".join(f"{escaped(name)} = {escaped(value)}\n" for name, value in expected.items())
     assert values(text) == expected
 

@@ -87,7 +87,7 @@ def test_defaults_differ_from_kafkas_with_the_embedded_store_only_or_for_being_o
     }
 
 
-def test_what_promises_protection_refuses_and_is_never_just_not_acted_on() -> None:
+def test_security_settings_are_refused_rather_than_ignored() -> None:
     kinds = {
         name: setting.support.kind for name, setting in BROKER_SETTINGS.items() if name.startswith(("ssl.", "sasl."))
     }

@@ -9,7 +9,7 @@ from pybroker.config.topic_config import TopicConfig, broker_defaults
 from pybroker.config.values import format_value
 
 
-def test_without_anything_set_a_topic_has_kafkas_defaults() -> None:
+def test_topic_without_settings_has_kafkas_defaults() -> None:
     topic = TopicConfig.defaults(load_config(), {})
     assert {name: format_value(topic.value(name)) for name in TOPIC_SETTINGS} == {
         name: setting.default for name, setting in TOPIC_SETTINGS.items()
@@ -55,7 +55,7 @@ def test_a_bad_setting_is_refused_in_one_line(overrides: dict[str, str], words: 
     assert str(raised.value).startswith(words)
 
 
-def test_the_older_bound_on_timestamps_holds_where_the_newer_are_unset() -> None:
+def test_timestamp_difference_max_applies_where_before_and_after_max_are_unset() -> None:
     both = TopicConfig.defaults(load_config("log.message.timestamp.difference.max.ms=5"), {})
     assert (both.timestamp_before_max_ms, both.timestamp_after_max_ms) == (5, 5)
     config = load_config("log.message.timestamp.difference.max.ms=5")
@@ -67,7 +67,7 @@ def test_the_older_bound_on_timestamps_holds_where_the_newer_are_unset() -> None
     ("policy", "compacted", "deleted"),
     [("delete", False, True), ("compact", True, False), ("compact,delete", True, True)],
 )
-def test_cleanup_policy(policy: str, compacted: bool, deleted: bool) -> None:
+def test_cleanup_policy_decides_between_compaction_and_retention(policy: str, compacted: bool, deleted: bool) -> None:
     topic = TopicConfig.defaults(load_config(), {"cleanup.policy": policy})
     assert (topic.is_compacted, topic.is_deleted_by_retention) == (compacted, deleted)
 

@@ -156,7 +156,9 @@ def test_a_double_is_read_back_from_its_text(value: float) -> None:
         ),
     ],
 )
-def test_check(check: Check, text: str, good: list[Value | None], bad: list[Value | None]) -> None:
+def test_value_checks_accept_and_refuse_as_kafka_does(
+    check: Check, text: str, good: list[Value | None], bad: list[Value | None]
+) -> None:
     assert str(check) == text
     for value in good:
         check(value)

@@ -104,7 +104,7 @@ def check_goes_on(store: LogStore, expected: Contents) -> None:
     check_all_are_compacted(store, due)
 
 
-def test_a_disk_that_fails_goes_offline_alone(quick_disk: Path) -> None:
+def test_only_the_failing_disk_goes_offline_during_compaction(quick_disk: Path) -> None:
     count = len(operations_of_a_compaction(quick_disk / "count"))
     for number in range(count):
         root = quick_disk / str(number)
@@ -130,7 +130,7 @@ def test_a_disk_that_fails_goes_offline_alone(quick_disk: Path) -> None:
     print(f"{count} operations, each failed in its turn")
 
 
-def test_a_moment_without_room_keeps_a_log_from_being_compacted_for_a_while(quick_disk: Path) -> None:
+def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) -> None:
     count = len(operations_of_a_compaction(quick_disk / "count"))
     for number in range(count):
         root = quick_disk / str(number)
@@ -151,7 +151,7 @@ def test_a_moment_without_room_keeps_a_log_from_being_compacted_for_a_while(quic
     print(f"{count} operations, no room for each in its turn")
 
 
-def test_a_full_disk_serves_and_compacts_when_there_is_room(quick_disk: Path) -> None:
+def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Path) -> None:
     """Also when the broker dies while there is none."""
     count = sum(changes(operation) for operation in operations_of_a_compaction(quick_disk / "count").operations)
     served_from_swap_files = 0

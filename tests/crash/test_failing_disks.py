@@ -138,7 +138,7 @@ def check_with_room_again(root: Path, busy: BusyStore, history: DiskHistory, fau
 
 @pytest.mark.parametrize("work", [change_logs, move_about])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
-def test_a_disk_that_fails_goes_offline_alone_and_nothing_acknowledged_is_lost(
+def test_only_the_failing_disk_goes_offline_and_no_acknowledged_record_is_lost(
     for_good: bool, work: Work, quick_disk: Path
 ) -> None:
     count = count_operations(quick_disk, work, is_any)
@@ -184,7 +184,7 @@ def check_one_is_offline(busy: BusyStore, lost: Path) -> None:
 
 
 @pytest.mark.parametrize("work", [change_logs, delete_topics, move_about])
-def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(work: Work, quick_disk: Path) -> None:
+def test_full_disk_refuses_appends_serves_reads_and_recovers_when_there_is_space(work: Work, quick_disk: Path) -> None:
     count = count_operations(quick_disk, work, needs_room)
     for number in range(count):
         root = quick_disk / str(number)
@@ -207,7 +207,9 @@ def test_a_full_disk_refuses_serves_and_goes_on_when_there_is_room(work: Work, q
 @pytest.mark.parametrize(
     "lost", [(), (".index", ".timeindex", "leader-epoch-checkpoint")], ids=["killed", "and damaged"]
 )
-def test_a_start_on_a_full_disk_serves_and_goes_on_when_there_is_room(lost: tuple[str, ...], quick_disk: Path) -> None:
+def test_start_on_a_full_disk_serves_reads_and_recovers_when_there_is_space(
+    lost: tuple[str, ...], quick_disk: Path
+) -> None:
     number, hits = 0, 1
     while hits:  # from each operation of the start on, until it has so many no more
         root = quick_disk / str(number)

@@ -85,7 +85,7 @@ def found_in(broker: BrokerProcess, partition: int) -> list[tuple[int, bytes | N
     return list(read_all(broker.bootstrap_servers, TOPIC, partition))
 
 
-def test_what_was_synced_survives_a_power_cut_and_the_rest_ends_where_it_is_torn(
+def test_synced_records_survive_a_power_cut_and_torn_records_are_cut_off(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     rounds, seed = pytestconfig.getoption("--kill-rounds"), pytestconfig.getoption("--kill-seed")

@@ -48,7 +48,7 @@ def test_an_answer_to_what_cannot_be_decoded_or_is_not_served_is_a_complaint() -
     assert "not served" in Oracle({**SERVED, 12: range(3)}).judge_answer(heartbeat(), answer(HeartbeatResponse()))[1]
 
 
-def test_only_what_cannot_be_served_may_be_closed() -> None:
+def test_broker_may_close_the_connection_only_after_unservable_frames() -> None:
     oracle = Oracle(SERVED)
     assert oracle.judge_close(heartbeat()) != ""
     assert oracle.judge_close(ReadFrame.read(heartbeat().data[:-3])) == ""

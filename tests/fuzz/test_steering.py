@@ -55,7 +55,7 @@ async def send(fuzzer: Fuzzer, *mutants: Mutant) -> None:
     lane.close()
 
 
-def test_what_reached_a_new_branch_is_drawn_again_and_what_did_not_is_not(tmp_path: Path) -> None:
+def test_only_mutants_that_reach_new_branches_are_drawn_again(tmp_path: Path) -> None:
     with fuzzer_at_rest(tmp_path) as (fuzzer, broker_side):
         assert drawn_of(fuzzer, NEW) == 0
         for number in range(KEPT):

@@ -58,7 +58,7 @@ def test_a_paused_broker_is_stopped_and_killed_all_the_same(member: BrokerMember
         member.pause()
 
 
-def test_what_a_broker_said_that_does_not_start_is_told(member: BrokerMember) -> None:
+def test_output_of_a_broker_that_does_not_start_is_in_the_error(member: BrokerMember) -> None:
     member.settings["num.io.threads"] = "many"
     member.begin()
     with pytest.raises(StartError, match="broker 1 has ended before it was ready") as told:
@@ -99,6 +99,6 @@ def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     await_that(partial(has_ended, pid), "the broker has ended")
 
 
-def test_ports_are_different() -> None:
+def test_free_ports_are_distinct() -> None:
     ports = free_ports(50)
     assert len(set(ports)) == 50

@@ -64,7 +64,7 @@ async def test_a_request_arrives_whole_and_is_answered(echo: Echo, wires: Wires,
     writer.close()
 
 
-async def test_what_is_sent_over_a_wire_that_is_cut_arrives_when_it_is_healed(echo: Echo, wires: Wires) -> None:
+async def test_bytes_sent_over_a_cut_connection_arrive_when_it_is_healed(echo: Echo, wires: Wires) -> None:
     port = await wires.to_broker(2, echo.port)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sent = request_of(FETCHER)
@@ -87,7 +87,7 @@ async def test_what_is_sent_over_a_wire_that_is_cut_arrives_when_it_is_healed(ec
         each.close()
 
 
-async def test_an_answer_is_held_back_too(echo: Echo, wires: Wires) -> None:
+async def test_cut_connection_holds_back_responses_too(echo: Echo, wires: Wires) -> None:
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", await wires.from_broker(1, "zookeeper", "127.0.0.1", echo.port)
     )
@@ -101,7 +101,7 @@ async def test_an_answer_is_held_back_too(echo: Echo, wires: Wires) -> None:
     writer.close()
 
 
-async def test_what_a_broker_said_before_it_hung_up_arrives(echo: Echo, wires: Wires) -> None:
+async def test_bytes_sent_before_a_broker_closes_arrive(echo: Echo, wires: Wires) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
     sent = request_of(FETCHER) + b"bye"
     writer.write(sent)
@@ -109,7 +109,7 @@ async def test_what_a_broker_said_before_it_hung_up_arrives(echo: Echo, wires: W
     writer.close()
 
 
-async def test_that_the_caller_hung_up_is_known_when_the_wire_is_whole(echo: Echo, wires: Wires) -> None:
+async def test_close_by_the_caller_is_forwarded_when_the_connection_is_healed(echo: Echo, wires: Wires) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
     writer.write(request_of(FETCHER))
     await reader.readexactly(len(request_of(FETCHER)))
@@ -121,7 +121,7 @@ async def test_that_the_caller_hung_up_is_known_when_the_wire_is_whole(echo: Ech
     await echo.ended.wait()
 
 
-async def test_who_is_no_broker_is_hung_up_on(echo: Echo, wires: Wires) -> None:
+async def test_proxy_closes_connections_of_clients_that_are_no_brokers(echo: Echo, wires: Wires) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
     writer.write(request_of(b"rdkafka"))
     assert await reader.read() == b""

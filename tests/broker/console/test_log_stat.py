@@ -68,7 +68,7 @@ def test_totals_are_the_sums(log_tool: LogTool, ours: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["name", "size", "records", "oldest", "newest"])
-def test_partitions_are_sorted(by: str, log_tool: LogTool) -> None:
+def test_stat_sorts_partitions_by_the_given_key(by: str, log_tool: LogTool) -> None:
     found = partitions(log_tool, "--sort", by, REFERENCE / "kafka-3.9" / "data")
     keys = {
         "name": [(one["topic"], one["partition"]) for one in found],
@@ -101,7 +101,7 @@ def test_an_empty_and_a_damaged_partition_are_summed_up(tmp_path: Path, log_tool
     assert log_tool("stat", tmp_path).exit_code == 0
 
 
-def test_bad_input_is_told(tmp_path: Path, log_tool: LogTool) -> None:
+def test_stat_reports_bad_input_in_one_line(tmp_path: Path, log_tool: LogTool) -> None:
     for arguments in (["stat"], ["stat", tmp_path], ["stat", tmp_path / "missing"], ["stat", "--sort", "x", tmp_path]):
         ran = log_tool(*arguments)
         assert (ran.exit_code, ran.lines, len(ran.errors)) == (2, [], 1)
@@ -112,7 +112,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_drawn_on_a_terminal_alone() -> None:
+def test_progress_bar_is_drawn_only_on_a_terminal() -> None:
     terminal, pipe = Terminal(), io.StringIO()
     for stream in (terminal, pipe):
         bar = ProgressBar(stream, 2 << 20)

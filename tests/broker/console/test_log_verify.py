@@ -64,11 +64,11 @@ class TestSound:
         ran = log_tool("verify", *option, REFERENCE / name / "data")
         assert ran.exit_code == 0, ran.lines
 
-    def test_one_partition(self, sound: Path, log_tool: LogTool) -> None:
+    def test_verify_accepts_single_partition_directories(self, sound: Path, log_tool: LogTool) -> None:
         assert log_tool("verify", sound / "topic-0", sound / "plain-1").lines[0].startswith("2 partitions ")
 
     @pytest.mark.parametrize("state", ["running", "killed", "recovered"])
-    def test_a_broker_that(self, state: str, data: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_in_a_broker_that(self, state: str, data: Path, log_tool: LogTool) -> None:
         config = load_config(f"log.dirs={data}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
 
         def open_store() -> LogStore:
@@ -89,7 +89,9 @@ class TestSound:
 
     @pytest.mark.parametrize("round_count", [1, 2])
     @pytest.mark.parametrize("name", ["ours", *(path.name for path in REFERENCE.glob("*/data/golden1-*"))])
-    def test_a_compacted_log(self, name: str, round_count: int, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_in_a_compacted_log(
+        self, name: str, round_count: int, tmp_path: Path, log_tool: LogTool
+    ) -> None:
         """The second round finds the delete horizons of the first one over: markers and empty batches go."""
         config = LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_ms=-1, delete_retention_ms=0)
         topic_partition = TopicPartition("topic", 0)
@@ -108,7 +110,9 @@ class TestSound:
         ran = log_tool("verify", log.directory)
         assert ran.exit_code == 0, "\n".join(ran.lines)
 
-    def test_a_broker_that_appends_rolls_and_deletes_meanwhile(self, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_log_tools_find_no_fault_while_a_broker_appends_rolls_and_deletes(
+        self, tmp_path: Path, log_tool: LogTool
+    ) -> None:
         """Whatever moment the tool sees: no fault, in any of the three tools."""
         write_broker_directory(tmp_path)
         overrides = {"log.segment.bytes": "15000", "log.index.interval.bytes": "500", "log.retention.bytes": "60000"}
@@ -731,7 +735,7 @@ def test_no_wrong_byte_of_a_log_or_a_snapshot_goes_unseen(data_: st.DataObject, 
         path.write_bytes(before)
 
 
-def test_of_one_file_the_first_faults_are_told_and_the_rest_counted() -> None:
+def test_verify_prints_the_first_faults_of_a_file_and_counts_the_rest() -> None:
     told: list[Fault] = []
     found = Findings(told.append)
     for position in range(25):
@@ -743,7 +747,7 @@ def test_of_one_file_the_first_faults_are_told_and_the_rest_counted() -> None:
     assert found.count == 26
 
 
-def test_what_is_no_log_directory_is_bad_input(tmp_path: Path, log_tool: LogTool) -> None:
+def test_verify_refuses_a_path_that_is_no_log_directory(tmp_path: Path, log_tool: LogTool) -> None:
     ran = log_tool("verify", tmp_path)
     assert (ran.exit_code, ran.lines) == (2, [])
     assert "neither a log directory nor one of a partition" in ran.errors[0]
@@ -751,7 +755,7 @@ def test_what_is_no_log_directory_is_bad_input(tmp_path: Path, log_tool: LogTool
     assert log_tool("verify").exit_code == 2
 
 
-def test_directories_being_deleted_are_left_alone(data: Path, log_tool: LogTool) -> None:
+def test_verify_skips_directories_being_deleted(data: Path, log_tool: LogTool) -> None:
     shutil.copytree(data / "plain-0", data / "plain-7.0123456789abcdef0123456789abcdef-delete")
     (data / "plain-7.0123456789abcdef0123456789abcdef-delete" / f"{0:020}.index").unlink()
     assert log_tool("verify", data).exit_code == 0

@@ -41,7 +41,9 @@ def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -
         (["copy", "--from", ".", "--to", "localhost:1", "--config", "/no/such"], "/no/such: cannot be read"),
     ],
 )
-def test_bad_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+def test_metadata_copy_refuses_bad_arguments_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
     assert words in refused(capsys, 2, *arguments)
 
 

@@ -74,7 +74,7 @@ def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path:
     ],
 )
 @pytest.mark.parametrize("is_first", [False, True], ids=["some process", "first process"])
-def test_what_is_wrong_is_one_line(
+def test_container_reports_what_is_wrong_in_one_line(
     tmp_path: Path, environment: dict[str, str], arguments: list[str], words: str, is_first: bool
 ) -> None:
     prefix = in_process_namespace() if is_first else []

@@ -44,13 +44,13 @@ def test_environment_stands_above_the_mounted_file() -> None:
 
 
 @pytest.mark.parametrize("mounted", [None, "", " \n \n"])
-def test_images_own_settings_hold_only_where_nothing_is_said(mounted: str | None) -> None:
+def test_images_default_settings_apply_only_where_no_other_source_sets_them(mounted: str | None) -> None:
     assert final_properties(mounted, {"KAFKA_OPTS": "-Xmx1g"}, DATA).startswith(DEFAULT_PROPERTIES)
     assert settings_of(mounted, {"KAFKA_A": "1"}) == {"a": "1", "log.dirs": DATA}
 
 
 @pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
-def test_data_stays_where_somebody_wants_it(name: str) -> None:
+def test_log_dirs_given_by_the_user_are_kept(name: str) -> None:
     assert settings_of(f"{name}=/elsewhere", {}) == {name: "/elsewhere"}
     assert settings_of(f"{name}=", {})["log.dirs"] == DATA
 
