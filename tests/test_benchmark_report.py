@@ -57,7 +57,7 @@ def test_a_run_that_misses_a_target_ends_with_1(
     assert f"{1 - code} of 1 targets reached." in capsys.readouterr().out
 
 
-def test_a_row_that_fails_leaves_the_others_their_turn(
+def test_failing_row_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start, rest, _ = SCENARIOS
@@ -80,7 +80,7 @@ def test_a_row_that_fails_leaves_the_others_their_turn(
     assert "because" in printed.err
 
 
-def test_each_row_has_a_name_of_its_own_and_no_figure_two_targets() -> None:
+def test_rows_have_unique_names_and_each_figure_one_target() -> None:
     names = [row.name for row in (*WORKLOADS, *SCENARIOS)]
     assert len(set(names)) == len(names)
     for row in (*WORKLOADS, *SCENARIOS):

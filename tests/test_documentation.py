@@ -49,7 +49,7 @@ def test_the_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize("example", LIBRARY, ids=name_of)
-def test_library_page(example: Example, tmp_path: Path) -> None:
+def test_examples_of_the_library_page_run(example: Example, tmp_path: Path) -> None:
     if "import Cluster" in example.code and (java_executable() is None or zookeeper_libs() is None):
         pytest.skip("no Java for ZooKeeper, or none of Apache Kafka's jars")
     if "def test_" in example.code:
@@ -63,7 +63,7 @@ def test_library_page(example: Example, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("example", examples("README.md")[1:], ids=name_of)
-def test_readme(example: Example) -> None:
+def test_examples_of_the_readme_run(example: Example) -> None:
     """Against a broker of its own where the reader has started one."""
     with Broker() as broker:
         code = example.code.replace(_DEFAULT_ADDRESS, broker.bootstrap_servers)
@@ -73,7 +73,7 @@ def test_readme(example: Example) -> None:
 def test_the_first_example_of_the_readme_reads_what_it_wrote(capsys: pytest.CaptureFixture[str]) -> None:
     first = examples("README.md")[0]
     assert _DEFAULT_ADDRESS in first.code
-    test_readme(first)
+    test_examples_of_the_readme_run(first)
     assert len(capsys.readouterr().out.splitlines()) == 100
 
 
@@ -103,7 +103,7 @@ PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.
 
 
 @pytest.mark.parametrize("source", ["README.md", "CONTRIBUTING.md", *PAGES])
-def test_links_lead_somewhere(source: str) -> None:
+def test_links_in_pages_lead_to_files(source: str) -> None:
     place = (ROOT / source).parent
     for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", (ROOT / source).read_text()):
         assert not target or (place / target).exists(), f"{source}: {target}"

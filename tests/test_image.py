@@ -75,7 +75,7 @@ def test_python_is_the_oldest_that_will_do_with_which_all_else_is_tested() -> No
     assert [base.split()[0] for base in instructions("FROM")] == [f"python:{version}-slim"] * 2
 
 
-def test_whatever_is_copied_from_the_checkout_is_there() -> None:
+def test_every_path_copied_by_the_dockerfile_is_in_the_build_context() -> None:
     copied = [line.split()[0] for line in instructions("COPY") if not line.startswith("--from")]
     assert copied == [".", "scripts/image-build"]
     assert "!scripts/image-build" in (ROOT / ".dockerignore").read_text().splitlines()

@@ -32,7 +32,7 @@ def arguments(script: ModuleType, *given: str) -> str:
         (("--kill-rounds", "9"), "--kill-rounds 9"),
     ],
 )
-def test_the_long_form_kills_brokers_fifty_times_unless_it_is_told_how_often(
+def test_long_form_kills_brokers_fifty_times_by_default(
     script: ModuleType, given: tuple[str, ...], rounds: str
 ) -> None:
     chosen = arguments(script, *given)
@@ -64,7 +64,7 @@ def test_that_fails_once() -> None:
     [("raise OSError('the machine is busy')", True), ("check_offsets([(1, b'')], 'events-0')", False)],
     ids=["noise", "a lost record"],
 )
-def test_what_fails_once_may_be_noise_but_no_broken_promise_is(
+def test_failure_that_passes_alone_is_forgiven_except_a_broken_promise(
     script: ModuleType, failure: str, passes: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "conftest.py").write_text((SCRIPT.parent.parent / "tests" / "conftest.py").read_text())

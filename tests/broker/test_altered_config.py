@@ -104,7 +104,7 @@ async def test_wishes_at_the_same_time_are_all_fulfilled(house: House) -> None:
     assert await house.of_topic() == dict.fromkeys(names, "9000")
 
 
-async def test_what_was_set_is_replaced(house: House) -> None:
+async def test_alter_configs_replaces_all_settings_of_a_topic(house: House) -> None:
     await house.store("topics", "t", retention_ms="5", segment_bytes="2000")
     await house.altered.replace(TOPIC, "t", {"flush.ms": "7"}, validate_only=True)
     assert len(await house.of_topic()) == 2
@@ -123,7 +123,7 @@ async def test_a_broker_and_all_brokers_have_nodes_of_their_own(house: House) ->
     }
 
 
-async def test_what_this_broker_cannot_use_does_not_keep_it_from_being_altered(house: House) -> None:
+async def test_unusable_stored_settings_do_not_block_changes_of_others(house: House) -> None:
     await house.store("brokers", ALL_BROKERS, num_partitions="5", message_max_bytes="6", num_io_threads="many")
     await house.alter(BROKER, "", Operation("log.segment.bytes", SET, "2000"))
     assert await house.tree.config("brokers", ALL_BROKERS) == {"message.max.bytes": "6", "log.segment.bytes": "2000"}
@@ -161,7 +161,7 @@ async def test_what_this_broker_cannot_use_does_not_keep_it_from_being_altered(h
     ids=str,
 )
 @pytest.mark.parametrize("validate_only", [True, False])
-async def test_a_wish_is_refused_and_nothing_is_written(
+async def test_refused_change_writes_nothing(
     house: House, resource_type: int, name: str, operation: Operation, error: type[Exception], validate_only: bool
 ) -> None:
     good = Operation("kitchen" if resource_type == LOGGER else "flush.ms", SET, "WARN")
@@ -184,7 +184,7 @@ async def test_levels_of_loggers_are_set_and_unset_and_never_written(house: Hous
         await house.altered.replace(LOGGER, "1", {"kitchen": "INFO"}, validate_only=False)
 
 
-async def test_a_topics_settings_that_nothing_comes_of_are_said_when_they_change(
+async def test_ineffective_topic_settings_are_logged_when_they_change(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     age, size = "local.retention.ms", "local.retention.bytes"
@@ -203,7 +203,7 @@ async def test_a_topics_settings_that_nothing_comes_of_are_said_when_they_change
     assert line.startswith("topic t: message.format.version=2.8 has no meaning here: ")
 
 
-async def test_each_wish_is_one_line_and_values_of_unknown_settings_stay_out_of_it(
+async def test_each_change_is_logged_in_one_line_without_values_of_unknown_settings(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -45,7 +45,7 @@ async def test_an_empty_metadata_store_is_as_good_as_none(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["/cluster/id", "/config/brokers/<default>"])
-async def test_what_nobody_can_read_in_the_metadata_is_named(tmp_path: Path, path: str) -> None:
+async def test_unreadable_metadata_is_named_when_the_start_fails(tmp_path: Path, path: str) -> None:
     await run_once(tmp_path)
     store = await EmbeddedStore.open(tmp_path / "__pybroker_metadata.db", lambda: 1)
     try:
@@ -59,7 +59,9 @@ async def test_what_nobody_can_read_in_the_metadata_is_named(tmp_path: Path, pat
 
 
 @pytest.mark.parametrize(("given", "has_topic"), [({}, True), ({}, False), ({"broker.id": "7"}, True)])
-def test_without_meta_properties_it_is_the_same_broker(tmp_path: Path, given: dict[str, str], has_topic: bool) -> None:
+def test_broker_without_meta_properties_keeps_its_id_and_topics(
+    tmp_path: Path, given: dict[str, str], has_topic: bool
+) -> None:
     """Its topics are assigned to it, and its own settings are kept under its number."""
     settings = {"log.dirs": str(tmp_path)}
     with Broker(settings | given) as broker:

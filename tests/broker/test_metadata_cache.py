@@ -71,7 +71,7 @@ def test_update_changes_only_the_partitions_it_names() -> None:
     assert cache.topics == ["t", "u"]
 
 
-def test_brokers_come_whole() -> None:
+def test_update_replaces_all_brokers() -> None:
     cache = MetadataCache()
     request = update()
     request.live_brokers = [broker(2, "A", "B", rack="r"), broker(1, "A")]
@@ -111,7 +111,7 @@ def test_topic_deleted_and_made_anew_has_its_new_id() -> None:
     assert cache.topic_name(OTHER_ID) == "t"
 
 
-def test_deletion_of_a_topic_never_heard_of_leaves_nothing() -> None:
+def test_deletion_of_an_unknown_topic_leaves_nothing() -> None:
     cache = MetadataCache()
     told = cache.update(update(topic("t", ID, partition(0, GONE))))
     assert told.deleted == (TopicPartition("t", 0),)
@@ -126,7 +126,7 @@ def test_partitions_of_an_old_controller_are_not_grouped_by_topic() -> None:
     assert cache.leader_of("t", 0) == (4, 3)
 
 
-def test_listeners_hear_of_an_update_that_is_done() -> None:
+def test_listeners_are_called_after_an_update_is_applied() -> None:
     cache = MetadataCache()
     heard: list[tuple[MetadataUpdate, bool]] = []
     cache.on_update(lambda told: heard.append((told, cache.has_topic("t"))))
@@ -150,7 +150,7 @@ def test_update_without_topic_ids_takes_nothing_away() -> None:
     assert [state.leader for state in cache.partitions("t")] == [2, 1]
 
 
-def test_forgotten_topics_are_told_as_deleted() -> None:
+def test_forgotten_topics_are_reported_as_deleted() -> None:
     cache = MetadataCache()
     cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1)), topic("u", OTHER_ID, partition(0, 1))))
     told: list[MetadataUpdate] = []

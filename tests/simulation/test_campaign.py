@@ -71,7 +71,7 @@ def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypa
     assert (summary.seeds, summary.failed) == (3, [2])
 
 
-def test_by_every_tenth_seed_a_fault_comes_alone_each_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_tenth_seed_runs_with_a_single_fault_round_robin(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(seed: int, plan: Plan | None) -> simulation_run.Result:
         plan = plan or Plan.of_seed(seed)
         fault = plan.only_fault
@@ -123,7 +123,7 @@ def test_figures_of_several_runs_are_added_up(
     assert told[-1] == "failed: [2]"
 
 
-def test_seeds_that_cost_too_much_are_weighed_again_alone(
+def test_expensive_seeds_are_measured_again_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     costs = {1: 1.5, 2: 0.4, 3: 1.2}
@@ -142,7 +142,7 @@ def test_seeds_that_cost_too_much_are_weighed_again_alone(
     assert "alone, those cost at most 0.75 (seed 1)" in lines
 
 
-def test_what_a_seed_costs_alone_is_measured_in_a_process_of_its_own() -> None:
+def test_cost_of_a_single_seed_is_measured_in_its_own_process() -> None:
     ((seed, cpu_s),) = campaign._costs_alone([3])
     assert seed == 3
     assert cpu_s > 0

@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[Callable[[WatchedTree], None], str]] = {
 
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
-def test_what_controllers_do_is_let_pass(change: Callable[[WatchedTree], None]) -> None:
+def test_tree_checker_accepts_legal_changes_of_controllers(change: Callable[[WatchedTree], None]) -> None:
     tree = WatchedTree()
     change(tree)
     assert tree.violations == []
@@ -157,7 +157,7 @@ def test_a_wrong_change_of_the_tree_is_seen(change: Callable[[WatchedTree], None
     assert [told in violation for violation in tree.violations] == [True]
 
 
-def test_who_loses_a_place_is_told() -> None:
+def test_tree_checker_counts_lost_leaderships_and_isr_places() -> None:
     tree = WatchedTree()
     tree.as_controller(SetData(STATE, state(2, 6, [2])))
     assert tree.lost == [("leaderships lost", 1), ("places in an ISR lost", 1), ("places in an ISR lost", 3)]
@@ -223,7 +223,7 @@ FORGETFUL: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
 
 
 @pytest.mark.parametrize(("happens", "reason"), FORGETFUL.values(), ids=FORGETFUL)
-def test_a_leader_that_has_forgotten_is_excused_only_where_nobody_could_know_better(
+def test_leader_that_lost_records_is_excused_only_when_the_controller_could_not_know(
     happens: Callable[[WatchedTree], None], reason: Reason | None
 ) -> None:
     tree = WatchedTree()
@@ -260,7 +260,7 @@ def test_a_leader_that_has_forgotten_is_excused_when_it_is_elected_again_and_the
     assert tree.excuses() == [Reason.OTHERS_DOWN.value]
 
 
-def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> None:
+def test_replica_that_loses_records_while_joining_the_isr_is_excused_as_leader() -> None:
     tree = WatchedTree()
     tree.as_controller(SetData(STATE, state(1, 5, [1, 2])))
     tree.checker.lost_bytes(3, PLACE, 4)
@@ -271,7 +271,7 @@ def test_who_forgets_while_it_is_taken_into_the_isr_is_excused_as_a_leader() -> 
     assert tree.excuses() == [Reason.OTHERS_UP.value]
 
 
-def test_of_several_losses_the_furthest_counts() -> None:
+def test_furthest_of_several_losses_counts() -> None:
     tree = WatchedTree()
     tree.as_controller(SetData(STATE, state(2, 6, [2])))
     tree.checker.lost_bytes(2, PLACE, 4)
@@ -329,7 +329,7 @@ KEPT = (Guarantee.LEADER, Guarantee.ALL, Guarantee.ONCE, Guarantee.TRANSACTION)
 
 
 @pytest.mark.parametrize("guarantee", KEPT)
-def test_what_is_there_is_kept(told: Told, guarantee: Guarantee) -> None:
+def test_records_in_the_log_are_no_violation(told: Told, guarantee: Guarantee) -> None:
     told.sent(guarantee, 1, 0)
     told.sent(guarantee, 2, 1)
     told.there(b"p/1", b"p/2")
@@ -338,7 +338,7 @@ def test_what_is_there_is_kept(told: Told, guarantee: Guarantee) -> None:
 
 @pytest.mark.parametrize("guarantee", KEPT)
 @pytest.mark.parametrize("there", [(), (b"p/0", b"p/1"), (b"p/0",)], ids=["gone", "moved", "another"])
-def test_what_was_acknowledged_and_is_not_at_its_offset_is_lost(
+def test_acknowledged_record_missing_at_its_offset_is_a_violation(
     told: Told, guarantee: Guarantee, there: tuple[bytes, ...]
 ) -> None:
     told.sent(guarantee, 1, 0)
@@ -346,7 +346,7 @@ def test_what_was_acknowledged_and_is_not_at_its_offset_is_lost(
     assert ["is lost" in violation for violation in told.violations()] == [True]
 
 
-def test_what_the_leader_alone_had_may_go_with_it(told: Told) -> None:
+def test_record_acknowledged_with_acks_1_may_be_lost_with_its_leader(told: Told) -> None:
     told.sent(Guarantee.LEADER, 1, 0)
     told.tree.now_s = 12.0
     told.tree.as_controller(SetData(STATE, state(2, 6, [2, 3])))
@@ -354,7 +354,7 @@ def test_what_the_leader_alone_had_may_go_with_it(told: Told) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", [1, -1])
-def test_what_the_leader_alone_had_stays_when_nobody_else_leads(told: Told, meanwhile: int) -> None:
+def test_record_acknowledged_with_acks_1_must_stay_without_a_leader_change(told: Told, meanwhile: int) -> None:
     told.sent(Guarantee.LEADER, 1, 0)
     told.tree.now_s = 12.0
     told.tree.as_controller(SetData(STATE, state(meanwhile, 6, [1])))
@@ -362,7 +362,7 @@ def test_what_the_leader_alone_had_stays_when_nobody_else_leads(told: Told, mean
     assert ["its leader was never another" in violation for violation in told.violations()] == [True]
 
 
-def test_what_the_leader_alone_had_may_go_when_it_follows_somebody_or_forgets(told: Told) -> None:
+def test_record_acknowledged_with_acks_1_may_be_lost_when_its_leader_follows_or_crashes(told: Told) -> None:
     told.sent(Guarantee.LEADER, 1, 0)
     for happens in (partial(told.tree.checker.lost_bytes, kept_end=0), told.tree.checker.follows):
         told.tree.checker.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3), led=[(0.0, 1)])
@@ -374,7 +374,7 @@ def test_what_the_leader_alone_had_may_go_when_it_follows_somebody_or_forgets(to
         assert told.violations() == []
 
 
-def test_what_the_leader_alone_had_does_not_go_with_another_who_led_before(told: Told) -> None:
+def test_record_acknowledged_with_acks_1_is_not_excused_by_an_earlier_leader(told: Told) -> None:
     told.tree.now_s = 10.5
     told.tree.as_controller(SetData(STATE, state(2, 6, [1, 2])), SetData(STATE, state(1, 7, [1, 2])))
     told.sent(Guarantee.LEADER, 1, 0)
@@ -382,7 +382,7 @@ def test_what_the_leader_alone_had_does_not_go_with_another_who_led_before(told:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNKNOWN, Outcome.REFUSED])
-def test_what_was_not_acknowledged_may_be_gone(told: Told, outcome: Outcome) -> None:
+def test_unacknowledged_record_may_be_missing(told: Told, outcome: Outcome) -> None:
     told.sent(Guarantee.ALL, 1, -1, outcome)
     assert told.violations() == []
 
@@ -390,21 +390,21 @@ def test_what_was_not_acknowledged_may_be_gone(told: Told, outcome: Outcome) -> 
 @pytest.mark.parametrize(
     ("guarantee", "is_wrong"), [(Guarantee.ALL, False), (Guarantee.ONCE, True), (Guarantee.TRANSACTION, True)]
 )
-def test_only_idempotent_records_must_not_be_there_twice(told: Told, guarantee: Guarantee, is_wrong: bool) -> None:
+def test_duplicate_of_an_idempotent_record_is_a_violation(told: Told, guarantee: Guarantee, is_wrong: bool) -> None:
     told.sent(guarantee, 1, 1).maybe_taken = 2
     told.there(b"p/1", b"p/1")
     assert ["more than once" in violation for violation in told.violations()] == [True] * is_wrong
 
 
 @pytest.mark.parametrize("guarantee", Guarantee)
-def test_what_was_refused_is_not_there(told: Told, guarantee: Guarantee) -> None:
+def test_refused_record_in_the_log_is_a_violation(told: Told, guarantee: Guarantee) -> None:
     told.sent(guarantee, 1, -1, Outcome.REFUSED)
     assert told.violations() == []
     told.there(b"p/1")
     assert ["of 1 attempts 0 may be" in violation for violation in told.violations()] == [True]
 
 
-def test_what_was_sent_again_after_it_was_refused_is_there_once(told: Told) -> None:
+def test_retried_record_may_be_in_the_log_as_often_as_it_may_have_been_taken(told: Told) -> None:
     sent = told.sent(Guarantee.ALL, 1, 1)
     sent.attempts = 2
     told.there(b"p/1", b"p/1")
@@ -424,11 +424,11 @@ def test_what_was_sent_again_after_it_was_refused_is_there_once(told: Told) -> N
         (ErrorCode.KAFKA_STORAGE_ERROR, set()),
     ],
 )
-def test_what_a_refusal_promises(code: ErrorCode, guarantees: set[Guarantee]) -> None:
+def test_error_codes_that_promise_nothing_was_written_are_known(code: ErrorCode, guarantees: set[Guarantee]) -> None:
     assert {each for each in Guarantee if says_nothing_is_written(code, each)} == guarantees
 
 
-def test_a_group_is_held_to_what_it_has_committed_since_an_offset_fell(told: Told) -> None:
+def test_group_is_held_to_commits_made_since_its_offset_fell(told: Told) -> None:
     key, history = ("group", PLACE), told.history
     high, low, later = (Commit(offset, Acknowledged(8, offset, 21.0)) for offset in (9, 4, 5))
     history.has_committed(key, Commit(), high)
@@ -451,7 +451,7 @@ def test_replicas_that_differ_are_seen(told: Told) -> None:
     assert ["at offset 0 broker 1 has" in violation for violation in told.violations()] == [True]
 
 
-def test_records_go_only_as_far_as_somebody_wanted(told: Told) -> None:
+def test_log_start_beyond_requested_deletions_is_a_violation(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
     told.there(b"p/2", start=1)
     assert ["begins at offset 1" in violation for violation in told.violations()] == [True]
@@ -459,7 +459,7 @@ def test_records_go_only_as_far_as_somebody_wanted(told: Told) -> None:
     assert told.violations() == []
 
 
-def test_what_was_read_is_there(told: Told) -> None:
+def test_record_read_by_a_consumer_must_be_in_the_log(told: Told) -> None:
     told.there(b"a")
     told.read(0, b"a")
     assert told.violations() == []
@@ -467,7 +467,7 @@ def test_what_was_read_is_there(told: Told) -> None:
     assert ["was read at offset 1" in violation for violation in told.violations()] == [True]
 
 
-def test_what_was_read_as_two_things_is_seen(told: Told) -> None:
+def test_two_different_records_read_at_one_offset_are_a_violation(told: Told) -> None:
     told.there(b"a")
     told.read(0, b"a")
     told.read(0, b"b", 6)
@@ -514,12 +514,12 @@ def test_forgotten_offsets_are_excused_by_the_offsets_topic_only(told: Told) -> 
     assert told.violations() == []
 
 
-def test_what_no_loss_explains_is_wrong_at_once(told: Told) -> None:
+def test_suspicion_that_no_loss_can_explain_is_a_violation_at_once(told: Told) -> None:
     told.history.suspect(PLACE, "x was read of a transaction that is under way", None)
     assert told.history.violations == ["('t', 0): x was read of a transaction that is under way"]
 
 
-def test_what_is_excused_is_counted_and_its_replicas_agree_all_the_same(told: Told) -> None:
+def test_excused_loss_is_counted_and_replicas_must_still_agree(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
     told.excuse(6, 0)
     checker = told.checker()
@@ -546,7 +546,7 @@ def test_an_excuse_is_one_for_what_was_there_before(told: Told, offset: int, kno
     assert told.violations() == []
 
 
-def test_a_leader_who_was_never_seen_excuses_nothing(told: Told) -> None:
+def test_leader_that_was_never_seen_excuses_no_loss(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
     told.tree.checker.partitions[PLACE].excuses.append(Excuse(Reason.UNCLEAN, 2, 6, 20.0))
     assert ["is lost" in violation for violation in told.violations()] == [True]
@@ -559,7 +559,7 @@ def test_an_excuse_for_a_loss_is_none_for_what_is_there_twice(told: Told) -> Non
     assert ["more than once" in violation for violation in told.violations()] == [True]
 
 
-def test_what_was_read_may_be_another_only_where_it_may_be_lost(told: Told) -> None:
+def test_different_records_at_one_offset_are_allowed_only_within_an_excused_loss(told: Told) -> None:
     told.read(3, b"a", known_epoch=5)
     told.read(3, b"b", known_epoch=6)
     told.there(b"b", start=3)
@@ -569,7 +569,7 @@ def test_what_was_read_may_be_another_only_where_it_may_be_lost(told: Told) -> N
     assert told.violations() == []
 
 
-def test_a_topic_that_is_gone_is_seen_unless_somebody_deleted_it(told: Told) -> None:
+def test_missing_topic_is_a_violation_unless_a_client_deleted_it(told: Told) -> None:
     told.history.topics = {"t": True, "gone": True}
     assert told.violations() == ["gone is gone, and nobody has deleted it"]
     told.history.topics["gone"] = False
@@ -588,7 +588,7 @@ def test_a_topic_that_was_deleted_and_is_there_is_seen(told: Told) -> None:
     assert told.violations() == ["t was deleted, and brokers [1, 2] have it"]
 
 
-def test_a_consumer_may_pass_over_what_comes_in_the_place_of_what_it_had_read(told: Told) -> None:
+def test_consumer_may_skip_records_that_replaced_those_it_had_read(told: Told) -> None:
     """Where the leader that has lost it goes on under the same epoch, and only there."""
     sent = told.sent(Guarantee.TRANSACTION, 1, 3)
     sent.asked_s = 30.0

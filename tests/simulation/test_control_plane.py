@@ -46,7 +46,7 @@ def connected_to_control_plane(cluster: SimulatedCluster) -> dict[str, set[str]]
     }
 
 
-def test_only_the_controller_comes_that_way(cluster: SimulatedCluster) -> None:
+def test_only_the_controller_uses_the_control_plane_listener(cluster: SimulatedCluster) -> None:
     async def work() -> None:
         admin = await started(cluster)
         assert await cluster.spawn("admin", _create(admin, "t"))

@@ -36,7 +36,7 @@ def test_offsets_stay_committed_and_groups_go_on_wherever_their_coordinators_go(
     assert result.counts["group: commits"] > 0
 
 
-def test_all_that_a_move_can_be_to_a_client_is_met() -> None:
+def test_moves_of_coordinators_show_clients_every_expected_error() -> None:
     """In a run without faults but for clocks that jump, which last as long as it does: moves alone."""
     plan = Plan(broker_count=4, duration_s=20.0, fault_count=4, change_count=0, faults=("clock jumps",))
     result = run_seed(2001, plan, moved_coordinators)

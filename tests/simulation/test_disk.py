@@ -33,7 +33,7 @@ def crashed(disk: Disk, loss: Loss) -> tuple[SimulatedFiles, dict[str, int]]:
     return SimulatedFiles(disk), lost
 
 
-def test_what_was_synced_outlives_the_loss_of_everything_else() -> None:
+def test_synced_bytes_survive_the_loss_of_all_others() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     file = files.open("/root/a", create=True)

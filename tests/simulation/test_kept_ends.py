@@ -42,7 +42,7 @@ def test_a_log_is_whole_up_to_where_its_first_segment_lost_something(disk: Disk,
     assert ends_after_a_crash(disk) == {("t", 0): 6}
 
 
-def test_a_segment_whose_deletion_was_lost_with_its_end_is_there_again(disk: Disk, files: SimulatedFiles) -> None:
+def test_segment_whose_deletion_was_not_synced_exists_again_after_a_crash(disk: Disk, files: SimulatedFiles) -> None:
     files.rename(SEGMENT, f"{SEGMENT}.deleted")
     assert ends_after_a_crash(disk) == {("t", 0): 6}
 

@@ -109,7 +109,7 @@ def test_a_protocol_with_a_buffer_of_its_own_gets_all_bytes(loop: VirtualLoop) -
     assert world.accepted[0].received == b"01234567"
 
 
-def test_what_is_sent_on_two_connections_may_arrive_in_either_order(loop: VirtualLoop) -> None:
+def test_bytes_on_two_connections_may_arrive_in_either_order(loop: VirtualLoop) -> None:
     world = World(loop)
     order: list[str] = []
 
@@ -129,7 +129,7 @@ def test_what_is_sent_on_two_connections_may_arrive_in_either_order(loop: Virtua
     assert {"ab", "ba"} <= set(rounds)
 
 
-def test_a_cut_holds_one_way_until_it_heals(loop: VirtualLoop) -> None:
+def test_cut_stops_one_direction_until_it_heals(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     (there,) = world.accepted
@@ -154,7 +154,7 @@ def test_a_connection_waits_for_a_way_and_gives_up_in_the_end(loop: VirtualLoop)
         world.connect()
 
 
-def test_who_does_not_listen_refuses(loop: VirtualLoop) -> None:
+def test_machine_without_a_listener_refuses_connections(loop: VirtualLoop) -> None:
     world = World(loop)
     world.network.refuse("b")
     with pytest.raises(ConnectionRefusedError):
@@ -174,7 +174,7 @@ def test_an_address_is_taken_once(loop: VirtualLoop) -> None:
     world.run("b", loop.create_server(End, "b", 9092))
 
 
-def test_a_writer_is_told_to_pause_while_the_other_end_does_not_read(loop: VirtualLoop) -> None:
+def test_writer_is_paused_while_the_other_end_does_not_read(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     (there,) = world.accepted

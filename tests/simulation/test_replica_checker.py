@@ -246,12 +246,12 @@ def two_leads_under_an_excuse(checked: Checked, kept_end: int = 0) -> Excuse:
     return excuse
 
 
-def test_what_may_be_lost_begins_where_the_next_leaders_log_is_another(checked: Checked) -> None:
+def test_excused_loss_begins_where_the_next_leaders_log_differs(checked: Checked) -> None:
     excuse = the_second_of_two_records_is_lost(checked)
     assert (excuse.from_offset, excuse.has_lost) == (1, True)
 
 
-def test_nothing_is_lost_when_the_next_leader_has_it_all(checked: Checked) -> None:
+def test_excuse_covers_no_loss_when_the_next_leader_has_all_records(checked: Checked) -> None:
     all_of_one_is_committed(checked, "a", "a")
     checked.see()
     excuse = two_leads_under_an_excuse(checked)
@@ -265,14 +265,14 @@ def test_a_leader_that_lacks_more_than_its_crash_took_is_not_excused(checked: Ch
         two_leads_under_an_excuse(checked, kept_end=2)
 
 
-def test_what_a_crash_left_is_not_lost_although_nobody_has_compared_it(checked: Checked) -> None:
+def test_records_kept_by_a_crash_are_not_lost_although_no_check_compared_them(checked: Checked) -> None:
     all_of_one_is_committed(checked, "ab", "ab")
     checked.checker.check(cast("Any", [checked.one]))  # the high watermark is known, what is below it is not
     excuse = two_leads_under_an_excuse(checked, kept_end=2)
     assert (excuse.from_offset, excuse.has_lost) == (2, False)
 
 
-def test_an_excuse_is_none_for_somebody_else_who_leads(checked: Checked) -> None:
+def test_excuse_for_one_leader_does_not_cover_another(checked: Checked) -> None:
     all_of_one_is_committed(checked, "ab", "a")
     checked.see()
     excuse = Excuse(Reason.LAST, 3, 6, 0.0)  # it was elected, and nobody has seen it lead
@@ -282,7 +282,7 @@ def test_an_excuse_is_none_for_somebody_else_who_leads(checked: Checked) -> None
         checked.see()
 
 
-def test_what_the_next_leader_commits_counts_from_then_on(checked: Checked) -> None:
+def test_records_committed_by_the_next_leader_are_compared_from_then_on(checked: Checked) -> None:
     the_second_of_two_records_is_lost(checked)
     checked.two.append("c", leader_epoch=6)
     checked.two.commit(2)
@@ -295,7 +295,7 @@ def test_what_the_next_leader_commits_counts_from_then_on(checked: Checked) -> N
         checked.see()
 
 
-def test_what_was_not_lost_is_compared_as_ever(checked: Checked) -> None:
+def test_records_below_an_excused_loss_are_still_compared(checked: Checked) -> None:
     the_second_of_two_records_is_lost(checked)
     checked.one.starts = 2  # what it has had in this life is not known yet
     checked.one.follow(2, leader_epoch=6)
@@ -320,13 +320,13 @@ def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked:
         checked.see()
 
 
-def test_all_that_lies_behind_the_end_of_the_next_leaders_log_may_be_lost(checked: Checked) -> None:
+def test_every_record_beyond_the_next_leaders_log_end_may_be_lost(checked: Checked) -> None:
     """Also what nobody has looked at: the end of a batch of which records were deleted."""
     excuse = all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     assert excuse.from_offset == 0
 
 
-def test_what_a_later_leader_still_has_of_what_was_lost_is_committed_by_it(checked: Checked) -> None:
+def test_lost_records_that_a_later_leader_still_has_become_committed(checked: Checked) -> None:
     """And the one that led between them has not yet cut what it wrote in its place."""
     the_second_of_two_records_is_lost(checked)
     checked.two.append("c", leader_epoch=6)
@@ -346,7 +346,7 @@ def test_what_a_later_leader_still_has_of_what_was_lost_is_committed_by_it(check
         checked.see()
 
 
-def test_what_a_follower_has_not_cut_yet_is_not_committed_by_that(checked: Checked) -> None:
+def test_records_a_follower_has_not_truncated_yet_are_not_committed(checked: Checked) -> None:
     """Nor what lies before the first of its batches that can be compared."""
     all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     checked.one.follow(2, leader_epoch=6)

@@ -33,7 +33,7 @@ def test_a_cluster_keeps_its_promises_at_the_price_of_a_seed(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [29, 31])
-def test_one_broker_keeps_its_promises(seed: int) -> None:
+def test_single_broker_keeps_its_promises_for_every_seed(seed: int) -> None:
     result = run_seed(seed, replace(Plan.of_seed(seed), broker_count=1))
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
 

@@ -15,7 +15,7 @@ SEED = 27
 """It fails by that mistake, and has four faults. They are not all to blame for it."""
 
 
-def test_what_is_printed_of_a_seed_that_fails_is_short_and_names_the_records_in_question(
+def test_report_of_a_failing_seed_is_short_and_names_the_records(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with MISTAKES[MISTAKE]():
@@ -61,7 +61,7 @@ def test_no_fault_is_left_that_can_be_spared(monkeypatch: pytest.MonkeyPatch) ->
     assert left_in(shortened(failed)) == ({2}, 0)
 
 
-def test_all_is_left_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shortened_run_keeps_all_faults_it_needs_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = fails_when(monkeypatch, lambda faults, changes: {1, 4} <= faults and changes > 0)
     assert left_in(shortened(failed)) == ({1, 4}, 2)
 
@@ -72,7 +72,7 @@ def test_a_seed_that_is_another_run_the_second_time_says_so(monkeypatch: pytest.
     assert "is another run now" in next(retold(failed))
 
 
-def test_a_seed_of_which_nothing_is_known_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seed_whose_process_died_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that ran it died: so may whoever tries again."""
     failed = fails_when(monkeypatch, lambda faults, changes: True)
     failed.lines.clear()

@@ -9,7 +9,7 @@ from simulation.machines.simulated_pool import SimulatedPool
 from simulation.machines.virtual_loop import VirtualLoop
 
 
-def test_what_a_slow_disk_is_busy_with_is_done_when_it_is_fast_again() -> None:
+def test_work_delayed_by_a_slow_disk_completes_when_the_disk_recovers() -> None:
     loop, disk = VirtualLoop(), Disk(Random(1))
     pool = SimulatedPool(loop, 2, Random(1), SimulatedFiles(disk, lambda: 0))
     posted: list[tuple[str, float]] = []

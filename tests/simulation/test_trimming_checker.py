@@ -47,12 +47,12 @@ def trimmed(tmp_path: Path) -> Iterator[Trimmed]:
     trimmed.log.close()
 
 
-def test_records_that_nobody_wanted_to_go(trimmed: Trimmed) -> None:
+def test_unrequested_trimming_is_a_violation(trimmed: Trimmed) -> None:
     with pytest.raises(ViolationError, match="begins at offset 4"):
         trimmed.trim(4)
 
 
-def test_records_go_as_far_as_somebody_wants(trimmed: Trimmed) -> None:
+def test_trimming_up_to_the_requested_offset_is_allowed(trimmed: Trimmed) -> None:
     trimmed.history.deletions[PLACE] = 4
     trimmed.trim(4)
     with pytest.raises(ViolationError, match="begins at offset 5"):

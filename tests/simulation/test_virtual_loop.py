@@ -43,12 +43,12 @@ def test_a_time_limit_ends_what_waits(loop: VirtualLoop) -> None:
     assert loop.run_until_complete(wait()) == pytest.approx(10)
 
 
-def test_who_waits_for_what_never_comes_is_told(loop: VirtualLoop) -> None:
+def test_waiting_for_an_event_that_never_comes_raises_a_deadlock_error(loop: VirtualLoop) -> None:
     with pytest.raises(DeadlockError):
         loop.run_until_complete(loop.create_future())
 
 
-def test_there_are_no_threads(loop: VirtualLoop) -> None:
+def test_virtual_loop_refuses_threads(loop: VirtualLoop) -> None:
     with pytest.raises(NotImplementedError):
         loop.run_in_executor(None, lambda: None)
 

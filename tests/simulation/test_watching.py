@@ -10,7 +10,7 @@ from simulation.runs.simulation_run import Plan, run_seed
 QUIET = Plan(3, duration_s=8.0, fault_count=0, change_count=0, shape=ClusterShape())
 
 
-def test_what_is_wrong_for_one_turn_only_is_seen() -> None:
+def test_violation_that_lasts_one_loop_iteration_is_found() -> None:
     def prepare(cluster: SimulatedCluster) -> None:
         def fall() -> None:
             if cluster.loop.turns % 2:  # all brokers may be looked at next
@@ -32,7 +32,7 @@ def _has_records(hosted: HostedPartition) -> bool:
     return hosted.partition.is_leader and hosted.partition.high_watermark > 0
 
 
-def test_whoever_looks_at_all_brokers_sees_no_more() -> None:
+def test_checking_all_brokers_finds_no_more_than_checking_the_changed_ones() -> None:
     """In a run with faults of all kinds."""
     seen = missed = 0
 

@@ -139,7 +139,7 @@ def a_broker() -> SimulatedBroker:
     return SimulatedBroker(1, network, ModelZooKeeper(loop, Random(1), lambda: 0), {}, Random(1))
 
 
-def test_all_that_the_environment_names_is_replaced_and_nothing_else() -> None:
+def test_simulation_replaces_every_field_of_the_environment_and_nothing_else() -> None:
     assert {field.name for field in fields(Environment)} == set(REPLACED)
     broker = a_broker()
     real, simulated = Environment(), broker.environment(SimulatedFiles(broker.disk))
@@ -215,7 +215,7 @@ def used_of_the_world(tree: ast.AST) -> set[str]:
     return used
 
 
-def test_what_is_used_of_the_world_is_found_however_it_was_imported() -> None:
+def test_uses_of_clocks_and_randomness_are_found_however_they_are_imported() -> None:
     source = """
 import time as clock
 from random import choice, Random
@@ -270,7 +270,9 @@ def look_at_brokers(look: Callable[[BrokerServer], None]) -> None:
     assert len(seen) == 3
 
 
-def test_what_a_broker_holds_of_the_simulation_is_in_the_place_of_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_objects_a_broker_holds_replace_only_clocks_files_and_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Neither is one of its own parts another, nor a method of one of its objects."""
     found: dict[str, str] = {}
     shadowed: list[str] = []
@@ -369,7 +371,7 @@ def test_no_name_of_the_broker_stands_for_another_thing_while_a_simulation_runs(
 SWITCHES = {"pybroker.storage.workers.unpacking._is_apart"}
 
 
-def test_nothing_of_the_broker_is_patched_but_by_mistakes() -> None:
+def test_only_deliberate_mistakes_patch_the_broker() -> None:
     """Neither by `mock` nor by an assignment to what was imported from it."""
     for path in sorted(HERE.glob("*.py")):
         if path.name in PARTS_OF_MISTAKES or path.name.startswith("test_"):

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 
-def test_what_an_error_came_through_is_not_kept_by_its_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_record_does_not_keep_objects_of_the_traceback_alive(caplog: pytest.LogCaptureFixture) -> None:
     kept: list[weakref.ref[socket.socket]] = []
 
     def fail() -> None:

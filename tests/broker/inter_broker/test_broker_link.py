@@ -143,7 +143,7 @@ async def test_a_connection_that_breaks_fails_all_that_waits_and_is_made_anew() 
         await link.close()
 
 
-async def test_who_does_not_answer_in_time_loses_the_connection() -> None:
+async def test_request_that_times_out_closes_the_connection() -> None:
     asked = asyncio.Event()
 
     async def be_silent(peer: Peer) -> None:
@@ -175,7 +175,7 @@ async def test_who_does_not_answer_in_time_loses_the_connection() -> None:
         struct.pack(">ib", 1, 1),
     ],
 )
-async def test_what_is_no_answer_ends_the_connection(junk: bytes) -> None:
+async def test_malformed_response_closes_the_connection(junk: bytes) -> None:
     async def talk_nonsense(peer: Peer) -> None:
         await peer.receive()
         peer.writer.write(junk)
@@ -229,7 +229,7 @@ async def test_the_address_is_asked_for_at_each_connection() -> None:
         await link.close()
 
 
-async def test_a_killed_link_fails_who_waits_and_stays_closed() -> None:
+async def test_killed_link_fails_waiting_requests_and_stays_closed() -> None:
     asked = asyncio.Event()
 
     async def be_silent(peer: Peer) -> None:
@@ -266,7 +266,7 @@ async def test_a_link_that_is_killed_while_it_connects_connects_no_more() -> Non
         assert not link.is_connected
 
 
-async def test_who_gives_up_waiting_leaves_the_connection_to_the_others() -> None:
+async def test_cancelled_request_leaves_the_connection_open_for_others() -> None:
     received, release = asyncio.Event(), asyncio.Event()
 
     async def answer_late(peer: Peer) -> None:
@@ -290,7 +290,7 @@ async def test_who_gives_up_waiting_leaves_the_connection_to_the_others() -> Non
         await link.close()
 
 
-async def test_the_request_says_who_asks() -> None:
+async def test_request_header_carries_the_brokers_client_id() -> None:
     headers = []
 
     async def read_header(peer: Peer) -> None:

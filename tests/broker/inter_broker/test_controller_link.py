@@ -90,14 +90,14 @@ async def test_this_broker_asks_itself_when_it_is_controller(cluster: Cluster) -
     assert cluster.asked == [1, 1]
 
 
-async def test_who_is_elected_meanwhile_is_told_to_do_it_itself(cluster: Cluster) -> None:
+async def test_broker_elected_controller_meanwhile_gets_is_controller_error(cluster: Cluster) -> None:
     cluster.is_active = True
     with pytest.raises(IsControllerError):
         await cluster.link.ask(CreateTopicsRequest(), 7)
     assert cluster.asked == []
 
 
-async def test_who_has_no_controller_to_ask_can_give_up(cluster: Cluster) -> None:
+async def test_request_without_a_controller_gives_up_at_its_deadline(cluster: Cluster) -> None:
     with pytest.raises(TimeoutError):
         await cluster.link.ask(REQUEST, 3, give_up_after_ms=0)
     with pytest.raises(ConnectionError):
@@ -107,7 +107,7 @@ async def test_who_has_no_controller_to_ask_can_give_up(cluster: Cluster) -> Non
         await cluster.link.ask(REQUEST, 3)
 
 
-async def test_who_asks_itself_once_does_not_wait_for_ever(cluster: Cluster) -> None:
+async def test_request_to_itself_is_bounded_by_its_timeout(cluster: Cluster) -> None:
     """As a controller may that waits for ZooKeeper."""
     cluster = Cluster(timeout_ms=1)
     cluster.is_active = True

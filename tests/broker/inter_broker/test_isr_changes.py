@@ -157,7 +157,7 @@ async def test_a_change_is_written_as_the_controller_says(controller: Controller
     assert partition.partition_epoch == 8
 
 
-async def test_what_is_proposed_while_one_is_in_flight_goes_together_with_the_next(
+async def test_proposals_made_during_a_request_are_sent_together_in_the_next(
     controller: Controller, new_changes: NewChanges
 ) -> None:
     changes, partitions = new_changes(), [led(index) for index in range(3)]
@@ -236,7 +236,9 @@ def test_a_controller_that_refuses_everything_is_asked_now_and_then(
     assert counts == [1] * 6 + [2] * 7 + [3] * 2
 
 
-async def test_what_an_order_has_overtaken_is_not_sent_again(controller: Controller, new_changes: NewChanges) -> None:
+async def test_proposal_overtaken_by_a_leader_and_isr_order_is_not_sent_again(
+    controller: Controller, new_changes: NewChanges
+) -> None:
     partition, other = led(0), led(1)
     changes = new_changes()
     changes.propose(partition, shrink(partition))
@@ -250,7 +252,7 @@ async def test_what_an_order_has_overtaken_is_not_sent_again(controller: Control
     changes.kill()
 
 
-async def test_without_topic_ids_or_for_an_older_controller_topics_are_named(
+async def test_alter_partition_names_topics_without_topic_ids_or_for_an_older_controller(
     controller: Controller, new_changes: NewChanges
 ) -> None:
     partition = led(0, topic_id=None)

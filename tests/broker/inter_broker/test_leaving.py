@@ -81,7 +81,7 @@ async def test_the_controller_is_asked_until_nothing_is_led_here_any_more(leavin
     assert leaving.asked == 3
 
 
-async def test_there_are_as_many_tries_as_are_allowed(leaving: Leaving) -> None:
+async def test_controlled_shutdown_is_tried_as_often_as_allowed(leaving: Leaving) -> None:
     leaving.answers = [answer(error=ErrorCode.STALE_BROKER_EPOCH), TimeoutError(), answer(0)]
     assert not await leaving.leave(tries=3)
     assert leaving.asked == 3
@@ -89,7 +89,7 @@ async def test_there_are_as_many_tries_as_are_allowed(leaving: Leaving) -> None:
     assert leaving.asked == 3
 
 
-async def test_the_last_broker_waits_for_nobody(leaving: Leaving) -> None:
+async def test_last_live_broker_does_not_wait_in_controlled_shutdown(leaving: Leaving) -> None:
     leaving.tell([1])
     for said in (
         answer(0, 1),
@@ -100,13 +100,13 @@ async def test_the_last_broker_waits_for_nobody(leaving: Leaving) -> None:
         assert not await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)
 
 
-async def test_nobody_is_waited_for_who_has_no_replica(leaving: Leaving) -> None:
+async def test_controlled_shutdown_does_not_wait_for_brokers_without_replicas(leaving: Leaving) -> None:
     leaving.tell([1, 3])
     leaving.answers = [answer(0)]
     assert not await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)
 
 
-async def test_who_waits_for_a_replica_to_come_up_stops_when_its_broker_goes_too(leaving: Leaving) -> None:
+async def test_controlled_shutdown_stops_waiting_when_the_replicas_broker_leaves(leaving: Leaving) -> None:
     leaving.answers = [answer(0, 1)]
     left = asyncio.create_task(leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS))
     await leaving.is_waiting()

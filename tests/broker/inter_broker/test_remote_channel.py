@@ -64,7 +64,7 @@ async def test_requests_go_in_the_versions_of_the_protocol_version(
 
 
 @pytest.mark.parametrize(("protocol_version", "told"), [("3.1", 0), ("3.2", 1)])
-async def test_recovering_leader_is_no_secret_from_those_who_can_know(protocol_version: str, told: int) -> None:
+async def test_leader_recovery_state_is_sent_to_brokers_whose_version_has_it(protocol_version: str, told: int) -> None:
     state = LeaderAndIsrPartitionState(partition_index=0, leader=2, isr=[2], leader_recovery_state=1)
     request = LeaderAndIsrRequest(topic_states=[LeaderAndIsrTopicState(topic_name="t", partition_states=[state])])
     link = FakeLink()

@@ -65,7 +65,7 @@ def test_each_protocol_version_has_kafkas_requests(text: str, version: str) -> N
     config_of(text)
 
 
-def test_there_are_no_other_protocol_versions() -> None:
+def test_unknown_protocol_versions_are_refused() -> None:
     assert list(KAFKAS) == SPOKEN
     for version in METADATA_VERSIONS:
         if version not in KAFKAS:

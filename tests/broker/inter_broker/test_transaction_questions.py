@@ -126,7 +126,7 @@ def asked(link: Link, number: int = -1) -> dict[str, dict[str, list[int]]]:
     return {each.transactional_id: {topic.name: topic.partitions for topic in each.topics} for each in transactions}
 
 
-async def test_what_is_asked_at_once_goes_in_one_request(leader: Leader) -> None:
+async def test_questions_asked_together_go_in_one_request(leader: Leader) -> None:
     link = leader.links[2]
     for partition, name in ((A0, "t"), (A1, "t"), (B0, "t"), (A0, "u")):
         leader.ask(partition, name)
@@ -142,7 +142,7 @@ async def test_what_is_asked_at_once_goes_in_one_request(leader: Leader) -> None
     assert link.versions == [5]
 
 
-async def test_one_request_is_under_way_to_a_broker(leader: Leader) -> None:
+async def test_only_one_request_is_in_flight_to_each_broker(leader: Leader) -> None:
     link = leader.links[2]
     leader.ask(A0)
     await link.came.wait()
@@ -170,7 +170,7 @@ async def test_an_older_epoch_is_fenced_by_a_newer_one(leader: Leader) -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionError("gone"), TimeoutError("late")])
-async def test_a_coordinator_that_is_not_reached_is_told_of(leader: Leader, error: Exception) -> None:
+async def test_unreachable_coordinator_gives_network_exception(leader: Leader, error: Exception) -> None:
     leader.ask(A0)
     await leader.links[2].fail(error)
     assert await leader.hear(1) == [("t", 0, A0, ErrorCode.NETWORK_EXCEPTION)]
@@ -190,7 +190,7 @@ async def test_an_error_of_the_whole_request_is_that_of_all(leader: Leader, said
     assert [code for *_, code in await leader.hear(2)] == [told, told]
 
 
-async def test_without_a_coordinator_that_is_the_answer(leader: Leader) -> None:
+async def test_missing_coordinator_gives_coordinator_not_available(leader: Leader) -> None:
     leader.knows_coordinator = False
     leader.ask(A0)
     assert leader.told == [("t", 0, A0, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
@@ -217,7 +217,7 @@ async def test_a_partition_that_is_missing_from_the_answer_is_not_taken_for_veri
     assert (await leader.hear(2))[1] == ("t", 0, A1, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-async def test_who_waits_is_told_to_try_again_when_the_broker_stops(leader: Leader) -> None:
+async def test_waiting_questions_get_retriable_errors_when_the_broker_stops(leader: Leader) -> None:
     leader.ask(A0)
     await leader.links[2].came.wait()
     leader.ask(A1)

@@ -36,7 +36,7 @@ def test_requests_pass_and_are_seen_once_each() -> None:
         assert tap.take() == []
 
 
-def test_who_connects_while_nobody_is_behind_it_is_turned_away() -> None:
+def test_connection_is_closed_when_no_broker_is_behind_the_tap() -> None:
     tap = RequestTap()
     with closing(tap):
         with socket.create_server(("127.0.0.1", 0)) as server:

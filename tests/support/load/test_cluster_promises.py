@@ -42,13 +42,13 @@ def test_an_idempotent_producers_records_are_missed(log: Sequence[tuple[int, byt
         check_idempotent("mine", 3, OFFSETS, log, "t-0")
 
 
-def test_a_record_that_nobody_acknowledged_is_noticed() -> None:
+def test_unacknowledged_record_fails_the_check() -> None:
     """All were, or the producer has not been waited for."""
     with pytest.raises(AssertionError, match="not where they were acknowledged"):
         check_idempotent("mine", 3, {0: 0, 1: 2}, WHOLE, "t-0")
 
 
-def test_one_that_was_acknowledged_by_implication_is_to_be_there_anywhere() -> None:
+def test_implicitly_acknowledged_record_may_be_at_any_offset_but_must_exist() -> None:
     check_idempotent("mine", 3, {0: 0, 2: 3}, WHOLE, "t-0", implied={1})
     with pytest.raises(AssertionError, match="t-0: "):
         check_idempotent("mine", 3, {0: 0, 2: 2}, log_of(b"mine:0", b"theirs:0", b"mine:2"), "t-0", implied={1})
@@ -61,12 +61,12 @@ def test_a_plain_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) 
         check_kept({value: offset for offset, value in enumerate(MINE)}, log, "t-0")
 
 
-def test_gaps_are_noticed() -> None:
+def test_gap_in_the_offsets_fails_the_check() -> None:
     with pytest.raises(AssertionError, match="gaps"):
         check_offsets([WHOLE[0], *WHOLE[2:]], "t-0")
 
 
-def test_what_a_group_has_passed_over_is_noticed() -> None:
+def test_record_that_a_group_skipped_fails_the_check() -> None:
     with pytest.raises(AssertionError, match="mine:1"):
         check_seen("mine", OFFSETS, 3, {b"mine:0", b"mine:2"}, 0)
 
@@ -78,6 +78,6 @@ def test_a_commit_that_is_forgotten_is_noticed(found: int) -> None:
         check_committed("group", {0: 3, 1: 0}, {0: found, 1: 1}, {0: 5, 1: 1})
 
 
-def test_an_offset_that_nobody_committed_is_noticed() -> None:
+def test_offset_that_no_client_committed_fails_the_check() -> None:
     with pytest.raises(AssertionError, match="partitions \\[1\\]"):
         check_committed("group", {0: 3, 1: 0}, {0: 3, 1: 2}, {0: 3, 1: 1})

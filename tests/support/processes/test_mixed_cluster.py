@@ -17,7 +17,7 @@ def test_an_error_is_a_complaint_with_its_exception_unless_there_is_an_excuse_fo
     assert list(complaints_in(lines)) == [CHANGE + NO_NODE, append + strange]
 
 
-def test_an_error_without_an_exception_stands_alone() -> None:
+def test_error_line_without_a_traceback_is_one_complaint() -> None:
     truncated = "[x] ERROR [ReplicaFetcher replicaId=1] Found invalid messages during fetch (kafka.server)\n"
     assert list(complaints_in([truncated, INFO])) == [truncated]
     assert list(complaints_in([INFO, truncated])) == [truncated]
