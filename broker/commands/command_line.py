@@ -6,31 +6,21 @@ or in the file of settings. Either way one line on standard error says what was 
 """
 
 import argparse
-import gc
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.load import load_config
-from ...config.notices import notices
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
-from ..process.allocator import give_big_blocks_back
-from ..process.log_lines import log_to_stderr
+from ..process.run_broker import LOG_LEVELS, Serve, run_broker
 from ..start_error import StartError
 from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, overrides_of
 
-logger = logging.getLogger(__name__)
-
-Run = Callable[[Config], int]
-
 _STOPPED, _INTERRUPTED = 0, 130
-_LEVELS = ("debug", "info", "warning", "error")
 _SHOWN_SETTINGS = (
     "listeners",
     "advertised.listeners",
@@ -93,7 +83,7 @@ _COMMANDS: Mapping[str, _Command] = {
 }
 
 
-def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
     """Run the command and return its exit code.
 
     Args:
@@ -117,26 +107,11 @@ def main(argv: Sequence[str] | None = None, *, run: Run | None = None) -> int:
         return leave.code if isinstance(leave.code, int) else _STOPPED
 
 
-def _main(arguments: argparse.Namespace, run: Run | None) -> int:
+def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
     config = load_config(arguments.config or "", overrides_of(arguments.override), place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
-    log_to_stderr(arguments.log_level)
-    give_big_blocks_back()
-    for line in notices(config):
-        logger.warning("%s", line)
-    return (run or import_broker())(config)
-
-
-def import_broker() -> Callable[..., int]:
-    """What runs the whole broker (``broker.process.run``), which --print-config and bad input do not need."""
-    # Nothing of what the imports make is garbage. To look for some in it, now and later, is a fifth of the start.
-    gc.disable()
-    from ..process.broker_process import run
-
-    gc.freeze()
-    gc.enable()
-    return run
+    return run_broker(config, arguments.log_level, run)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -159,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--print-config", action="store_true", help="print every setting with its source, and leave")
     parser.add_argument(
-        "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(_LEVELS)}; info if not given"
+        "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(LOG_LEVELS)}; info if not given"
     )
     parser.add_argument("--version", action=_Version, help="print the version, and leave")
     parser.add_argument("server_properties", nargs="*", help=argparse.SUPPRESS, action=_Stray)
@@ -195,9 +170,9 @@ class _Stray(argparse.Action):
 
 
 def _level(text: str) -> str:
-    if text.lower() not in _LEVELS:
-        raise argparse.ArgumentTypeError(f"{text} must be one of {', '.join(_LEVELS)}")
-    return text.upper()
+    if text.lower() not in LOG_LEVELS:
+        raise argparse.ArgumentTypeError(f"{text} must be one of {', '.join(LOG_LEVELS)}")
+    return text
 
 
 def _epilog() -> str:

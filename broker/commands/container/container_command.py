@@ -1,4 +1,7 @@
-"""``pybroker container``: what the image runs. Makes the file of settings, then is the broker, or watches over it."""
+"""``pybroker container``, the command of the image: writes the file of settings, then runs a broker with it.
+
+As the first process of the container it runs the broker as its child (see `first_process`).
+"""
 
 import os
 import sys
@@ -6,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ....config.config import Config
-from ..command_line import import_broker, main
+from ....config.load import load_config
+from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
 from ..command_parser import BAD_INPUT, CommandError, CommandParser
 from .first_process import become_first_process, hold_signals
 from .server_file import final_properties, read_mounted
@@ -44,25 +48,28 @@ def container_command(arguments: Sequence[str]) -> int:
     if is_first:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
         become_first_process(again, environment)
-    settings = ["--config", str(options.config), "--log-level", log_level(environment)]
-    return main(settings, run=_run)
+    return run_broker(load_config(options.config), log_level(environment), serve=_serve)
 
 
 def log_level(environment: Mapping[str, str]) -> str:
-    """Our level of log for log4j's in ``KAFKA_LOG4J_ROOT_LOGLEVEL``."""
-    asked = environment.get("KAFKA_LOG4J_ROOT_LOGLEVEL", "").strip().upper() or "INFO"
-    return _LEVELS.get(asked, asked)
+    """The log level that log4j's level in ``KAFKA_LOG4J_ROOT_LOGLEVEL`` stands for. Raises CommandError."""
+    asked = environment.get("KAFKA_LOG4J_ROOT_LOGLEVEL", "").strip() or "INFO"
+    level = _LEVELS.get(asked.upper(), asked.lower())
+    if level not in LOG_LEVELS:
+        allowed = ", ".join((*LOG_LEVELS, *_LEVELS))
+        raise CommandError(f"KAFKA_LOG4J_ROOT_LOGLEVEL={asked}: must be one of {allowed}, in any case", BAD_INPUT)
+    return level
 
 
 def in_kafkas_words(broker_id: int) -> str:
-    """The line by which those know a started broker who wait for Kafka's; testcontainers looks for one of these."""
+    """The log line of a started Kafka broker. Programs such as testcontainers wait for a part of it."""
     return (
         f"in Apache Kafka's words: [KafkaServer id={broker_id}] started; Kafka Server started; "
         "Transitioning from RECOVERY to RUNNING"
     )
 
 
-def _run(config: Config) -> int:
+def _serve(config: Config) -> int:
     return import_broker()(config, in_kafkas_words)
 
 

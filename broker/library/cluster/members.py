@@ -21,7 +21,7 @@ __all__ = ["BrokerMember", "Member", "ZooKeeperMember", "zookeeper_serves"]
 _BETWEEN_LOOKS_S = 0.01
 _LAST_LINES = 20
 
-_LEASHED = "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from {module} import main; main()"
+_RUN_MODULE = "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from {module} import main; main()"
 
 
 class Member(ABC):
@@ -137,8 +137,8 @@ class BrokerMember(Member):
         file = self.directory / "server.properties"
         escaped = {name: value.replace("\\", "\\\\") for name, value in self.settings.items()}
         file.write_text("".join(f"{name}={value}\n" for name, value in escaped.items()))
-        program = _LEASHED.format(module=f"{__package__}.die_with_parent")
-        return [sys.executable, "-c", program, json.dumps(sys.path), "--config", str(file)]
+        program = _RUN_MODULE.format(module=f"{__package__}.die_with_parent")
+        return [sys.executable, "-c", program, json.dumps(sys.path), str(file)]
 
     def _is_ready(self) -> bool:
         return re.search(rb"pybroker is ready.*\n", self._output()) is not None

@@ -32,11 +32,11 @@ def test_testcontainers_would_know_a_started_broker(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [("", "INFO"), ("WARN", "warning"), ("warn", "warning"), ("TRACE", "debug"), ("OFF", "error"), ("ERROR", "ERROR")],
+    [("", "info"), ("WARN", "warning"), ("warn", "warning"), ("TRACE", "debug"), ("OFF", "error"), ("ERROR", "error")],
 )
 def test_root_log_level_is_log4js(theirs: str, ours: str) -> None:
     assert log_level({"KAFKA_LOG4J_ROOT_LOGLEVEL": theirs}) == ours
-    assert log_level({}) == "INFO"
+    assert log_level({}) == "info"
 
 
 def container(
@@ -71,6 +71,7 @@ def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path:
         ({"KAFKA_PROCESS_ROLES": "broker"}, [], "pybroker has no KRaft mode"),
         ({"KAFKA_SSL_KEYSTORE_FILENAME": "k"}, [], "ssl.keystore.filename"),
         ({}, ["KAFKA_NUM_PARTITIONS"], "KAFKA_NUM_PARTITIONS: must be NAME=VALUE"),
+        ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "loud"}, [], "KAFKA_LOG4J_ROOT_LOGLEVEL=loud: must be one of debug"),
     ],
 )
 @pytest.mark.parametrize("is_first", [False, True], ids=["some process", "first process"])
