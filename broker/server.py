@@ -55,8 +55,8 @@ from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
 from .apis.broker_parts import BrokerParts
-from .apis.groups.find_coordinator import CoordinatorDirectory
 from .apis.handler_table import handlers
+from .coordinator.coordinator_directory import CoordinatorDirectory
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
 from .coordinator.offsets_topic import CoordinatorPlaces, OffsetsTopic
@@ -323,15 +323,18 @@ class BrokerServer:
         )
 
     def _link_with_others(self, config: Config) -> "ClusterLinks":
-        from .inter_broker.cluster_links import ClusterLinks  # one broker alone has no use for it
+        from .apis.between_brokers.table import controller_apis  # a broker without others needs none of it
+        from .inter_broker.cluster_links import ClusterLinks
+        from .inter_broker.controller_link import LocalController
 
+        controller = self._metadata.controller
         return ClusterLinks(
             self._loop,
             config,
             self._metadata.identity.broker_id,
             self._partitions,
             self._cache,
-            self._metadata.controller,
+            LocalController(lambda: controller.is_active, controller_apis(controller)),
             broker_epoch=lambda: self._metadata.broker_epoch,
             clock_ms=self._environment.clock_ms,
             broken=self._fail,

@@ -9,6 +9,7 @@ from ...replication.partition_set import PartitionSet
 from ...replication.run_in_pool import Offload
 from ...replication.transaction_checks import TransactionChecks
 from ...storage.store.log_store import LogStore
+from ..coordinator.coordinator_directory import CoordinatorDirectory
 from ..coordinator.group.coordinator import GroupCoordinator
 from ..coordinator.offsets_topic import CoordinatorPlaces
 from ..inter_broker.controller_orders import ControllerOrders
@@ -16,7 +17,6 @@ from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
 from ..settings.live_settings import LiveSettings
-from .groups.find_coordinator import CoordinatorDirectory
 
 __all__ = ["BrokerParts"]
 

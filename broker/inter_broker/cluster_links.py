@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...controller.auto_creation import AutoTopicCreation
-from ...controller.controller import Controller
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
 from ...controller.topic_names import TRANSACTION_STATE_TOPIC
@@ -27,9 +26,6 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, TransactionPart
-from ..apis.between_brokers.allocate_producer_ids import AllocateProducerIds
-from ..apis.between_brokers.alter_partition import AlterPartition
-from ..apis.between_brokers.controlled_shutdown import ControlledShutdown
 from ..coordinator.group.partitioning import partition_for_key
 from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
@@ -37,7 +33,7 @@ from ..requests.context import Handler, RequestContext
 from .alter_partition_sender import IsrChanges
 from .broker_link import Address, BrokerLink
 from .controller_client import ProducerIdsOfController, TopicsOfController
-from .controller_link import ControllerLink, LocalHandler
+from .controller_link import ControllerLink, LocalController, LocalHandler
 from .leaving import Successors, hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
@@ -75,7 +71,7 @@ class ClusterLinks:
         broker_id: int,
         partitions: PartitionSet,
         cache: MetadataCache,
-        controller: Controller,
+        controller: LocalController,
         *,
         broker_epoch: Callable[[], int],
         clock_ms: Callable[[], int],
@@ -89,7 +85,7 @@ class ClusterLinks:
         self._broker_epoch = broker_epoch
         self._clock_ms = clock_ms
         self._broken = broken
-        self._is_controller = lambda: controller.is_active
+        self._is_controller = controller.is_active
         self._listener = config.inter_broker_listener_name
         self._versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
         self._throttle = ReplicationThrottle()
@@ -102,7 +98,7 @@ class ClusterLinks:
             is_active=self._is_controller,
             address_of=self._address_of,
             link_to=self._link_to,
-            local=self._local_handlers(controller),
+            local={key: self._called_directly(handler) for key, handler in controller.handlers.items()},
             timeout_ms=config.int("controller.socket.timeout.ms"),
         )
         self._isr_changes = IsrChanges(
@@ -302,14 +298,6 @@ class ClusterLinks:
             self._throttle.record(size_bytes, self._partitions.monotonic_ms())
 
     # -- this broker as controller
-
-    def _local_handlers(self, controller: Controller) -> dict[ApiKey, LocalHandler]:
-        handlers: dict[ApiKey, Handler] = {
-            ApiKey.ALTER_PARTITION: AlterPartition(controller),
-            ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
-            ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
-        }
-        return {key: self._called_directly(handler) for key, handler in handlers.items()}
 
     def _called_directly(self, handler: Handler) -> LocalHandler:
         here = ConnectionInfo(0, self._listener, "PLAINTEXT", ("", 0), ("", 0))

@@ -7,20 +7,36 @@ which may lag. When it is this very broker, its own handlers are asked, without 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
+from ..requests.context import Handler
 from ..requests.failures import failure_response
 from .broker_link import Address
 
-__all__ = ["ControllerLink", "IsControllerError", "LocalHandler"]
+__all__ = ["ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.1
 _NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LocalController:
+    """The controller that runs in this process.
+
+    Attributes:
+        is_active: whether it is the cluster's controller now.
+        handlers: the handlers of the requests that brokers send to the controller.
+    """
+
+    is_active: Callable[[], bool]
+    handlers: Mapping[ApiKey, Handler]
+
 
 LocalHandler = Callable[[Any, int], Awaitable[Message]]
 """``(request, version) -> answer``. Raises KafkaError."""

@@ -6,7 +6,7 @@ broker, clients are sent there, and refused there if it is a pybroker; where it 
 
 from collections.abc import Awaitable, Callable
 
-from ..apis.groups.find_coordinator import CoordinatorDirectory
+from ..coordinator.coordinator_directory import CoordinatorDirectory
 from ..coordinator.group.partitioning import partition_for_key
 from ..coordinator.offsets_topic import CoordinatorPlaces
 

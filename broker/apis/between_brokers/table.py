@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ....controller.controller import Controller
 from ....protocol.apis import ApiKey
 from ...requests.between_brokers import BetweenBrokers, listeners_between_brokers
 from ...requests.context import Handler
@@ -14,7 +15,7 @@ from .stop_replica import StopReplica
 from .update_metadata import UpdateMetadata
 from .write_txn_markers import WriteTxnMarkers
 
-__all__ = ["between_brokers_apis"]
+__all__ = ["between_brokers_apis", "controller_apis"]
 
 
 def between_brokers_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
@@ -27,11 +28,18 @@ def between_brokers_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.STOP_REPLICA: StopReplica(orders),
         ApiKey.UPDATE_METADATA: UpdateMetadata(orders),
         # to the controller
-        ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
-        ApiKey.ALTER_PARTITION: AlterPartition(controller),
-        ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
+        **controller_apis(controller),
         # from transaction coordinators
         ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(parts.partitions, parts.groups.commits, timeout_ms),
     }
     listeners = listeners_between_brokers(config)
     return {key: BetweenBrokers(handler, listeners) for key, handler in table.items()}
+
+
+def controller_apis(controller: Controller) -> Mapping[ApiKey, Handler]:
+    """The requests that brokers, this one included, send to the controller."""
+    return {
+        ApiKey.CONTROLLED_SHUTDOWN: ControlledShutdown(controller),
+        ApiKey.ALTER_PARTITION: AlterPartition(controller),
+        ApiKey.ALLOCATE_PRODUCER_IDS: AllocateProducerIds(controller),
+    }

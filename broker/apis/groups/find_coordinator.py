@@ -11,17 +11,18 @@ Transactions are not served here. In a cluster with brokers of Kafka they are, b
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode, error_for
 from ....protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ...coordinator.coordinator_directory import CoordinatorDirectory
+from ...metadata.leader_hints import BrokerEndpoint
 from ...requests.context import RequestContext
 
-__all__ = ["CoordinatorDirectory", "CoordinatorType", "FindCoordinator", "Node"]
+__all__ = ["CoordinatorType", "FindCoordinator"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,38 +39,9 @@ class CoordinatorType(IntEnum):
     SHARE = 2
 
 
-class Node(Protocol):
-    """A broker as clients of one listener reach it."""
-
-    @property
-    def node_id(self) -> int: ...
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def port(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatorDirectory:
-    """How to find the coordinators of one type.
-
-    ``node_of(partition, context)``: the leader of that partition of the internal topic, by the address that the
-    asking client can use, or None when there is none (yet). ``ensure_topic()`` makes the topic if it is missing and
-    returns when its leaders are known here; False: nobody is there who would serve it. ``serves(node_id)``: whether
-    that broker, as far as is known, serves what it would be asked for.
-    """
-
-    partition_for: Callable[[str], int]
-    node_of: Callable[[int, RequestContext], Node | None]
-    ensure_topic: Callable[[], Awaitable[bool]]
-    serves: Callable[[int], bool] = lambda _node_id: True
-
-
 class _Found(NamedTuple):
     key: str
-    node: Node | None
+    node: BrokerEndpoint | None
     error: ErrorCode
     message: str | None
 

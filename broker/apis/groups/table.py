@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
+from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...coordinator.group.tree_offsets import TreeOffsets
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
 from ..refusal import refuse
 from .delete_groups import DeleteGroups
 from .describe_groups import DescribeGroups
-from .find_coordinator import CoordinatorDirectory, FindCoordinator
+from .find_coordinator import FindCoordinator
 from .heartbeat import Heartbeat
 from .join_group import JoinGroup
 from .leave_group import LeaveGroup

@@ -1,5 +1,7 @@
 import pytest
-from pybroker.broker.apis.groups.find_coordinator import CoordinatorDirectory, CoordinatorType, FindCoordinator, Node
+from pybroker.broker.apis.groups.find_coordinator import CoordinatorType, FindCoordinator
+from pybroker.broker.coordinator.coordinator_directory import CoordinatorDirectory
+from pybroker.broker.metadata.leader_hints import BrokerEndpoint
 from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
@@ -23,7 +25,7 @@ class Cluster:
         self.can_create = True
         self.directory = CoordinatorDirectory(lambda key: len(key) % 3, self.node_of, self.ensure_topic)
 
-    def node_of(self, partition: int, context: RequestContext) -> Node | None:
+    def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
         return Broker(10 + partition, context.address.local_host) if self.exists else None
 
     async def ensure_topic(self) -> bool:

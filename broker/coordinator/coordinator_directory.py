@@ -1,0 +1,27 @@
+"""Where the coordinators of one kind are: the leaders of an internal topic's partitions."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ..metadata.leader_hints import BrokerEndpoint
+from ..requests.context import RequestContext
+
+__all__ = ["CoordinatorDirectory"]
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorDirectory:
+    """How to find the coordinators of groups, or of transactions.
+
+    Attributes:
+        partition_for: the partition of the internal topic that a group id or transactional id belongs to.
+        node_of: the leader of that partition, at the address that the requesting client can use; None: no leader known.
+        ensure_topic: creates the internal topic if it is missing, and waits until its leaders are known here. False: no
+            broker of the cluster would serve it, so the topic was not created.
+        serves: whether the broker with this id serves this kind of coordinator, as far as is known here.
+    """
+
+    partition_for: Callable[[str], int]
+    node_of: Callable[[int, RequestContext], BrokerEndpoint | None]
+    ensure_topic: Callable[[], Awaitable[bool]]
+    serves: Callable[[int], bool] = lambda _node_id: True
