@@ -7,15 +7,15 @@ under whatever name the checkout's folder has.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .broker.library.broker import Broker
     from .broker.library.cluster.cluster import Cluster
-    from .broker.library.embedded import Broker
 
 __all__ = ["Broker", "Cluster"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Broker":
-        from .broker.library.embedded import Broker
+        from .broker.library.broker import Broker
 
         return Broker
     if name == "Cluster":

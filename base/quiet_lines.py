@@ -5,6 +5,6 @@ from collections.abc import Mapping
 __all__ = ["QUIET", "QUIET_S"]
 
 QUIET_S = "quiet_s"
-"""The attribute of a record by which `FloodGate` knows it."""
+"""The attribute of a record by which `LogRateLimit` knows it."""
 QUIET: Mapping[str, object] = {QUIET_S: 30.0}
 """One line from its place in the source in so many seconds, and the next tells how many were left out."""

@@ -7,10 +7,10 @@ from typing import Any
 from .open_parts import OpenParts
 from .start_error import StartError
 
-__all__ = ["Life"]
+__all__ = ["Lifecycle"]
 
 
-class Life:
+class Lifecycle:
     """Lived once: ``start``, then ``stop`` or ``kill``. Used on the loop.
 
     The start is a task of its own, so that it can be ended from outside at whatever it waits for; so is the closing of

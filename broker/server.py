@@ -6,8 +6,8 @@ stop:  have others lead ► ask nobody any more ► close the connections ► co
        ► checkpoints, logs ► store ► threads ► locks
 kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
 
-Each part says where it is made how it is closed and how it is killed; what is made later ends earlier. `Life` sees to
-it that both may come at any moment.
+Each part registers how it is closed and how it is killed where it is made; a part that is made later ends earlier.
+`Lifecycle` lets a stop or a kill come at any moment.
 """
 
 import asyncio
@@ -26,10 +26,9 @@ from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
 from ..controller.metadata_plane import MetadataPlane, resolve_identity
-from ..controller.settings_limit import SettingsRoom
+from ..controller.settings_limit import SettingsLimit
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.tree.cluster_tree import ClusterTree
-from ..controller.tree.lasting_store import LastingStore
 from ..controller.tree.metadata_store import (
     ConnectionLossError,
     MetadataStore,
@@ -37,6 +36,7 @@ from ..controller.tree.metadata_store import (
     SessionExpiredError,
     StoreClosedError,
 )
+from ..controller.tree.renewing_store import RenewingStore
 from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
 from ..controller.tree.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
@@ -63,7 +63,7 @@ from .coordinator.offsets_topic import CoordinatorPlaces, OffsetsTopic
 from .environment import ClosablePool, Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
-from .lifecycle import Life
+from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.topic_waiters import TopicWaiters
@@ -129,7 +129,7 @@ class BrokerServer:
         self.failed: asyncio.Future[Exception] = self._loop.create_future()
         self._overrides = TopicOverrides()
         self._parts = OpenParts()
-        self._life = Life(self._parts)
+        self._lifecycle = Lifecycle(self._parts)
         self._listeners: Listeners | None = None
         self._links: ClusterLinks | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -140,7 +140,7 @@ class BrokerServer:
         """Raises StartError, in words for the person who starts it, also when it is stopped or killed meanwhile. What
         was opened is closed again then, and when this is cancelled."""
         try:
-            await self._life.start(self._start)
+            await self._lifecycle.start(self._start)
         except _START_ERRORS as error:
             raise StartError(str(error)) from error
 
@@ -149,7 +149,7 @@ class BrokerServer:
 
         Goes to its end also when it is cancelled. A start under way is given up.
         """
-        await self._life.stop()
+        await self._lifecycle.stop()
 
     def kill(self) -> None:
         """End the broker as a crash would, from whatever it does: no flush, no checkpoint, no mark of a clean stop, no
@@ -158,7 +158,7 @@ class BrokerServer:
         Blocks for the steps that worker threads are in. When it returns, files and locks are free (in the middle of a
         start it can take the next turns of the loop); sockets and cancelled tasks end in the loop's next turns.
         """
-        self._life.kill()
+        self._lifecycle.kill()
 
     @property
     def broker_id(self) -> int:
@@ -167,12 +167,12 @@ class BrokerServer:
 
     @property
     def is_running(self) -> bool:
-        return self._life.is_running
+        return self._lifecycle.is_running
 
     @property
     def is_ending(self) -> bool:
         """A stop or a kill has begun, or the start failed."""
-        return self._life.is_ending
+        return self._lifecycle.is_ending
 
     def reload_settings(self) -> None:
         """Read the file of settings again, soon, and act on what may change while the broker runs."""
@@ -181,7 +181,7 @@ class BrokerServer:
 
     async def settle(self) -> None:
         """Wait, after the end has begun, until the loop has closed every socket and ended what was cancelled."""
-        await self._life.gone()
+        await self._lifecycle.gone()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._listeners is not None:
             await self._listeners.gone()
@@ -246,7 +246,7 @@ class BrokerServer:
         if config.uses_embedded_store:
             self._store = await begin_session()
         else:
-            self._store = await LastingStore.open(begin_session, broken=self._fail)
+            self._store = await RenewingStore.open(begin_session, broken=self._fail)
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
             raise _lost_store(path, "empty", cluster, config)
@@ -263,7 +263,7 @@ class BrokerServer:
             channel_to=self._channel_to,
             clock_ms=environment.clock_ms,
             random=environment.random,
-            settings_room=SettingsRoom(
+            settings_limit=SettingsLimit(
                 config.int("pybroker.topic.settings.max.bytes"), lambda: self._overrides.size_bytes
             ),
             fatal=self._fail,
@@ -557,7 +557,7 @@ class BrokerServer:
 
     def _fail(self, error: Exception) -> None:
         """Rather stop than go on with what may be wrong."""
-        if self._life.is_killed:
+        if self._lifecycle.is_killed:
             return
         trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say
         logger.critical("the broker cannot go on: %s", error, exc_info=trace)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from .config import Config
-from .dynamic_layers import same_thing
+from .dynamic_layers import synonym_group
 from .setting import Scope, Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from .topic_config import TopicConfig
@@ -165,7 +165,7 @@ def _names_of(config: Config, name: str) -> tuple[str, ...]:
     setting = config.setting(name)
     if setting is not None and setting.name != name:
         return name, setting.name  # one listener's falls back to the common one
-    return same_thing(name)
+    return synonym_group(name)
 
 
 def _type(value_type: ValueType) -> ConfigType:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-__all__ = ["NO_DYNAMIC_SETTINGS", "DynamicLayers", "overlaid", "same_thing"]
+__all__ = ["NO_DYNAMIC_SETTINGS", "DynamicLayers", "overlaid", "synonym_group"]
 
 Layer = TypeVar("Layer")
 
@@ -50,7 +50,7 @@ class DynamicLayers:
 NO_DYNAMIC_SETTINGS = DynamicLayers()
 
 
-def same_thing(name: str) -> tuple[str, ...]:
+def synonym_group(name: str) -> tuple[str, ...]:
     """The names under which Kafka looks for what ``name`` says, first found first; most often ``name`` alone."""
     return _GROUP_OF.get(name, (name,))
 
@@ -59,7 +59,7 @@ def overlaid(below: Mapping[str, Layer], above: Mapping[str, Layer]) -> dict[str
     """One layer upon another. What says the same in another unit goes, so that the upper layer's word counts."""
     merged = dict(below)
     for name, value in above.items():
-        for other in same_thing(name):
+        for other in synonym_group(name):
             merged.pop(other, None)
         merged[name] = value
     return merged

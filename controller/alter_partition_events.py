@@ -11,12 +11,12 @@ from .isr_rules import IsrChange, decide
 from .tree.cluster_tree import ClusterTree
 from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 
-__all__ = ["IsrChanges"]
+__all__ = ["AlterPartitionEvents"]
 
 logger = logging.getLogger(__name__)
 
 
-class IsrChanges:
+class AlterPartitionEvents:
     """Runs within the controller's events only. ``on_changed`` is told of the partitions whose ISR is as wished now;
     what follows from it is not what the leader waits for."""
 

@@ -10,7 +10,7 @@ from .broker_requests import BrokerRequests
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
-from .reassignment_steps import Reassignments
+from .reassignment_steps import ReassignmentSteps
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState
@@ -36,7 +36,7 @@ class BrokerEvents:
         partitions: PartitionStateMachine,
         replicas: ReplicaStateMachine,
         deletion: TopicDeletion,
-        reassignments: Reassignments,
+        reassignments: ReassignmentSteps,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context

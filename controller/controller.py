@@ -254,7 +254,7 @@ class Controller:
         async def alter() -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
             self._expect_active()
             self._expect_broker(broker_id, broker_epoch)
-            return await self._term.isr_changes.alter(broker_id, changes)
+            return await self._term.alter_partition.alter(broker_id, changes)
 
         return await self.call("ISR changes", alter)
 

@@ -12,7 +12,7 @@ from random import Random
 
 from ..base.topic_partition import TopicPartition
 from ..config.versions import is_at_least
-from .alter_partition_events import IsrChanges
+from .alter_partition_events import AlterPartitionEvents
 from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
 from .broker_events import BrokerEvents
@@ -23,7 +23,7 @@ from .inbox_events import InboxEvents
 from .leader_balance import FIRST_CHECK_SECONDS, LeaderBalance, partitions_to_give_back
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
-from .reassignment_steps import Reassignments
+from .reassignment_steps import ReassignmentSteps
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
 from .topic_deletion import TopicDeletion
@@ -88,7 +88,7 @@ class ControllerTerm:
 
         self._post = post_event = partial(post, self)
         inbox = ControllerInbox(tree)
-        self.reassignments = reassignments = Reassignments(
+        self.reassignments = reassignments = ReassignmentSteps(
             context, tree, inbox, batch, requests, self.partitions, self._replicas, self._deletion
         )
         self.brokers = BrokerEvents(
@@ -104,7 +104,7 @@ class ControllerTerm:
             if moving:
                 post_event("new replicas in sync", partial(reassignments.complete_where_in_sync, moving))
 
-        self.isr_changes = IsrChanges(context, tree, requests, isrs_changed)
+        self.alter_partition = AlterPartitionEvents(context, tree, requests, isrs_changed)
         self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
 
     async def take_over(self) -> None:

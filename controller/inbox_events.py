@@ -12,7 +12,7 @@ from .controller_inbox import ControllerInbox
 from .election_request import ElectionRequest
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
-from .reassignment_steps import Reassignments
+from .reassignment_steps import ReassignmentSteps
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import WatchEvent
 from .tree.znodes import ISR_CHANGE_PATH, LOG_DIR_EVENT_PATH
@@ -33,7 +33,7 @@ class InboxEvents:
         requests: BrokerRequests,
         brokers: BrokerEvents,
         partitions: PartitionStateMachine,
-        reassignments: Reassignments,
+        reassignments: ReassignmentSteps,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context

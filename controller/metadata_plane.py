@@ -19,16 +19,16 @@ from .broker_registration import (
 )
 from .controller import Controller
 from .leader_balance import LeaderBalance
-from .partition_limit import PartitionRoom
+from .partition_limit import PartitionLimit
 from .producer_ids import ProducerIdBlocks, ProducerIds
-from .settings_limit import SettingsRoom
+from .settings_limit import SettingsLimit
 from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .tree.znodes import BrokerInfo, Endpoint, ZnodeDecodeError
 
-__all__ = ["BrokerIdentity", "MetadataPlane", "patience_ms", "resolve_identity"]
+__all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity", "session_end_wait_ms"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class MetadataPlane:
         channel_to: ChannelTo,
         clock_ms: Callable[[], int],
         random: Random,
-        settings_room: SettingsRoom,
+        settings_limit: SettingsLimit,
         fatal: Callable[[Exception], None],
         on_deletion_settled: Callable[[str], None] = lambda _topic: None,
         on_registered: Callable[[int], None] = lambda _broker_epoch: None,
@@ -91,7 +91,7 @@ class MetadataPlane:
         self.store = store
         self.config = config
         self.identity = identity
-        self.settings_room = settings_room
+        self.settings_limit = settings_limit
         self.tree = ClusterTree(store)
         self.registration = BrokerRegistration(self.tree)
         self.controller = Controller(
@@ -108,13 +108,13 @@ class MetadataPlane:
             fatal=fatal,
             on_deletion_settled=on_deletion_settled,
         )
-        room = PartitionRoom(
+        partition_limit = PartitionLimit(
             config.int("pybroker.partitions.max"),
             config.int("pybroker.partitions.max.per.creation"),
             lambda: self.controller.context.partition_count,
         )
-        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, room, settings_room)
-        self.growth = TopicGrowth(self.tree, self._live_brokers, room)
+        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, partition_limit, settings_limit)
+        self.growth = TopicGrowth(self.tree, self._live_brokers, partition_limit)
         self.auto_creation = AutoTopicCreation(self.topics, config)
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
@@ -150,7 +150,9 @@ class MetadataPlane:
                 return
 
     async def _register(self) -> None:
-        wait_ms = patience_ms(max(self.config.int("zookeeper.session.timeout.ms"), self.store.session_timeout_ms))
+        wait_ms = session_end_wait_ms(
+            max(self.config.int("zookeeper.session.timeout.ms"), self.store.session_timeout_ms)
+        )
         self.broker_epoch = await self.registration.register(self._info(self._endpoints), wait_ms)
         self._on_registered(self.broker_epoch)
 
@@ -229,7 +231,7 @@ class MetadataPlane:
         return [BrokerRack(info.broker_id, info.rack) for info in brokers if info is not None]
 
 
-def patience_ms(session_timeout_ms: int) -> int:
+def session_end_wait_ms(session_timeout_ms: int) -> int:
     """How long another session's node is waited for: ZooKeeper ends a session up to one of its ticks later than it
     should, and no session is granted that is shorter than two of them."""
     return session_timeout_ms + min(session_timeout_ms // 2 + 1_000, _MOST_MARGIN_MS)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from ..protocol.errors import InvalidPartitionsError, PolicyViolationError
 
-__all__ = ["PartitionRoom"]
+__all__ = ["PartitionLimit"]
 
 
-class PartitionRoom:
+class PartitionLimit:
     """``count`` says how many the controller knows of; what it has not seen yet may come over the limit."""
 
     def __init__(self, max_partitions: int, max_at_once: int, count: Callable[[], int]) -> None:

@@ -33,12 +33,12 @@ from .tree.cluster_tree import ClusterTree
 from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .tree.replica_assignment import ReplicaAssignment
 
-__all__ = ["Reassignments"]
+__all__ = ["ReassignmentSteps"]
 
 logger = logging.getLogger(__name__)
 
 
-class Reassignments:
+class ReassignmentSteps:
     """Runs within the controller's events only."""
 
     def __init__(

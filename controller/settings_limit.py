@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from ..protocol.errors import PolicyViolationError
 from ..protocol.text_size import text_bytes
 
-__all__ = ["SettingsRoom", "check_broker_settings", "settings_bytes"]
+__all__ = ["SettingsLimit", "check_broker_settings", "settings_bytes"]
 
 _SETTING_BYTES = 100
 """Of a broker: each is looked at again with each change, so that many short ones cost time."""
@@ -17,7 +17,7 @@ def settings_bytes(settings: Mapping[str, str | None]) -> int:
     return sum(text_bytes(name) + text_bytes(value or "") for name, value in settings.items())
 
 
-class SettingsRoom:
+class SettingsLimit:
     """``used_bytes`` says what those of all topics are by now; what this broker has not seen yet may come over it."""
 
     def __init__(self, max_bytes: int, used_bytes: Callable[[], int]) -> None:

@@ -24,8 +24,8 @@ from ..protocol.errors import (
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .colliding_topics import CollidingTopics
-from .partition_limit import PartitionRoom
-from .settings_limit import SettingsRoom
+from .partition_limit import PartitionLimit
+from .settings_limit import SettingsLimit
 from .topic_names import check_directory_names, check_topic_name, is_internal_topic
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
@@ -71,16 +71,16 @@ class TopicAdmin:
         config: Config,
         live_brokers: Callable[[], list[BrokerRack]],
         random: Random,
-        room: PartitionRoom,
-        settings_room: SettingsRoom,
+        partition_limit: PartitionLimit,
+        settings_limit: SettingsLimit,
     ) -> None:
         self._tree = tree
         self._colliding_topics = CollidingTopics(tree)
         self._config = config
         self._live_brokers = live_brokers
         self._random = random
-        self._room = room
-        self._settings_room = settings_room
+        self._partition_limit = partition_limit
+        self._settings_limit = settings_limit
 
     def update_config(self, config: Config) -> None:
         """The broker's own (dynamic) settings have changed."""
@@ -101,8 +101,8 @@ class TopicAdmin:
         _check_assignment(assignment)
         check_directory_names(topic.name, len(assignment))
         if not is_internal_topic(topic.name):  # without those nobody could go on
-            self._room.check(beside + len(assignment))
-            self._settings_room.check({}, settings)
+            self._partition_limit.check(beside + len(assignment))
+            self._settings_limit.check({}, settings)
         try:
             config = TopicConfig.defaults(self._config, settings)
         except ConfigError as error:
@@ -136,14 +136,14 @@ class TopicAdmin:
                     "Both numPartitions or replicationFactor and replicasAssignments were set."
                     " Both cannot be used at the same time."
                 )
-            self._room.check_at_once(len(topic.assignments))
+            self._partition_limit.check_at_once(len(topic.assignments))
             return topic.assignments
         count = topic.partition_count
         if count == USE_DEFAULT:
             count = self._config.int("num.partitions")
-        self._room.check_at_once(count)
+        self._partition_limit.check_at_once(count)
         if not is_internal_topic(topic.name):
-            self._room.check(beside + max(count, 0))  # which is soon done, and the assignment is not
+            self._partition_limit.check(beside + max(count, 0))  # which is soon done, and the assignment is not
         factor = topic.replication_factor
         if factor == USE_DEFAULT:
             factor = self._config.int("default.replication.factor")

@@ -16,7 +16,7 @@ from ..protocol.errors import (
     UnknownTopicOrPartitionError,
 )
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
-from .partition_limit import PartitionRoom
+from .partition_limit import PartitionLimit
 from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
@@ -43,10 +43,12 @@ class MorePartitions:
 class TopicGrowth:
     """Runs on the controller. ``live_brokers`` are those replicas can be put on."""
 
-    def __init__(self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]], room: PartitionRoom) -> None:
+    def __init__(
+        self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]], partition_limit: PartitionLimit
+    ) -> None:
         self._tree = tree
         self._live_brokers = live_brokers
-        self._room = room
+        self._partition_limit = partition_limit
 
     async def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
         """Write the new partitions into the tree, and tell how many. They have leaders a little later. There has to be
@@ -67,10 +69,10 @@ class TopicGrowth:
         info, version = await self._read(wish.topic)
         _check_count(info, wish.count)
         added = wish.count - len(info.partitions)
-        self._room.check_at_once(added)
+        self._partition_limit.check_at_once(added)
         check_directory_names(wish.topic, wish.count)
         if not is_internal_topic(wish.topic):
-            self._room.check(beside + added)
+            self._partition_limit.check(beside + added)
         new = self._new_assignment(info, wish)
         if validate_only:
             return added

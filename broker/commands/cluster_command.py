@@ -10,7 +10,7 @@ from typing import NoReturn
 from ...config.config_error import ConfigError
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
 from ..start_error import StartError
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, overrides_of
+from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, parse_overrides
 
 __all__ = ["main"]
 
@@ -48,7 +48,7 @@ def _cluster(arguments: Sequence[str] | None) -> BlockingCluster:
         parser.error(f"{options.brokers}: a cluster has at least one broker")
     return BlockingCluster(
         options.brokers,
-        overrides_of(options.override),
+        parse_overrides(options.override),
         directory=options.directory,
         zookeeper=options.zookeeper,
         zookeeper_jars=options.jars,

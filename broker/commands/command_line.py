@@ -18,7 +18,7 @@ from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
 from ..process.run_broker import LOG_LEVELS, Serve, run_broker
 from ..start_error import StartError
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, overrides_of
+from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, parse_overrides
 
 _STOPPED, _INTERRUPTED = 0, 130
 _SHOWN_SETTINGS = (
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
-    config = load_config(arguments.config or "", overrides_of(arguments.override), place="--override")
+    config = load_config(arguments.config or "", parse_overrides(arguments.override), place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
     return run_broker(config, arguments.log_level, run)

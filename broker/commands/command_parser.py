@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "overrides_of"]
+__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "parse_overrides"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -34,7 +34,7 @@ class CommandParser(argparse.ArgumentParser):
         raise CommandError(f"{message} ({self.prog} --help tells more)", BAD_INPUT)
 
 
-def overrides_of(pairs: Iterable[str]) -> dict[str, str]:
+def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:
     """What ``--override NAME=VALUE``, again and again, says; the last one of a name counts. Raises CommandError."""
     overrides = {}
     for pair in pairs:

@@ -8,12 +8,12 @@ from ...config.config_error import ConfigError
 from ...config.load import load_config
 from ...config.notices import why_ignored
 
-__all__ = ["GivenSettings", "config_of"]
+__all__ = ["SettingsMapping", "config_from_mapping"]
 
-GivenSettings = Mapping[str, str | float | PurePath]
+SettingsMapping = Mapping[str, str | float | PurePath]
 
 
-def config_of(settings: GivenSettings, taker: str) -> Config:
+def config_from_mapping(settings: SettingsMapping, taker: str) -> Config:
     """``taker``: what they are given to, as the program calls it. Raises TypeError, ConfigError."""
     if not isinstance(settings, Mapping):
         raise TypeError(

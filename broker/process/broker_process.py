@@ -12,7 +12,7 @@ from functools import partial
 from ...config.config import Config
 from ...storage.files.files import raise_descriptor_limit
 from ..server import BrokerServer
-from .gc_tuning import LongCollections
+from .gc_tuning import GcTuning
 from .ready_line import ready_line
 from .stop_signals import StopSignals
 
@@ -50,7 +50,7 @@ async def serve_until_told(config: Config, announce: Callable[[int], str] | None
     # What is there after the start stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
-    gc.callbacks.append(LongCollections().note)
+    gc.callbacks.append(GcTuning().note)
     signals.ready()
     logger.info("%s", ready_line(broker.endpoints))
     if announce is not None:

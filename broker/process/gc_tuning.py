@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["LongCollections"]
+__all__ = ["GcTuning"]
 
 LONG_S = 0.02
 LOOKS_APART = 100
@@ -25,7 +25,7 @@ class Collector(Protocol):
     def unfreeze(self) -> None: ...
 
 
-class LongCollections:
+class GcTuning:
     """One for a process: ``note`` is for `gc.callbacks`."""
 
     def __init__(self, collector: Collector = gc, now_s: Callable[[], float] = time.perf_counter) -> None:

@@ -9,7 +9,7 @@ _LONGEST_LINE = 4096
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class OneLine(logging.Formatter):
+class OneLineFormatter(logging.Formatter):
     """Keeps an event to its line, and the line to a length, whatever a client put into a name; only tracebacks take
     more lines."""
 
@@ -40,7 +40,7 @@ class _Place:
         return max(0, self.lines - self.burst)
 
 
-class FloodGate(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Lets through ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
 
     Somebody who joins ten thousand groups, or makes a request fail over and over, must not fill the disk with it: as
@@ -76,8 +76,8 @@ class FloodGate(logging.Filter):
 def log_to_stderr(level: str) -> None:
     """Send events of at least this level (``INFO``) to standard error, and nowhere else."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(_FORMAT))
-    handler.addFilter(FloodGate())
+    handler.setFormatter(OneLineFormatter(_FORMAT))
+    handler.addFilter(LogRateLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -18,7 +18,7 @@ from ...config.setting import Setting
 from ...config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from ...config.topic_config import TopicConfig
 from ...config.values import ValueType, split_list
-from ...controller.settings_limit import SettingsRoom, check_broker_settings
+from ...controller.settings_limit import SettingsLimit, check_broker_settings
 from ...controller.tree.cluster_tree import ClusterTree
 from ...protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 from .dynamic_config import DynamicConfig
@@ -88,7 +88,7 @@ class AlteredConfig:
         *,
         topic_exists: Callable[[str], bool],
         loggers: LoggerLevels,
-        settings_room: SettingsRoom,
+        settings_limit: SettingsLimit,
         caught_up: Callable[[], Awaitable[None]],
     ) -> None:
         """``caught_up`` waits until what was written into the tree is in force here."""
@@ -97,7 +97,7 @@ class AlteredConfig:
         self._dynamic = dynamic
         self._topic_exists = topic_exists
         self._loggers = loggers
-        self._settings_room = settings_room
+        self._settings_limit = settings_limit
         self._caught_up = caught_up
 
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
@@ -146,7 +146,7 @@ class AlteredConfig:
 
         def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
             settings = self._checked_topic(change(stored))
-            self._settings_room.check(stored, settings)
+            self._settings_limit.check(stored, settings)
             notices[:] = topic_notices(topic, stored, settings)  # again when somebody else wrote meanwhile
             return settings
 

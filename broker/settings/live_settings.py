@@ -8,7 +8,7 @@ from ...config.config import Config
 from ...config.dynamic_layers import DynamicLayers
 from ...controller.config_changes import ConfigChanges
 from ...controller.metadata_plane import MetadataPlane
-from ...controller.settings_limit import SettingsRoom
+from ...controller.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
 from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
@@ -112,14 +112,14 @@ class LiveSettings:
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
-    def altered_config(self, topic_exists: Callable[[str], bool], settings_room: SettingsRoom) -> AlteredConfig:
+    def altered_config(self, topic_exists: Callable[[str], bool], settings_limit: SettingsLimit) -> AlteredConfig:
         return AlteredConfig(
             self._broker_id,
             self._tree,
             self.dynamic,
             topic_exists=topic_exists,
             loggers=self.loggers,
-            settings_room=settings_room,
+            settings_limit=settings_limit,
             caught_up=self.changes.caught_up,
         )
 

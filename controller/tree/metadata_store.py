@@ -242,7 +242,7 @@ class SessionEvent(Enum):
     EXPIRED = "expired"
     """The session is over: ephemerals are or will be gone, no operation succeeds any more, no watch tells anything."""
     RENEWED = "renewed"
-    """There is another session (`lasting_store.py`). Without such a store an object ends with its session."""
+    """There is another session (`renewing_store.py`). Without such a store an object ends with its session."""
 
 
 class MetadataStore(abc.ABC):

@@ -35,7 +35,7 @@ from .metadata_store import (
 )
 from .zookeeper_settings import ZooKeeperSettings
 
-__all__ = ["EVENT_TYPES", "KazooWords", "error_of", "stat_of"]
+__all__ = ["EVENT_TYPES", "KazooOperations", "error_of", "stat_of"]
 
 EVENT_TYPES = {
     KazooEventType.CREATED: EventType.CREATED,
@@ -64,7 +64,7 @@ _REFUSED = (
 _NOT_TO_BLAME = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
 
-class KazooWords:
+class KazooOperations:
     """``root`` is where the tree begins on the server."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:

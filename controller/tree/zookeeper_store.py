@@ -50,7 +50,7 @@ from .metadata_store import (
 from .session_guard import SessionGuard
 from .session_watches import SessionWatches
 from .zookeeper_connection import KazooHandler, new_client
-from .zookeeper_operations import EVENT_TYPES, KazooWords, error_of, stat_of
+from .zookeeper_operations import EVENT_TYPES, KazooOperations, error_of, stat_of
 from .zookeeper_settings import ZooKeeperSettings
 
 __all__ = ["ZooKeeperStore"]
@@ -83,7 +83,7 @@ class ZooKeeperStore(MetadataStore):
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._settings = settings
-        self._words = KazooWords(settings)
+        self._words = KazooOperations(settings)
         self._loop = asyncio.get_running_loop()
         self._handler = KazooHandler(settings, on_mistrust=lambda: self._post(self._server_mistrusted))
         self._client = new_client(settings, self._handler)

@@ -11,7 +11,7 @@ from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config
-from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
@@ -35,7 +35,7 @@ class House:
             self.dynamic,
             topic_exists=lambda topic: topic == "t",
             loggers=LoggerLevels(self.manager),
-            settings_room=SettingsRoom(1 << 30, lambda: 0),
+            settings_limit=SettingsLimit(1 << 30, lambda: 0),
             caught_up=self.caught_up,
         )
 

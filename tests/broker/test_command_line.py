@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.process.log_lines import OneLine
+from pybroker.broker.process.log_lines import OneLineFormatter
 from pybroker.broker.start_error import StartError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
@@ -252,7 +252,7 @@ def record(message: str) -> logging.LogRecord:
 
 
 def test_an_event_stays_one_line_whatever_a_client_calls_itself() -> None:
-    line = OneLine("%(message)s").format(record("client a\nb\r\x1b[31m ü came"))
+    line = OneLineFormatter("%(message)s").format(record("client a\nb\r\x1b[31m ü came"))
     assert line == "client a\\nb\\r\\x1b[31m ü came"
 
 
@@ -262,4 +262,4 @@ def test_a_traceback_keeps_its_lines() -> None:
     except ValueError:
         with_traceback = record("failed")
         with_traceback.exc_info = sys.exc_info()
-    assert OneLine("%(message)s").format(with_traceback).startswith("failed\nTraceback")
+    assert OneLineFormatter("%(message)s").format(with_traceback).startswith("failed\nTraceback")

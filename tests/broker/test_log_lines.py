@@ -3,7 +3,7 @@
 import logging
 
 from pybroker.base.quiet_lines import QUIET
-from pybroker.broker.process.log_lines import FloodGate, OneLine
+from pybroker.broker.process.log_lines import LogRateLimit, OneLineFormatter
 
 
 def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
@@ -13,7 +13,7 @@ def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
 
 
 def test_flood_of_log_lines_is_cut_to_the_first_lines_and_a_count() -> None:
-    gate = FloodGate(burst=3, period_s=10)
+    gate = LogRateLimit(burst=3, period_s=10)
     assert [gate.filter(record("joined", 100 + number)) for number in range(5)] == [True] * 3 + [False] * 2
     assert gate.filter(record("left", 104, line=2))  # another place has lines of its own
     after = record("joined", 110)
@@ -24,7 +24,7 @@ def test_flood_of_log_lines_is_cut_to_the_first_lines_and_a_count() -> None:
 
 
 def test_lasting_flood_is_logged_less_and_less_and_later_lines_in_full() -> None:
-    gate = FloodGate(burst=100, period_s=10)
+    gate = LogRateLimit(burst=100, period_s=10)
 
     def written(began_s: int, lines: int) -> int:
         return sum(gate.filter(record("joined", began_s + number / 1000)) for number in range(lines))
@@ -39,7 +39,7 @@ def test_refusals_are_logged_once_in_half_a_minute_with_a_count() -> None:
         vars(made).update(QUIET)
         return made
 
-    gate = FloodGate()
+    gate = LogRateLimit()
     assert [gate.filter(refusal(100 + second)) for second in range(30)] == [True] + [False] * 29
     after = refusal(130)
     assert gate.filter(after)
@@ -47,6 +47,6 @@ def test_refusals_are_logged_once_in_half_a_minute_with_a_count() -> None:
 
 
 def test_a_line_has_a_greatest_length() -> None:
-    line = OneLine("%(message)s").format(record("x" * 10_000, 0))
+    line = OneLineFormatter("%(message)s").format(record("x" * 10_000, 0))
     assert len(line) < 4200
     assert line.endswith("more characters)")

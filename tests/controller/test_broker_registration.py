@@ -12,7 +12,7 @@ from pybroker.controller.broker_registration import (
     cluster_id,
     generate_broker_id,
 )
-from pybroker.controller.metadata_plane import patience_ms
+from pybroker.controller.metadata_plane import session_end_wait_ms
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import ConnectionLossError, Create
@@ -78,7 +78,7 @@ async def test_registration_logs_which_broker_holds_its_id_before_it_waits(
 )
 def test_session_that_ends_late_is_waited_for(session_timeout_ms: int, tick_ms: int) -> None:
     """ZooKeeper ends sessions at its ticks; the shortest that it grants are of two."""
-    assert patience_ms(session_timeout_ms) > session_timeout_ms + tick_ms
+    assert session_end_wait_ms(session_timeout_ms) > session_timeout_ms + tick_ms
 
 
 async def test_ids_are_given_from_1001_on_and_once(tree: ClusterTree) -> None:

@@ -226,7 +226,7 @@ async def test_old_replicas_stay_while_none_of_the_new_ones_can_lead(plane: Cont
 
     async def die_before_the_move_goes_on() -> None:
         context = plane.controller.context
-        await plane.controller._term.isr_changes.alter(1, {T0: change})
+        await plane.controller._term.alter_partition.alter(1, {T0: change})
         for broker_id in (1, 2, 3, 4):
             await plane.take_down(broker_id)
         await plane.controller._term.brokers._brokers_failed([1, 2, 3])

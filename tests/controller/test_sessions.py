@@ -10,9 +10,8 @@ from pybroker.config.config_error import ConfigError
 from pybroker.controller.broker_registration import BrokerRegistration
 from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.topic_admin import NewTopic
-from pybroker.controller.tree import lasting_store, znodes
+from pybroker.controller.tree import renewing_store, znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.lasting_store import LastingStore
 from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     Create,
@@ -22,6 +21,7 @@ from pybroker.controller.tree.metadata_store import (
     SessionEvent,
     StoreUnreachableError,
 )
+from pybroker.controller.tree.renewing_store import RenewingStore
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.controller.tree.znodes import BrokerInfo, ControllerInfo, Endpoint
 from pybroker.protocol.errors import NotControllerError
@@ -203,7 +203,7 @@ async def test_store_that_is_closed_between_two_sessions_asks_for_no_other(clust
         return await cluster.zookeeper.open("guest")
 
     events: list[SessionEvent] = []
-    store = await LastingStore.open(begin_session, cluster.failures.append)
+    store = await RenewingStore.open(begin_session, cluster.failures.append)
     store.on_session_event(events.append)
     cluster.zookeeper.expire(store.session_id)
     await cluster.until(lambda: SessionEvent.EXPIRED in events, "the end of the session")
@@ -274,7 +274,7 @@ async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
 async def test_session_that_cannot_begin_for_now_is_asked_for_again(
     cluster: ControlCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lasting_store, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(renewing_store, "RETRY_SECONDS", 0.0)
     refusals: list[Exception] = []
 
     async def begin_session() -> MetadataStore:
@@ -282,7 +282,7 @@ async def test_session_that_cannot_begin_for_now_is_asked_for_again(
             raise refusals.pop()
         return await cluster.zookeeper.open("guest")
 
-    store = await LastingStore.open(begin_session, cluster.failures.append)
+    store = await RenewingStore.open(begin_session, cluster.failures.append)
     events: list[SessionEvent] = []
     store.on_session_event(events.append)
     refusals += [StoreUnreachableError(None, "away"), ConfigError("a key cannot be read")]
@@ -303,7 +303,7 @@ async def test_unexpected_error_while_opening_a_session_is_reported(cluster: Con
         return sessions.pop()
 
     failures: list[Exception] = []
-    store = await LastingStore.open(begin_session, failures.append)
+    store = await RenewingStore.open(begin_session, failures.append)
     cluster.zookeeper.expire(store.session_id)
     await cluster.until(lambda: failures == [bug], "the failure")
     await store.close()

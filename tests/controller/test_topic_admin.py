@@ -10,8 +10,8 @@ from pybroker.controller import topic_names
 from pybroker.controller.assignment import BrokerRack
 from pybroker.controller.auto_creation import AutoTopicCreation
 from pybroker.controller.internal_topics import auto_created_topic
-from pybroker.controller.partition_limit import PartitionRoom
-from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.partition_limit import PartitionLimit
+from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.topic_admin import NewTopic, TopicAdmin
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -48,8 +48,8 @@ class Fixture:
             CONFIG,
             lambda: self.brokers,
             Random(3),
-            PartitionRoom(MOST, MOST_AT_ONCE, lambda: self.present),
-            SettingsRoom(1 << 30, lambda: 0),
+            PartitionLimit(MOST, MOST_AT_ONCE, lambda: self.present),
+            SettingsLimit(1 << 30, lambda: 0),
         )
 
 

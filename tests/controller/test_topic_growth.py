@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.partition_limit import PartitionRoom
+from pybroker.controller.partition_limit import PartitionLimit
 from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree, ControllerNode
@@ -37,7 +37,7 @@ class Cluster:
         self.tree = tree
         self.present = 2
         self.brokers = [BrokerRack(1), BrokerRack(2), BrokerRack(3)]
-        self.room = PartitionRoom(MOST, MOST_AT_ONCE, lambda: self.present)
+        self.room = PartitionLimit(MOST, MOST_AT_ONCE, lambda: self.present)
         self.growth = TopicGrowth(tree, lambda: self.brokers, self.room)
 
     async def create(self, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> None:

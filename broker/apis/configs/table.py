@@ -16,7 +16,7 @@ __all__ = ["config_apis"]
 
 def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     settings, metadata, topic_exists = parts.settings, parts.metadata, parts.cache.has_topic
-    altered_config = settings.altered_config(topic_exists, metadata.settings_room)
+    altered_config = settings.altered_config(topic_exists, metadata.settings_limit)
     return {
         ApiKey.DESCRIBE_CONFIGS: DescribeConfigs(
             metadata.identity.broker_id, metadata.tree, settings.dynamic, topic_exists, settings.loggers

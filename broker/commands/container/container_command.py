@@ -61,7 +61,7 @@ def log_level(environment: Mapping[str, str]) -> str:
     return level
 
 
-def in_kafkas_words(broker_id: int) -> str:
+def kafka_started_line(broker_id: int) -> str:
     """The log line of a started Kafka broker. Programs such as testcontainers wait for a part of it."""
     return (
         f"in Apache Kafka's words: [KafkaServer id={broker_id}] started; Kafka Server started; "
@@ -70,7 +70,7 @@ def in_kafkas_words(broker_id: int) -> str:
 
 
 def _serve(config: Config) -> int:
-    return import_broker()(config, in_kafkas_words)
+    return import_broker()(config, kafka_started_line)
 
 
 def _variables(pairs: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ....controller.tree.znodes import ZnodeDecodeError
 from ....storage.files.files import DirectoryLockedError
 from ....storage.files.meta_properties import MetaPropertiesError
 from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
-from .store_locations import place_of
+from .store_locations import store_location
 
 __all__ = ["metadata_command"]
 
@@ -59,9 +59,9 @@ def metadata_command(arguments: Sequence[str]) -> int:
 
 async def _copy(source: str, target: str, config: Config, *, is_dry: bool) -> int:
     with ExitStack() as stack:
-        begin = place_of(source, config)
+        begin = store_location(source, config)
         stack.callback(begin.release)
-        end = place_of(target, config)
+        end = store_location(target, config)
         stack.callback(end.release)
         tree = await begin.read()
         await end.refuse_unless_it_takes(tree)

@@ -23,13 +23,13 @@ from ....storage.files.files import DirectoryLock, Files
 from ....storage.files.meta_properties import read_meta_properties
 from ..command_parser import BAD_INPUT, CommandError
 
-__all__ = ["DataDirectory", "Place", "ZooKeeperTree", "place_of"]
+__all__ = ["DataDirectory", "StoreLocation", "ZooKeeperTree", "store_location"]
 
 _CONNECT = re.compile(r"[^/,]+:\d+(,[^/,]+:\d+)*(/.*)?")
 _NAMED = 5
 
 
-class Place(Protocol):
+class StoreLocation(Protocol):
     """All may raise CommandError, MetadataStoreError, OSError."""
 
     async def read(self) -> TreeCopy:
@@ -49,7 +49,7 @@ class Place(Protocol):
     def release(self) -> None: ...
 
 
-def place_of(text: str, config: Config) -> Place:
+def store_location(text: str, config: Config) -> StoreLocation:
     """``host:port,…/path`` is ZooKeeper, anything else a data directory or the file of an embedded store."""
     if _CONNECT.fullmatch(text) and not os.path.exists(text):
         return ZooKeeperTree(text, with_overrides(config, {"zookeeper.connect": text}))

@@ -13,11 +13,11 @@ from ....config.config_error import ConfigError
 from ...commands.healthcheck import UnhealthyError, metadata_of
 from ...metadata.address import Address
 from ..loop_thread import LoopThread
-from ..settings_from_mapping import GivenSettings, config_of
+from ..settings_from_mapping import SettingsMapping, config_from_mapping
 from .children import Children
 from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
-from .tcp_proxies import Wires
+from .tcp_proxies import TcpProxies
 from .zookeeper_jars import find_jars, find_java
 
 __all__ = ["BlockingCluster", "MemberName"]
@@ -49,7 +49,7 @@ class BlockingCluster:
     def __init__(
         self,
         brokers: int,
-        settings: GivenSettings | None = None,
+        settings: SettingsMapping | None = None,
         *,
         directory: str | Path | None = None,
         zookeeper: str | None = None,
@@ -57,7 +57,7 @@ class BlockingCluster:
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster has at least one broker, not {brokers}")
-        config_of(_for_broker(1, settings or {}), "Cluster")
+        config_from_mapping(_for_broker(1, settings or {}), "Cluster")
         for name in _OWN:
             if name in (settings or {}):
                 raise ConfigError(f"{name} (given to Cluster): the cluster chooses it itself")
@@ -68,7 +68,7 @@ class BlockingCluster:
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: LoopThread | None = None
-        self._wires = Wires()
+        self._proxies = TcpProxies()
         self._brokers: dict[int, BrokerMember] = {}
         self._zookeeper: ZooKeeperMember | None = None
         self._client_ports: dict[int, int] = {}
@@ -141,11 +141,11 @@ class BlockingCluster:
 
     def cut(self, one: MemberName, other: MemberName) -> None:
         """Between two brokers, or a broker and ZooKeeper, nothing arrives any more, and neither is told."""
-        self._on_wires(self._wires.cut, *self._ends(one, other))
+        self._on_wires(self._proxies.cut, *self._ends(one, other))
 
     def heal(self, one: MemberName, other: MemberName) -> None:
         """What was sent since ``cut`` arrives, and all that follows. Harmless when it was not cut."""
-        self._on_wires(self._wires.heal, *self._ends(one, other))
+        self._on_wires(self._proxies.heal, *self._ends(one, other))
 
     # -- its life
 
@@ -185,7 +185,7 @@ class BlockingCluster:
 
     def _new_broker(self, broker: int, directory: Path, port: int) -> BrokerMember:
         copies = min(self._count, 3)
-        clients, brokers = self._client_ports[broker], self._on_wires(self._wires.to_broker, broker, port)
+        clients, brokers = self._client_ports[broker], self._on_wires(self._proxies.to_broker, broker, port)
         settings = {
             "default.replication.factor": str(copies),
             "offsets.topic.replication.factor": str(copies),
@@ -212,7 +212,7 @@ class BlockingCluster:
         for server in servers.split(","):
             host, _, port = server.strip().partition(":")
             address = (host, int(port or _DEFAULT_ZOOKEEPER_PORT))
-            ways.append(f"{HOST}:{self._on_wires(self._wires.from_broker, broker, ZOOKEEPER, *address)}")
+            ways.append(f"{HOST}:{self._on_wires(self._proxies.from_broker, broker, ZOOKEEPER, *address)}")
         return ",".join(ways) + slash + root
 
     def _wait_until_it_knows_all(self, broker: int) -> None:
@@ -231,14 +231,14 @@ class BlockingCluster:
         thread, self._thread = self._thread, None
         try:
             if thread is not None:
-                thread.call(self._wires.heal_all())
+                thread.call(self._proxies.heal_all())
             self._end_members(clean=self._given_directory is not None)
         finally:
             self._kill_brokers()
             if self._zookeeper is not None:
                 self._zookeeper.kill()
             if thread is not None:
-                thread.call(self._wires.close())
+                thread.call(self._proxies.close())
                 thread.close()
             self._forget()
 
@@ -259,7 +259,7 @@ class BlockingCluster:
         children.end(_GOODBYES_S)
 
     def _forget(self) -> None:
-        self._wires, self._brokers, self._zookeeper, self._client_ports = Wires(), {}, None, {}
+        self._proxies, self._brokers, self._zookeeper, self._client_ports = TcpProxies(), {}, None, {}
         directory, self._temporary = self._temporary, None
         if directory is not None:
             directory.cleanup()
@@ -310,7 +310,7 @@ class BlockingCluster:
         return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
 
 
-def _for_broker(broker: int, settings: GivenSettings) -> GivenSettings:
+def _for_broker(broker: int, settings: SettingsMapping) -> SettingsMapping:
     return {
         name: value.replace("{id}", str(broker)) if isinstance(value, str) else value
         for name, value in settings.items()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from ..settings_from_mapping import GivenSettings
+from ..settings_from_mapping import SettingsMapping
 from .blocking_cluster import BlockingCluster, MemberName
 
 __all__ = ["Cluster"]
@@ -36,7 +36,7 @@ class Cluster:
     def __init__(
         self,
         brokers: int,
-        settings: GivenSettings | None = None,
+        settings: SettingsMapping | None = None,
         *,
         directory: str | Path | None = None,
         zookeeper: str | None = None,

@@ -1,4 +1,4 @@
-"""The wires of a cluster: connections between its members go through here, so that they can be cut.
+"""The proxies of a cluster: connections between its members go through here, so that they can be cut.
 
     broker 1 ──► socket of broker 2 here ──► broker 2         who calls, the first request says: its client id
     broker 1 ──► socket of broker 1's way to ZooKeeper here ──► ZooKeeper
@@ -17,11 +17,11 @@ from contextlib import suppress
 
 from .ports import HOST
 
-__all__ = ["Wires"]
+__all__ = ["TcpProxies"]
 
 Name = int | str
 _End = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-_FindWire = Callable[[asyncio.StreamReader], Awaitable[tuple[asyncio.Event, bytes]]]
+_FindPath = Callable[[asyncio.StreamReader], Awaitable[tuple[asyncio.Event, bytes]]]
 """Which wire a connection goes over (set while it is whole), and what was read of the connection to find out."""
 
 _CHUNK_BYTES = 256 * 1024
@@ -31,7 +31,7 @@ _CALLER = re.compile(rb"(?:broker-)?(\d+)")
 """``broker-1-fetcher-0``, or ``1`` for all but fetchers: the client ids of brokers (Kafka's, too)."""
 
 
-class Wires:
+class TcpProxies:
     """On one event loop. Names are those of brokers, their ids, and ``zookeeper``."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Wires:
 
         async def wire(calling: asyncio.StreamReader) -> tuple[asyncio.Event, bytes]:
             caller, begun = await _caller(calling)
-            return self._wire(caller, broker), begun
+            return self._path(caller, broker), begun
 
         return await self._listen(port, wire)
 
@@ -52,15 +52,15 @@ class Wires:
         """The port by which one broker reaches another server."""
 
         async def wire(_calling: asyncio.StreamReader) -> tuple[asyncio.Event, bytes]:
-            return self._wire(broker, other), b""
+            return self._path(broker, other), b""
 
         return await self._listen(port, wire, host)
 
     async def cut(self, one: Name, other: Name) -> None:
-        self._wire(one, other).clear()
+        self._path(one, other).clear()
 
     async def heal(self, one: Name, other: Name) -> None:
-        self._wire(one, other).set()
+        self._path(one, other).set()
 
     async def heal_all(self) -> None:
         for whole in self._whole.values():
@@ -72,11 +72,11 @@ class Wires:
         for writer in self._writers:
             writer.transport.abort()
 
-    def _wire(self, one: Name, other: Name) -> asyncio.Event:
+    def _path(self, one: Name, other: Name) -> asyncio.Event:
         """Set while the wire is whole."""
         return self._whole[frozenset((one, other))]
 
-    async def _listen(self, port: int, wire: _FindWire, host: str = HOST) -> int:
+    async def _listen(self, port: int, wire: _FindPath, host: str = HOST) -> int:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._writers.add(writer)
             try:

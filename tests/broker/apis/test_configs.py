@@ -15,7 +15,7 @@ from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config
-from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.apis import ApiKey
@@ -69,7 +69,7 @@ class Handlers:
             self.dynamic,
             topic_exists=exists,
             loggers=loggers,
-            settings_room=SettingsRoom(1 << 30, lambda: 0),
+            settings_limit=SettingsLimit(1 << 30, lambda: 0),
             caught_up=self.caught_up,
         )
         self.describe = DescribeConfigs(1, tree, self.dynamic, exists, loggers)

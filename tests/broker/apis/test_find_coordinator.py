@@ -11,11 +11,6 @@ from support.in_process.group_handlers import call, versions
 ALL = versions(ApiKey.FIND_COORDINATOR)
 
 
-class Broker:
-    def __init__(self, node_id: int, host: str = "b", port: int = 9092) -> None:
-        self.node_id, self.host, self.port = node_id, host, port
-
-
 class Cluster:
     """Three partitions of the topic; broker 10 + p leads partition p once the topic is there."""
 
@@ -26,7 +21,7 @@ class Cluster:
         self.directory = CoordinatorDirectory(lambda key: len(key) % 3, self.node_of, self.ensure_topic)
 
     def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
-        return Broker(10 + partition, context.address.local_host) if self.exists else None
+        return BrokerEndpoint(10 + partition, context.address.local_host, 9092) if self.exists else None
 
     async def ensure_topic(self) -> bool:
         self.creations += 1

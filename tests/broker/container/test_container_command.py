@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.broker.commands.container.container_command import in_kafkas_words, log_level
+from pybroker.broker.commands.container.container_command import kafka_started_line, log_level
 from support.processes.container_process import ContainerProcess
 from support.processes.process_namespace import in_process_namespace
 from support.time.patience import await_that
@@ -27,7 +27,7 @@ WAITED_FOR = {
 
 @pytest.mark.parametrize("pattern", WAITED_FOR.values(), ids=WAITED_FOR)
 def test_testcontainers_would_know_a_started_broker(pattern: str) -> None:
-    assert re.fullmatch(pattern, f"2026-01-02 03:04:05,678 INFO a: {in_kafkas_words(1001)}")
+    assert re.fullmatch(pattern, f"2026-01-02 03:04:05,678 INFO a: {kafka_started_line(1001)}")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.server import BrokerServer
 from pybroker.config.load import load_config
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.lasting_store import LastingStore
+from pybroker.controller.tree.renewing_store import RenewingStore
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
@@ -78,7 +78,7 @@ class Cluster:
     async def kill(self, broker_id: int) -> None:
         server = self._servers.pop(broker_id)
         store = server._store
-        assert isinstance(store, LastingStore)
+        assert isinstance(store, RenewingStore)
         assert isinstance(store._session, ZooKeeperStore)
         credentials = store._session.credentials
         server.kill()

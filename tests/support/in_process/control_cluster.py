@@ -8,9 +8,9 @@ from random import Random
 from pybroker.config.load import unchecked_config
 from pybroker.controller.controller import Controller
 from pybroker.controller.metadata_plane import BrokerIdentity, MetadataPlane
-from pybroker.controller.settings_limit import SettingsRoom
-from pybroker.controller.tree.lasting_store import LastingStore
+from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.metadata_store import MetadataStore
+from pybroker.controller.tree.renewing_store import RenewingStore
 from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
 from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.in_process.control_plane import FakeBroker
@@ -51,7 +51,7 @@ class ControlCluster:
             return await self.zookeeper.open(f"broker-{broker_id}")
 
         self.brokers.setdefault(broker_id, FakeBroker(broker_id))
-        store = await LastingStore.open(begin_session, self.failures.append)
+        store = await RenewingStore.open(begin_session, self.failures.append)
         plane = MetadataPlane(
             store=store,
             config=unchecked_config(
@@ -61,7 +61,7 @@ class ControlCluster:
             channel_to=self._channel_to,
             clock_ms=lambda: self.now_ms,
             random=Random(broker_id),
-            settings_room=SettingsRoom(1 << 30, lambda: 0),
+            settings_limit=SettingsLimit(1 << 30, lambda: 0),
             fatal=self.failures.append,
             on_registered=self.registrations.setdefault(broker_id, []).append,
         )

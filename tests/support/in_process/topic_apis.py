@@ -11,7 +11,7 @@ from pybroker.broker.requests.context import RequestContext
 from pybroker.config.config import Config
 from pybroker.config.load import load_config
 from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
-from pybroker.controller.settings_limit import SettingsRoom
+from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import Endpoint
 from support.in_process.control_plane import FakeBroker
@@ -55,7 +55,7 @@ class TopicApis:
             channel_to=lambda _broker_id, _info: broker,
             clock_ms=lambda: 1_700_000_000_000,
             random=Random(2),
-            settings_room=SettingsRoom(1 << 30, lambda: 0),
+            settings_limit=SettingsLimit(1 << 30, lambda: 0),
             fatal=failures.append,
             on_deletion_settled=lambda _topic: apis.waiters.recheck(),
         )

@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from pybroker.broker.process.gc_tuning import LONG_S, LOOKS_APART, LongCollections
+from pybroker.broker.process.gc_tuning import LONG_S, LOOKS_APART, GcTuning
 
 
 class World:
@@ -14,7 +14,7 @@ class World:
     def __init__(self) -> None:
         self.now_s = 100.0
         self.calls: list[str] = []
-        self.collections = LongCollections(self, lambda: self.now_s)
+        self.collections = GcTuning(self, lambda: self.now_s)
 
     def freeze(self) -> None:
         self.calls.append("freeze")
@@ -60,13 +60,13 @@ def test_garbage_among_what_was_left_out_goes_in_the_end() -> None:
     """With Python's own collector."""
     program = """
         import gc, itertools, weakref
-        from pybroker.broker.process.gc_tuning import LongCollections
+        from pybroker.broker.process.gc_tuning import GcTuning
 
         class Node:
             pass
 
         seconds = itertools.count()
-        gc.callbacks.append(LongCollections(gc, lambda: next(seconds)).note)
+        gc.callbacks.append(GcTuning(gc, lambda: next(seconds)).note)
         node = Node()
         node.itself = node
         gone = weakref.ref(node)

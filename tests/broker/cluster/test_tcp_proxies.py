@@ -1,11 +1,11 @@
-"""The wires between the members of a cluster: who calls is recognized, a cut holds everything back, nothing is lost."""
+"""The proxies between the members of a cluster: who calls is recognized, a cut holds everything back, nothing is lost."""
 
 import asyncio
 import struct
 from collections.abc import AsyncIterator
 
 import pytest
-from pybroker.broker.library.cluster.tcp_proxies import Wires
+from pybroker.broker.library.cluster.tcp_proxies import TcpProxies
 
 FETCHER, CONTROLLER = b"broker-1-fetcher-0", b"3"
 
@@ -36,10 +36,10 @@ async def echo() -> AsyncIterator[Echo]:
 
 
 @pytest.fixture
-async def wires() -> AsyncIterator[Wires]:
-    wires = Wires()
-    yield wires
-    await wires.close()
+async def proxies() -> AsyncIterator[TcpProxies]:
+    proxies = TcpProxies()
+    yield proxies
+    await proxies.close()
 
 
 def request_of(client_id: bytes) -> bytes:
@@ -54,8 +54,8 @@ async def turns() -> None:
 
 
 @pytest.mark.parametrize("client_id", [FETCHER, CONTROLLER])
-async def test_a_request_arrives_whole_and_is_answered(echo: Echo, wires: Wires, client_id: bytes) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+async def test_a_request_arrives_whole_and_is_answered(echo: Echo, proxies: TcpProxies, client_id: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, echo.port))
     sent = request_of(client_id) + b" more"
     for byte in sent:
         writer.write(bytes([byte]))
@@ -64,13 +64,13 @@ async def test_a_request_arrives_whole_and_is_answered(echo: Echo, wires: Wires,
     writer.close()
 
 
-async def test_bytes_sent_over_a_cut_connection_arrive_when_it_is_healed(echo: Echo, wires: Wires) -> None:
-    port = await wires.to_broker(2, echo.port)
+async def test_bytes_sent_over_a_cut_connection_arrive_when_it_is_healed(echo: Echo, proxies: TcpProxies) -> None:
+    port = await proxies.to_broker(2, echo.port)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sent = request_of(FETCHER)
     writer.write(sent)
     await reader.readexactly(len(sent))
-    await wires.cut(2, 1)
+    await proxies.cut(2, 1)
     later_reader, later = await asyncio.open_connection("127.0.0.1", port)
     later.write(request_of(CONTROLLER.replace(b"3", b"1")))
     writer.write(b"lost?")
@@ -80,61 +80,61 @@ async def test_bytes_sent_over_a_cut_connection_arrive_when_it_is_healed(echo: E
     await turns()
     assert b"lost?" not in echo.received
     assert echo.received.count(b"broker-1") == 1
-    await wires.heal(1, 2)
+    await proxies.heal(1, 2)
     assert await reader.readexactly(5) == b"LOST?"
     assert len(await later_reader.readexactly(15)) == 15
     for each in (writer, later, other):
         each.close()
 
 
-async def test_cut_connection_holds_back_responses_too(echo: Echo, wires: Wires) -> None:
+async def test_cut_connection_holds_back_responses_too(echo: Echo, proxies: TcpProxies) -> None:
     reader, writer = await asyncio.open_connection(
-        "127.0.0.1", await wires.from_broker(1, "zookeeper", "127.0.0.1", echo.port)
+        "127.0.0.1", await proxies.from_broker(1, "zookeeper", "127.0.0.1", echo.port)
     )
-    await wires.cut(1, "zookeeper")
+    await proxies.cut(1, "zookeeper")
     writer.write(b"hello")
     answer = asyncio.ensure_future(reader.read(5))
     await turns()
     assert not answer.done()
-    await wires.heal_all()
+    await proxies.heal_all()
     assert await answer == b"HELLO"
     writer.close()
 
 
-async def test_bytes_sent_before_a_broker_closes_arrive(echo: Echo, wires: Wires) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+async def test_bytes_sent_before_a_broker_closes_arrive(echo: Echo, proxies: TcpProxies) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, echo.port))
     sent = request_of(FETCHER) + b"bye"
     writer.write(sent)
     assert await reader.read() == sent.upper()
     writer.close()
 
 
-async def test_close_by_the_caller_is_forwarded_when_the_connection_is_healed(echo: Echo, wires: Wires) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+async def test_close_by_the_caller_is_forwarded_when_the_connection_is_healed(echo: Echo, proxies: TcpProxies) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, echo.port))
     writer.write(request_of(FETCHER))
     await reader.readexactly(len(request_of(FETCHER)))
-    await wires.cut(1, 2)
+    await proxies.cut(1, 2)
     writer.close()
     await turns()
     assert not echo.ended.is_set()
-    await wires.heal(1, 2)
+    await proxies.heal(1, 2)
     await echo.ended.wait()
 
 
-async def test_proxy_closes_connections_of_clients_that_are_no_brokers(echo: Echo, wires: Wires) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, echo.port))
+async def test_proxy_closes_connections_of_clients_that_are_no_brokers(echo: Echo, proxies: TcpProxies) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, echo.port))
     writer.write(request_of(b"rdkafka"))
     assert await reader.read() == b""
     assert echo.received == b""
     writer.close()
 
 
-async def test_a_broker_that_does_not_run_is_not_reached(wires: Wires) -> None:
+async def test_a_broker_that_does_not_run_is_not_reached(proxies: TcpProxies) -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
     await server.wait_closed()
-    reader, writer = await asyncio.open_connection("127.0.0.1", await wires.to_broker(2, port))
+    reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, port))
     writer.write(request_of(FETCHER))
     assert await reader.read() == b""
     writer.close()

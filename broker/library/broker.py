@@ -25,7 +25,7 @@ from ..metadata.address import local_address
 from ..network.settings import Endpoint
 from ..server import BrokerServer
 from .loop_thread import LoopOverError, LoopThread
-from .settings_from_mapping import GivenSettings, config_of
+from .settings_from_mapping import SettingsMapping, config_from_mapping
 
 __all__ = ["BlockingBroker", "Broker"]
 
@@ -46,9 +46,9 @@ class Broker:
     After ``stop`` or ``kill`` it may be started again, with its data and on its port.
     """
 
-    def __init__(self, config: Config | GivenSettings | None = None) -> None:
+    def __init__(self, config: Config | SettingsMapping | None = None) -> None:
         if not isinstance(config, Config):
-            config = config_of({} if config is None else config, "Broker")
+            config = config_from_mapping({} if config is None else config, "Broker")
         for line in notices(config):
             logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})

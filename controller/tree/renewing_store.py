@@ -22,14 +22,14 @@ from .metadata_store import (
     Watch,
 )
 
-__all__ = ["LastingStore"]
+__all__ = ["RenewingStore"]
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
 
 
-class LastingStore(MetadataStore):
+class RenewingStore(MetadataStore):
     """``begin_session`` opens a session, with the first of which it is made (`open`); its MetadataStoreErrors are
     answered by another try. ``broken`` is told of any other error: there will be no session again."""
 
@@ -49,7 +49,7 @@ class LastingStore(MetadataStore):
     @classmethod
     async def open(
         cls, begin_session: Callable[[], Awaitable[MetadataStore]], broken: Callable[[Exception], None]
-    ) -> "LastingStore":
+    ) -> "RenewingStore":
         return cls(await begin_session(), begin_session, broken)
 
     @property
