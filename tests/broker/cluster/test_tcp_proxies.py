@@ -1,4 +1,4 @@
-"""The proxies between the members of a cluster: who calls is recognized, a cut holds everything back, nothing is lost."""
+"""The TCP proxies of a cluster: they recognise the caller, hold data back while they are cut, and lose nothing."""
 
 import asyncio
 import struct
