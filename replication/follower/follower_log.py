@@ -12,6 +12,7 @@ from ...storage.errors import UnexpectedAppendOffsetError
 from ...storage.files.files import Buffer
 from ...storage.log.log import Log
 from ...storage.log.log_append import FollowerAppend, LogAppendInfo
+from ...storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from ...storage.log.strand import AppendCallback, StepCallback
 from ..partition.hosted_partition import HostedPartition
 
@@ -44,7 +45,7 @@ def truncate(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: in
 
     def cut(log: Log) -> None:
         log.check_fence(leader_epoch)
-        log.truncate_to(offset, now_ms)
+        truncate_to(log, offset, now_ms)
 
     hosted.strand.submit(cut, done)
 
@@ -54,7 +55,7 @@ def empty(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: int, 
 
     def clear(log: Log) -> None:
         log.check_fence(leader_epoch)
-        log.truncate_fully_and_start_at(offset, now_ms)
+        truncate_fully_and_start_at(log, offset, now_ms)
 
     hosted.strand.submit(clear, done)
 
@@ -78,5 +79,5 @@ def _begins_inside_a_batch(log: Log, error: UnexpectedAppendOffsetError) -> bool
 def _begin_before(offset: int, records: Buffer, leader_epoch: int, now_ms: int, log: Log) -> LogAppendInfo:
     log.check_fence(leader_epoch)
     logger.info("%s: the log begins inside a batch, and now at its first offset %d", log.topic_partition, offset)
-    log.truncate_fully_and_start_at(offset, now_ms)
+    truncate_fully_and_start_at(log, offset, now_ms)
     return log.append_as_follower(records, now_ms, leader_epoch)

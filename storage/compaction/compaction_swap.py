@@ -23,7 +23,10 @@ def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) ->
         return False
     invariant(sources[-1] is not segments[-1], f"{log.topic_partition}: the active segment was compacted")
     segment = log.files.swap_in(sources, group.size_bytes, group.has_transaction_index, log.config, now_ms)
-    log.replace_segments((*segments[:first], segment, *segments[first + len(sources) :]))
+    view = log.view
+    log.set_view(
+        (*segments[:first], segment, *segments[first + len(sources) :]), view.log_start_offset, view.log_end_offset
+    )
     return True
 
 

@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...base.invariant import invariant
 from ...base.topic_partition import TopicPartition
@@ -45,14 +45,27 @@ from .log_append import (
 )
 from .log_files import LogFiles
 from .log_host import LogHost
-from .log_retention import apply_retention
-from .log_truncation import truncate_fully_and_start_at, truncate_to
 from .log_view import LogReadResult, LogView
 from .replica_append import prepare_replica_append
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class LogContents(NamedTuple):
+    """What a log consists of when it is opened: its segments, the last of which is active, and what is known of them.
+
+    `topic_id` is None when the directory has no `partition.metadata`.
+    """
+
+    segments: tuple[Segment, ...]
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    leader_epochs: LeaderEpochs
+    producer_state: ProducerState
+    topic_id: uuid.UUID | None
 
 
 class Log:
@@ -64,31 +77,25 @@ class Log:
         host: LogHost,
         topic_partition: TopicPartition,
         config: LogConfig,
-        segments: Sequence[Segment],
-        log_start_offset: int,
-        log_end_offset: int,
-        recovery_point: int,
-        leader_epochs: LeaderEpochs,
-        producer_state: ProducerState,
-        topic_id: uuid.UUID | None,
+        contents: LogContents,
         now_ms: int,
     ) -> None:
         self.files = files
         self.host = host
         self.topic_partition = topic_partition
         self.config = config
-        self.recovery_point = recovery_point
-        self.leader_epochs = leader_epochs
-        self.producer_state = producer_state
-        self.topic_id = topic_id
+        self.recovery_point = contents.recovery_point
+        self.leader_epochs = contents.leader_epochs
+        self.producer_state = contents.producer_state
+        self.topic_id = contents.topic_id
         self.last_flush_ms = now_ms
         self._fence_epoch = -1
         self._high_watermark_hint = 0
         self._truncation_count = 0
-        self.pinned_base_offset = -1
-        """The segment of which it was said that a record from the future keeps it."""
-        files.draw_roll_jitter(segments[-1], config)
-        self.view = self.view_of(tuple(segments), log_start_offset, log_end_offset)
+        self.future_timestamp_warned_for = -1
+        """Base offset of the segment for which retention last warned about a timestamp in the future; -1 for none."""
+        files.draw_roll_jitter(contents.segments[-1], config)
+        self.view = self._view_of(contents.segments, contents.log_start_offset, contents.log_end_offset)
 
     # --- what the loop may look at ------------------------------------------------------------------------------
 
@@ -414,7 +421,7 @@ class Log:
             active.recent.end(view.log_end_offset, active.size_bytes)
         if len(view.segments) > 1:
             view.segments[-2].recent = None  # readers that lag this far find their way by the index
-        self.view = self.view_of((*view.segments, segment), view.log_start_offset, view.log_end_offset)
+        self.set_view((*view.segments, segment), view.log_start_offset, view.log_end_offset)
         logger.info("%s: rolled to a new segment at offset %d", self.topic_partition, base_offset)
         self.host.rolled(self.topic_partition)
         return segment
@@ -449,19 +456,11 @@ class Log:
 
     # --- truncation and retention -------------------------------------------------------------------------------
 
-    def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove the batches that hold `offset` and what is behind it; return whether there were any.
-
-        The log then ends behind the last batch that stays, which is before `offset` when that lies inside a batch.
-        """
-        return truncate_to(self, offset, now_ms)
-
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
-        """Remove everything; the next record gets `offset`."""
-        truncate_fully_and_start_at(self, offset, now_ms, log_start_offset)
-
     def lower_recovery_point(self, offset: int) -> None:
-        """Before the log becomes shorter: nothing from `offset` on is flushed any more, and the checkpoint says so."""
+        """Lower the recovery point to `offset` and write it to the checkpoint, before the log becomes shorter.
+
+        Raises NoSpaceError when the checkpoint cannot be written; the log must then stay as it is.
+        """
         self._truncation_count += 1
         if offset < self.recovery_point:
             self.recovery_point = offset
@@ -486,17 +485,12 @@ class Log:
         state = self.producer_state
         state.forget_replicated(offset)
         state.end_offset = max(state.end_offset, offset)
-        self.view = self.view_of(view.segments, offset, view.log_end_offset)
+        self.set_view(view.segments, offset, view.log_end_offset)
         logger.info("%s: log start offset is %d now", self.topic_partition, offset)
         return True
 
-    def apply_retention(self, now_ms: int, high_watermark: int) -> list[int]:
-        """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
-        return their base offsets. A compacted topic keeps the last two kinds."""
-        return apply_retention(self, now_ms, high_watermark)
-
     def delete_segments(self, segments: Sequence[Segment]) -> None:
-        """They are in the view no more."""
+        """Delete the files of segments that are no longer in the view, after `file.delete.delay.ms`."""
         self.files.delete_segments(segments, self.config.file_delete_delay_ms)
 
     # --- epochs, names, end -------------------------------------------------------------------------------------
@@ -560,7 +554,7 @@ class Log:
         """Give the next record `offset`: the log that this is a copy of has lost what was before it."""
         self.roll(now_ms, offset)
         self.producer_state.end_offset = offset
-        self.view = self.view_of(self.view.segments, self.view.log_start_offset, offset)
+        self.set_view(self.view.segments, self.view.log_start_offset, offset)
 
     def inherit(self, original: Log) -> None:
         """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
@@ -578,7 +572,7 @@ class Log:
         self.recovery_point = copy.recovery_point
         self.host = copy.host
         self.files = copy.files
-        self.view = self.view_of(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
+        self.set_view(copy.view.segments, self.view.log_start_offset, self.view.log_end_offset)
         for segment in former:
             segment.close_files()
 
@@ -609,11 +603,11 @@ class Log:
         """Every further use fails with KafkaStorageError: the log directory is lost."""
         self.files.is_offline = True
 
-    def replace_segments(self, segments: tuple[Segment, ...]) -> None:
-        """Have readers find the records in other segments: a compaction's result."""
-        self.view = self.view_of(segments, self.view.log_start_offset, self.view.log_end_offset)
+    def set_view(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> None:
+        """Show readers these segments and offsets from now on."""
+        self.view = self._view_of(segments, log_start_offset, log_end_offset)
 
-    def view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
+    def _view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
         invariant(log_start_offset <= log_end_offset, f"{self.topic_partition}: log start behind the log's end")
         return LogView(
             self.topic_partition,

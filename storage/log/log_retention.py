@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...protocol.errors import CorruptRecordError
 from ..files.no_space import NoSpaceError
+from ..segment.segment import Segment
 from . import retention_rules as retention
-
-if TYPE_CHECKING:
-    from ..segment.segment import Segment
-    from .log import Log
+from .log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +49,9 @@ def _is_confirmed(segment: Segment) -> bool:
 
 def _warn_of_future(log: Log, pinned: retention.SegmentFacts | None) -> None:
     """Once for each segment, not at every look."""
-    if pinned is None or pinned.base_offset == log.pinned_base_offset:
+    if pinned is None or pinned.base_offset == log.future_timestamp_warned_for:
         return
-    log.pinned_base_offset = pinned.base_offset
+    log.future_timestamp_warned_for = pinned.base_offset
     logger.warning(
         "%s: the segment at offset %d has a record of %s, in the future: by retention.ms=%d neither it nor what "
         "follows is deleted before then (message.timestamp.after.max.ms refuses such records)",
@@ -90,7 +87,7 @@ def _delete_leading(log: Log, count: int, reason: str, now_ms: int) -> list[int]
     removed = view.segments[:count]
     log.increment_log_start_offset(view.base_offsets[count])
     view = log.view
-    log.view = log.view_of(view.segments[count:], view.log_start_offset, view.log_end_offset)
+    log.set_view(view.segments[count:], view.log_start_offset, view.log_end_offset)
     bases = [segment.base_offset for segment in removed]
     logger.info("%s: deleting the segments %s by %s", log.topic_partition, bases, reason)
     log.delete_segments(removed)

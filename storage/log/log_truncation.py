@@ -6,16 +6,13 @@ What matters is the order in which that comes to disk. On the log's strand.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from ..files.files import Files, is_out_of_space
 from ..files.no_space import NoSpaceError
 from ..producers.producer_recovery import rebuild_producer_state
 from ..segment.segment import Segment
 from .flush_plan import sync_all
-
-if TYPE_CHECKING:
-    from .log import Log
+from .log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +44,14 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     end_offset = max(end_offset, min(offset, view.log_start_offset))
     log.recovery_point = min(log.recovery_point, end_offset)
     log_start_offset = min(end_offset, view.log_start_offset)
-    log.view = log.view_of(kept, log_start_offset, end_offset)
+    log.set_view(kept, log_start_offset, end_offset)
     log.delete_segments(removed)
     log.epochs_cut(log.leader_epochs.truncate_from_end(end_offset))
     files.guard(
         "cannot rebuild the producer state",
         lambda: rebuild_producer_state(log.producer_state, files.snapshots, kept, log_start_offset, end_offset, now_ms),
     )
-    log.view = log.view_of(kept, log_start_offset, end_offset)  # with the transactions that are open now
+    log.set_view(kept, log_start_offset, end_offset)  # with the transactions that are open now
     if removed:
         files.sync_directory()
     log.host.truncated(log.topic_partition)
@@ -77,7 +74,7 @@ def truncate_fully_and_start_at(log: Log, offset: int, now_ms: int, log_start_of
         segment = _new_segment(log, offset, now_ms)
     others = [other for other in log.view.segments if other is not segment]
     log.producer_state.clear(offset)
-    log.view = log.view_of((segment,), start, offset)
+    log.set_view((segment,), start, offset)
     log.delete_segments(others)
     log.epochs_cut(log.leader_epochs.clear())
     log.files.guard("cannot delete the producer snapshots", log.files.snapshots.delete_all)

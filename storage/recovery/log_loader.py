@@ -17,7 +17,7 @@ from ..files import partition_metadata
 from ..files.files import Entry, Files
 from ..files.no_space import NoSpaceError
 from ..leader_epochs import LeaderEpochs
-from ..log.log import Log
+from ..log.log import Log, LogContents
 from ..log.log_files import LogFiles, mark_segments_deleted
 from ..log.log_host import LogHost
 from ..log_config import LogConfig
@@ -142,20 +142,16 @@ class _Loader:
                 log_files.write_epochs(self.epochs.entries)
         log_files.note_held_back(self.segments)
         state = self._load_producers(snapshots, log_start_offset, next_offset, state)
-        return Log(
-            log_files,
-            self.host,
-            self.topic_partition,
-            self.config,
-            self.segments,
+        contents = LogContents(
+            tuple(self.segments),
             log_start_offset,
             next_offset,
             next_offset if start.clean_stop else min(start.recovery_point, next_offset),
             self.epochs,
             state,
             partition_metadata.recall_topic_id(self.files, self._path(partition_metadata.FILE_NAME)),
-            self.now_ms,
         )
+        return Log(log_files, self.host, self.topic_partition, self.config, contents, self.now_ms)
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)

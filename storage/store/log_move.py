@@ -23,6 +23,7 @@ from ...protocol.errors import KafkaStorageError, OffsetOutOfRangeError
 from ...protocol.records.batch import iter_batches
 from ..errors import UnexpectedAppendOffsetError
 from ..log.log import Log
+from ..log.log_truncation import truncate_fully_and_start_at, truncate_to
 from .log_directory import LogDirectory
 
 logger = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ class LogMove:
         try:
             copied = future.append_as_follower(data, now_ms).size_bytes
         except UnexpectedAppendOffsetError as error:  # the copy ends inside this batch
-            future.truncate_to(error.first_offset, now_ms)
+            truncate_to(future, error.first_offset, now_ms)
             return 1
         if copied == 0:  # the file became shorter under us
             raise KafkaStorageError(f"{self.topic_partition}: no whole batch at offset {next_offset}")
@@ -130,7 +131,7 @@ class LogMove:
         """What comes next is the batch that holds the log start offset, and nothing before it counts any more."""
         first = next(iter_batches(data), None)
         if first is not None and first.base_offset != self.future.log_end_offset:
-            self.future.truncate_fully_and_start_at(min(first.base_offset, self.log.log_start_offset), now_ms)
+            truncate_fully_and_start_at(self.future, min(first.base_offset, self.log.log_start_offset), now_ms)
 
     def _cut_to_common(self, now_ms: int) -> None:
         """Cut what the log does not have (any more) off the copy, by leader epochs (KIP-101).
@@ -139,9 +140,9 @@ class LogMove:
         """
         common = _common_end(self.log, self.future)
         if common is None or self.future.log_start_offset > self.log.log_start_offset:
-            self.future.truncate_fully_and_start_at(self.log.log_start_offset, now_ms)
+            truncate_fully_and_start_at(self.future, self.log.log_start_offset, now_ms)
         elif common < self.future.log_end_offset:
-            self.future.truncate_to(common, now_ms)
+            truncate_to(self.future, common, now_ms)
 
     # --- taking the log's place -----------------------------------------------------------------------------------
 

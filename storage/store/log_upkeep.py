@@ -11,6 +11,7 @@ from ...protocol.errors import KafkaError
 from ..files.files import Files, is_out_of_descriptors
 from ..log.flush_plan import FlushPlan
 from ..log.log import Log
+from ..log.log_retention import apply_retention
 from ..workers.worker_pool import Pool
 from .log_directories import LogDirectories
 from .log_table import LogTable
@@ -146,7 +147,7 @@ def _ignoring_log(step: Callable[[], None], log: Log) -> None:
 
 
 def _retention_step(now_ms: int, high_watermark: int) -> Callable[[Log], list[int]]:
-    return lambda log: log.apply_retention(now_ms, high_watermark)
+    return lambda log: apply_retention(log, now_ms, high_watermark)
 
 
 def _log_failure(tp: TopicPartition, what: str) -> Callable[[object], None]:

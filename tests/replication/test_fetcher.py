@@ -17,6 +17,7 @@ from pybroker.replication.partition.hosted_partition import HostedPartition
 from pybroker.replication.partition.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.log.log_append import FollowerAppend
+from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from support.in_process.replica_cluster import (
     BEFORE_DIVERGENCE_IN_FETCH,
     LATEST_VERSIONS,
@@ -152,7 +153,7 @@ async def test_a_follower_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_t
     cluster[1].produce(batch_of(b"a"))
     cluster[1].produce(batch_of(b"b"))
     await cluster[2].fetch_from(1, times=2)
-    await cluster[1].hosted().run(lambda log: log.truncate_to(1, 0))
+    await cluster[1].hosted().run(lambda log: truncate_to(log, 1, 0))
     cluster[1].hosted().log.leader_epochs.clear()
     await cluster[2].fetch_from(1)
     assert cluster[2].records() == [(0, b"a")]
@@ -176,7 +177,7 @@ async def test_a_log_start_inside_a_batch_is_followed_by_a_new_follower(new_clus
     cluster[1].produce(batch_of(b"a", b"b", b"c"))
     await cluster[2].fetch_from(1, times=3)
     await cluster[1].hosted().run(lambda log: log.increment_log_start_offset(1))
-    await cluster[2].hosted().run(lambda log: log.truncate_fully_and_start_at(0, 0))
+    await cluster[2].hosted().run(lambda log: truncate_fully_and_start_at(log, 0, 0))
     await cluster.order(1, 1)
     await cluster[2].fetch_from(1, times=4)
     assert cluster[2].records() == [(1, b"b"), (2, b"c")]

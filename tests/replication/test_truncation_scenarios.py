@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.storage.log.log_truncation import truncate_to
 from support.in_process.replica_cluster import ReplicaCluster, SteppedFetcher
 from support.in_process.replicas import batch_of
 
@@ -17,7 +18,7 @@ class BeforeLeaderEpochs(SteppedFetcher):
     """A follower of before KIP-101: it first cuts its log at the high watermark it remembers."""
 
     def follow(self, hosted: HostedPartition, leader_epoch: int) -> None:
-        hosted.strand.submit(lambda log: log.truncate_to(hosted.partition.high_watermark, 0))
+        hosted.strand.submit(lambda log: truncate_to(log, hosted.partition.high_watermark, 0))
         super().follow(hosted, leader_epoch)
 
 
@@ -82,7 +83,7 @@ async def test_leader_epochs_keep_it(cluster: ReplicaCluster) -> None:
 async def test_logs_that_diverged_are_made_one_by_leader_epochs(cluster: ReplicaCluster) -> None:
     """Both crash, and what broker 1 had is not synced in time: broker 2 leads with fewer records, and writes others."""
     await cluster.stop(1)
-    await cluster[2].hosted().run(lambda log: log.truncate_to(1, 0))
+    await cluster[2].hosted().run(lambda log: truncate_to(log, 1, 0))
     await cluster.order(leader=2, leader_epoch=1, isr=(2,), replicas=(1, 2))
     cluster[2].produce(batch_of(b"other second"))
 

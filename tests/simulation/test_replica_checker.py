@@ -9,6 +9,7 @@ import pytest
 from pybroker.replication.partition.isr import CommittedIsr, PendingExpand
 from pybroker.replication.partition.partition import Partition
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_truncation import truncate_to
 from simulation.checkers.history import History, ViolationError
 from simulation.checkers.replica_checker import ReplicaChecker
 from simulation.checkers.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
@@ -174,7 +175,7 @@ def test_a_member_without_what_was_committed_lately_has_not_caught_up(checked: C
         replica.append("a")
     checked.one.commit(1)
     checked.checker.note_high_watermarks(cast("Any", checked.one), PLACE)
-    checked.two.log.truncate_to(0, NOW_MS)
+    truncate_to(checked.two.log, 0, NOW_MS)
     checked.tree.lost_bytes(2, PLACE, 0)
     checked.checker.check_logs(cast("Any", [checked.two]))
     assert list(checked.tree.partitions[PLACE].forgetful) == [2]
@@ -289,7 +290,7 @@ def test_records_committed_by_the_next_leader_are_compared_from_then_on(checked:
     checked.see()  # 1 has not heard of it yet
     checked.one.follow(2, leader_epoch=6)
     checked.see()  # nor has it cut its log
-    checked.one.log.truncate_to(1, NOW_MS)
+    truncate_to(checked.one.log, 1, NOW_MS)
     checked.one.append("d", leader_epoch=6)
     with pytest.raises(ViolationError, match="at offset 1 broker 1 has"):
         checked.see()
@@ -299,7 +300,7 @@ def test_records_below_an_excused_loss_are_still_compared(checked: Checked) -> N
     the_second_of_two_records_is_lost(checked)
     checked.one.starts = 2  # what it has had in this life is not known yet
     checked.one.follow(2, leader_epoch=6)
-    checked.one.log.truncate_to(0, NOW_MS)
+    truncate_to(checked.one.log, 0, NOW_MS)
     checked.one.append("x", leader_epoch=6)
     with pytest.raises(ViolationError, match="at offset 0 broker 1 has"):
         checked.see()
@@ -310,7 +311,7 @@ def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked:
     checked.two.append("c", leader_epoch=6)
     checked.two.commit(2)
     checked.see()
-    checked.one.log.truncate_to(1, NOW_MS)
+    truncate_to(checked.one.log, 1, NOW_MS)
     record = checked.tree.partitions[PLACE]
     record.leader, record.leader_epoch = 1, 7
     checked.one.commit(1)
@@ -339,7 +340,7 @@ def test_lost_records_that_a_later_leader_still_has_become_committed(checked: Ch
     checked.see()
     checked.see()
     checked.one.append("d", leader_epoch=7)
-    checked.two.log.truncate_to(1, NOW_MS)
+    truncate_to(checked.two.log, 1, NOW_MS)
     checked.two.append("c", leader_epoch=7)
     checked.two.commit(2)
     with pytest.raises(ViolationError, match="at offset 1 broker 2 has"):

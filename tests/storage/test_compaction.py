@@ -31,6 +31,7 @@ from pybroker.storage.files.io_throttle import IoThrottle
 from pybroker.storage.files.no_space import NoDescriptorsError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
 from support.logs.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
@@ -105,7 +106,7 @@ def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], c
                 log.close_files()
                 log = open_log(Path(name), CONFIG, CRASHED)
             elif step == "truncate":
-                log.truncate_to((log.log_start_offset + 2 * log.log_end_offset) // 3, NOW_MS)
+                truncate_to(log, (log.log_start_offset + 2 * log.log_end_offset) // 3, NOW_MS)
                 kept = records_of(log)  # whole batches go
                 assert kept == model[: len(kept)]
                 model = kept
@@ -229,7 +230,7 @@ def test_a_log_that_has_changed_keeps_its_segments(tmp_path: Path) -> None:
     log.roll(NOW_MS)
 
     def truncate(plan: CompactionPlan) -> None:
-        log.truncate_to(plan.job.segments[1].base_offset + 1, NOW_MS)
+        truncate_to(log, plan.job.segments[1].base_offset + 1, NOW_MS)
 
     with pytest.raises(AssertionError):  # of the helper: the swap was refused
         compact_log(log, between=truncate)
@@ -269,7 +270,7 @@ def test_a_segment_without_its_own_names_yet_is_served_cut_and_opened_again(numb
     files.failing = ()
     swapped, following = log.segments[:2]
     second = [offset for offset, _, _ in contents(log) if offset < following.base_offset][1]
-    log.truncate_to(second, NOW_MS)
+    truncate_to(log, second, NOW_MS)
     assert log.segments == (swapped,)
     append(log, (b"new", b"behind the cut"))
     after = contents(log)

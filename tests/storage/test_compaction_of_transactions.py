@@ -15,6 +15,7 @@ from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.compaction.compaction_job import CompactionSettings
 from pybroker.storage.compaction.offset_map import ENTRY_BYTES
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.logs.compaction import assessed, batches_of, compact_log, records_of
@@ -250,7 +251,7 @@ def test_a_compacted_log_shows_what_was_committed_and_nothing_else(
                         end for end in batch_ends(log) if end >= (log.log_start_offset + 2 * log.log_end_offset) // 3
                     ]
                     if ends and model.cut(ends[0], floor):
-                        log.truncate_to(ends[0], NOW_MS)
+                        truncate_to(log, ends[0], NOW_MS)
                         is_cut = True
                 case _:
                     if step != "compact":

@@ -10,6 +10,8 @@ from pybroker.storage.files.no_space import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_faults import FaultyFiles, no_more_descriptors
 from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
@@ -130,8 +132,8 @@ def test_behind_a_group_that_found_no_space_nothing_is_written_that_was_to_follo
         ("write", lambda log: log.append_as_leader(batch_of("x"), 0, NOW_MS)),
         ("sync", lambda log: log.flush(NOW_MS)),
         ("create", lambda log: log.roll(NOW_MS)),
-        ("rename", lambda log: log.truncate_fully_and_start_at(3, NOW_MS)),
-        ("truncate", lambda log: log.truncate_to(2, NOW_MS)),
+        ("rename", lambda log: truncate_fully_and_start_at(log, 3, NOW_MS)),
+        ("truncate", lambda log: truncate_to(log, 2, NOW_MS)),
     ],
 )
 def test_any_other_failure_takes_the_directory_offline(
@@ -213,12 +215,12 @@ def test_retention_makes_room_on_a_full_disk_also_when_all_is_too_old(log: Log, 
     fill_segments(log)
     log.update_config(LogConfig(retention_ms=1))
     files.fault, files.operations = errno.ENOSPC, ("write", "create")
-    assert log.apply_retention(NOW_MS + 60_000, log.log_end_offset) == [0, 7, 9]
+    assert apply_retention(log, NOW_MS + 60_000, log.log_end_offset) == [0, 7, 9]
     with pytest.raises(NoSpaceError):  # the last one goes only when there can be another
-        log.apply_retention(NOW_MS + 60_000, log.log_end_offset)
+        apply_retention(log, NOW_MS + 60_000, log.log_end_offset)
     assert records_from(log) == [(11, b"last")]
     files.fault = None
-    assert log.apply_retention(NOW_MS + 60_000, log.log_end_offset) == [11]
+    assert apply_retention(log, NOW_MS + 60_000, log.log_end_offset) == [11]
     assert records_from(log) == []
 
 
@@ -226,10 +228,10 @@ def test_a_log_that_is_begun_anew_makes_the_room_for_that_itself(log: Log, files
     fill_segments(log)
     files.fault, files.operations = errno.ENOSPC, ("create",)
     with pytest.raises(NoSpaceError):
-        log.truncate_fully_and_start_at(100, NOW_MS)
+        truncate_fully_and_start_at(log, 100, NOW_MS)
     assert (records_from(log), log.is_offline) == ([], False)
     assert sum(segment.size_bytes for segment in log.segments) == 0
     files.fault = None
-    log.truncate_fully_and_start_at(100, NOW_MS)
+    truncate_fully_and_start_at(log, 100, NOW_MS)
     assert log.append_as_leader(batch_of("anew"), 0, NOW_MS).first_offset == 100
     assert records_from(log) == [(100, b"anew")]

@@ -10,6 +10,7 @@ import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint
@@ -112,7 +113,7 @@ def test_an_index_without_room_goes_with_its_segment(tmp_path: Path) -> None:
     files.fault, files.operations = errno.ENOSPC, ("write", "create")
     log = open_log(tmp_path, SMALL, StartingPoint(), files=files)
     bases = [segment.base_offset for segment in log.segments]
-    assert log.truncate_to(bases[1] + 3, NOW_MS)
+    assert truncate_to(log, bases[1] + 3, NOW_MS)
     files.fault = None
     log.append_as_leader(batch_of("next"), 9, NOW_MS)
     close_cleanly(log)

@@ -27,6 +27,8 @@ from pybroker.storage.compaction.compaction_plan import plan_compaction
 from pybroker.storage.compaction.segment_cleaner import compact
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.store.log_cleaner import LogCleaner
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
@@ -265,7 +267,7 @@ def test_a_log_truncated_meanwhile_keeps_its_segments_and_the_checkpoint_goes_ba
     bench.look()
     (worker,) = bench.workers
     assert isinstance(worker, HeldWorker)
-    log.truncate_to(7, NOW_MS)
+    truncate_to(log, 7, NOW_MS)
     assert checkpoint_lines(tmp_path)[2:] == ["topic 0 7"]
     worker.tell()
     assert worker.is_stopped
@@ -366,7 +368,7 @@ def test_leading_segments_that_went_meanwhile_break_a_compaction_off(tmp_path: P
     log = fill(bench.store)
     bench.look()
     log.increment_log_start_offset(log.segments[2].base_offset)
-    log.apply_retention(NOW_MS, log.log_end_offset)
+    apply_retention(log, NOW_MS, log.log_end_offset)
     (worker,) = bench.workers
     assert isinstance(worker, HeldWorker)
     worker.tell()

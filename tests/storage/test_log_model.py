@@ -11,6 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
@@ -91,7 +93,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(share=st.floats(0, 1))
     def truncate(self, share: float) -> None:
         offset = int(self.end * share)
-        changed = self.log.truncate_to(offset, self.now_ms)
+        changed = truncate_to(self.log, offset, self.now_ms)
         assert changed == (offset < self.end)
         if changed:
             self.batches = [batch for batch in self.batches if batch[-1][0] < offset]
@@ -112,7 +114,7 @@ class LogMachine(RuleBasedStateMachine):
     def retain(self, share: float, keep: int) -> None:
         high_watermark = max(int(self.end * share), self.start)
         self.log.update_config(replace(self.config, retention_bytes=keep))
-        self.log.apply_retention(self.now_ms, high_watermark)
+        apply_retention(self.log, self.now_ms, high_watermark)
         assert self.log.log_start_offset <= max(high_watermark, self.start)
         self.start = self.log.log_start_offset
 

@@ -21,6 +21,8 @@ from pybroker.storage.files.files import Buffer, Files
 from pybroker.storage.files.no_space import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.move_throttle import MoveThrottle
@@ -286,7 +288,7 @@ def test_a_log_that_is_cut_and_grows_again_behind_the_copys_end_is_copied_again(
     (move,) = disks.store.moves_to(disks.store.directories.all[1])
     while move.lag > 1:
         disks.runner.run_one()
-    log.truncate_to(2, NOW_MS)
+    truncate_to(log, 2, NOW_MS)
     log.assign_epoch_start(1)
     for number in range(2, 6):
         log.append_as_leader(batch_of(f"again {number}"), 1, NOW_MS)
@@ -479,7 +481,7 @@ def test_an_empty_log_whose_offsets_go_on_keeps_them(disks: Disks) -> None:
     log = disks.make(3)
     log.increment_log_start_offset(3)
     log.roll(NOW_MS)
-    log.apply_retention(NOW_MS, 3)
+    apply_retention(log, NOW_MS, 3)
     disks.store.moves.begin(TP, disks.paths[1])
     disks.runner.run()
     assert (log.log_start_offset, log.log_end_offset, disks.directories()) == (3, 3, ALL_AT_B)
@@ -529,7 +531,7 @@ def test_whatever_happens_meanwhile_the_copy_is_the_log(
         elif act == "roll":
             log.roll(NOW_MS)
         elif act == "truncate":  # by an election: what comes next has another leader epoch
-            log.truncate_to(max(log.log_start_offset, log.log_end_offset - 3), NOW_MS)
+            truncate_to(log, max(log.log_start_offset, log.log_end_offset - 3), NOW_MS)
             epoch += 1
             log.assign_epoch_start(epoch)
         elif act == "elect":
@@ -538,7 +540,7 @@ def test_whatever_happens_meanwhile_the_copy_is_the_log(
         elif act == "start":
             log.increment_log_start_offset(min(log.log_start_offset + 3, log.log_end_offset))
         elif act == "retention":
-            log.apply_retention(NOW_MS, log.log_end_offset)
+            apply_retention(log, NOW_MS, log.log_end_offset)
     expected = (log.log_start_offset, log.log_end_offset, records_from(log), log.leader_epochs.entries)
     disks.runner.run()
     assert disks.directories() == ALL_AT_B

@@ -19,6 +19,7 @@ from pybroker.storage.files.files import DirectoryLockedError, Files
 from pybroker.storage.files.meta_properties import MetaPropertiesError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.store.checkpoints import Checkpoints
 from pybroker.storage.store.log_directories import LogDirectoriesError, peek_meta_properties
 from pybroker.storage.store.log_directory import LogDirectory
@@ -449,7 +450,7 @@ class TestCheckpoints:
             append(log)
         log.flush(NOW_MS)
         store.checkpoints.write_recovery_points()
-        log.truncate_to(2, NOW_MS)
+        truncate_to(log, 2, NOW_MS)
         assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
         store.release()
 

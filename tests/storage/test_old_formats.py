@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import batches_of, records_of, stored_batches
 from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
@@ -23,7 +24,7 @@ def test_a_log_of_old_messages_is_cut_at_any_offset(topic: str, tmp_path: Path) 
         directory = tmp_path / str(cut)
         shutil.copytree(DATA / f"{topic}-0", directory / f"{topic}-0")
         log = open_log(directory, CONFIG, topic_partition=partition)
-        log.truncate_to(cut, NOW_MS)
+        truncate_to(log, cut, NOW_MS)
         # A compressed message goes as a whole with its last record, and is fetched again as a whole.
         kept = [record for batch in stored if batch.last_offset < cut for record in batch.records]
         end = kept[-1].offset + 1 if kept else 0

@@ -13,6 +13,7 @@ from pybroker.protocol.errors import (
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers import producer_recovery
 from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
@@ -212,7 +213,7 @@ class TestTransactions:
         assert (Path(log.directory) / f"{0:020d}.txnindex").stat().st_size == 2 * 34
         again = open_log(tmp_path, start=CRASHED)
         assert again.aborted_transactions(0, 5) == found
-        again.truncate_to(4, NOW_MS)
+        truncate_to(again, 4, NOW_MS)
         assert again.aborted_transactions(0, 5) == found[:1]
         assert again.last_stable_offset(4) == 2
 

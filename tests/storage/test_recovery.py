@@ -11,6 +11,7 @@ import pytest
 from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from pybroker.storage.segment.segment import file_name
@@ -402,5 +403,5 @@ def test_a_snapshot_from_behind_the_recovery_point_is_not_believed(tmp_path: Pat
     recovered = open_log(tmp_path, SMALL, StartingPoint(0, second))
     assert recovered.producer_state.producers[7].last_sequence == 39
     truncated = open_log(tmp_path, SMALL, StartingPoint(0, second))
-    truncated.truncate_to(third + 1, NOW_MS)
+    truncate_to(truncated, third + 1, NOW_MS)
     assert truncated.producer_state.producers[7].last_sequence == third

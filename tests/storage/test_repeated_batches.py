@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import OutOfOrderSequenceError
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
 
@@ -49,7 +50,7 @@ def test_after_a_truncation_behind_a_segment_that_came_meanwhile(tmp_path: Path)
     for each in range(9):
         append(log, each)
     assert len(log.view.segments) > 1
-    log.truncate_to(log.view.segments[-1].base_offset, NOW_MS)
+    truncate_to(log, log.view.segments[-1].base_offset, NOW_MS)
     end = log.log_end_offset
     last_five = list(range(end - 5, end))
     assert [append(log, each) for each in last_five] == last_five

@@ -12,6 +12,8 @@ from pybroker.storage.log import retention_rules as retention
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
@@ -144,7 +146,7 @@ class TestRetention:
     def test_by_time(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
         self.segments(log)
-        assert log.apply_retention(NOW_MS + 4 * DAY_MS, log.log_end_offset) == [0, 1]
+        assert apply_retention(log, NOW_MS + 4 * DAY_MS, log.log_end_offset) == [0, 1]
         assert (log.log_start_offset, bases(log)) == (2, [2, 3, 4])
         assert records_from(log)[0][0] == 2
 
@@ -156,35 +158,35 @@ class TestRetention:
         (Path(log.directory) / "00000000000000000001.timeindex").write_bytes(struct.pack(">qi", NOW_MS & ~0xFFFFFF, 0))
         log = open_log(tmp_path, log.config, start)
         assert log.segments[1].max_timestamp.timestamp < NOW_MS
-        assert log.apply_retention(NOW_MS + 2 * DAY_MS + 1, log.log_end_offset) == [0]
+        assert apply_retention(log, NOW_MS + 2 * DAY_MS + 1, log.log_end_offset) == [0]
         assert log.segments[0].max_timestamp == (NOW_MS + DAY_MS, 1)
-        assert log.apply_retention(NOW_MS + 4 * DAY_MS, log.log_end_offset) == [1]
+        assert apply_retention(log, NOW_MS + 4 * DAY_MS, log.log_end_offset) == [1]
 
     def test_of_everything_leaves_an_empty_segment_at_the_end(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1))
         self.segments(log)
-        log.apply_retention(NOW_MS + 9 * DAY_MS, log.log_end_offset)
+        apply_retention(log, NOW_MS + 9 * DAY_MS, log.log_end_offset)
         assert (log.log_start_offset, log.log_end_offset, bases(log), log.size_bytes) == (5, 5, [5], 0)
-        assert log.apply_retention(NOW_MS + 99 * DAY_MS, 5) == []
+        assert apply_retention(log, NOW_MS + 99 * DAY_MS, 5) == []
         append(log)
         assert log.log_end_offset == 6
 
     def test_never_reaches_the_high_watermark(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1))
         self.segments(log)
-        assert log.apply_retention(NOW_MS + 9 * DAY_MS, 2) == [0, 1]
+        assert apply_retention(log, NOW_MS + 9 * DAY_MS, 2) == [0, 1]
 
     def test_by_size(self, tmp_path: Path) -> None:
         size = len(batch_of("x" * 31))
         log = open_log(tmp_path, LogConfig(retention_bytes=3 * size - 1, retention_ms=-1))
         self.segments(log)
-        assert log.apply_retention(NOW_MS, log.log_end_offset) == [0, 1]
+        assert apply_retention(log, NOW_MS, log.log_end_offset) == [0, 1]
 
     def test_a_compacted_topic_loses_only_what_is_before_its_start(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1, retention_bytes=1, cleanup_policy=("compact",)))
         self.segments(log)
         log.increment_log_start_offset(2)
-        assert log.apply_retention(NOW_MS + 99 * DAY_MS, log.log_end_offset) == [0, 1]
+        assert apply_retention(log, NOW_MS + 99 * DAY_MS, log.log_end_offset) == [0, 1]
 
     def test_files_are_renamed_first_and_readers_go_on(self, tmp_path: Path) -> None:
         class Patient(LoneHost):
@@ -202,7 +204,7 @@ class TestRetention:
         region = log.read(0, 1000, 5, min_one_batch=True).region
         assert region is not None
         data = region.read()
-        log.apply_retention(NOW_MS + 9 * DAY_MS, 3)
+        apply_retention(log, NOW_MS + 9 * DAY_MS, 3)
         names = sorted(os.path.basename(path) for path in host.paths)
         assert names[:3] == [f"{0:020d}{suffix}.deleted" for suffix in (".index", ".log", ".timeindex")]
         assert all(os.path.exists(path) for path in host.paths)
@@ -235,7 +237,7 @@ def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path:
         log.append_as_leader(
             batch_of("x" * 31, producer_id=1, producer_epoch=0, base_sequence=number), number // 4, NOW_MS
         )
-    log.truncate_to(share, NOW_MS)
+    truncate_to(log, share, NOW_MS)
     assert log.log_end_offset == share
     assert all(entry.start_offset < share for entry in log.leader_epochs.entries)
     producer = log.producer_state.producers.get(1)
@@ -255,7 +257,7 @@ class TestFuture:
         log.roll(NOW_MS)
         append(log, timestamp_ms=NOW_MS - 5 * DAY_MS)
         for _ in range(3):
-            assert log.apply_retention(NOW_MS, 2) == []
+            assert apply_retention(log, NOW_MS, 2) == []
         (line,) = (record.getMessage() for record in caplog.records if "in the future" in record.getMessage())
         assert line.startswith("topic-0: the segment at offset 0 has a record of 2100-01-01T00:00:00+00:00")
 
@@ -265,9 +267,9 @@ class TestFuture:
             append(log, timestamp_ms=NOW_MS + DAY_MS)
             log.roll(NOW_MS)
         append(log)
-        log.apply_retention(NOW_MS, 3)
+        apply_retention(log, NOW_MS, 3)
         log.increment_log_start_offset(1)
-        log.apply_retention(NOW_MS, 3)
+        apply_retention(log, NOW_MS, 3)
         told = [record.getMessage() for record in caplog.records if "in the future" in record.getMessage()]
         assert [line.split("offset ")[1].split()[0] for line in told] == ["0", "1"]
 
@@ -279,7 +281,7 @@ class TestFuture:
     ) -> None:
         log = open_log(tmp_path, config)
         append(log, timestamp_ms=NOW_MS + (60_000 if config.retention_ms == DAY_MS else 5 * DAY_MS))
-        log.apply_retention(NOW_MS, 1)
+        apply_retention(log, NOW_MS, 1)
         assert "in the future" not in caplog.text
 
     def test_beyond_the_calendar_it_is_a_number(self) -> None:
@@ -326,7 +328,7 @@ class TestPreallocation:
         log = open_log(tmp_path, self.CONFIG)
         append(log, 3)
         size = log.segments[0].size_bytes
-        log.truncate_to(1, NOW_MS)
+        truncate_to(log, 1, NOW_MS)
         append(log)
         start = close_cleanly(log)
         again = open_log(tmp_path, self.CONFIG, start)

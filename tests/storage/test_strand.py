@@ -13,6 +13,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.storage.log.inline_append import LARGE_APPEND_BYTES, InlineBudget
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
@@ -229,7 +230,7 @@ def test_what_comes_when_log_and_pool_are_closed_fails(log: Log) -> None:
     strand = Strand(log, pool)
     log.close()
     pool.is_closed = True
-    strand.submit(lambda log: log.truncate_to(0, NOW_MS), results.append)
+    strand.submit(lambda log: truncate_to(log, 0, NOW_MS), results.append)
     pool.run()
     assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 

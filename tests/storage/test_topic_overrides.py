@@ -14,6 +14,7 @@ from pybroker.protocol.errors import InvalidRecordError, InvalidTimestampError, 
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, batch_of
@@ -83,7 +84,7 @@ def deletes(topic: Topic, timestamp_ms: int = NOW_MS) -> bool:
     topic.append(timestamp_ms=timestamp_ms)
     topic.log.roll(NOW_MS)
     topic.append()
-    return bool(topic.log.apply_retention(NOW_MS, topic.log.log_end_offset))
+    return bool(apply_retention(topic.log, NOW_MS, topic.log.log_end_offset))
 
 
 def index_entries(topic: Topic) -> int:
@@ -126,7 +127,7 @@ def delay_of_deletion(topic: Topic) -> int:
     topic.append()
     topic.log.roll(NOW_MS)
     topic.log.increment_log_start_offset(topic.log.log_end_offset)
-    topic.log.apply_retention(NOW_MS, topic.log.log_end_offset)
+    apply_retention(topic.log, NOW_MS, topic.log.log_end_offset)
     return topic.deletions[-1]
 
 

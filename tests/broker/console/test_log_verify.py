@@ -18,6 +18,7 @@ from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
+from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_snapshots import decode_snapshot, encode_snapshot
 from pybroker.storage.producers.producer_state import BatchMetadata, ProducerEntry
@@ -130,7 +131,7 @@ class TestSound:
                 batch = batch_of(*"abcdefgh", timestamp_ms=NOW_MS + 5000 + appends)
                 log.append_as_leader(batch, 3 + appends // 500, NOW_MS + 5000 + appends)
                 if appends % 50 == 0:
-                    log.apply_retention(NOW_MS, log.log_end_offset)
+                    apply_retention(log, NOW_MS, log.log_end_offset)
                     store.checkpoints.write_recovery_points()
                     store.checkpoints.write_log_starts()
 
@@ -163,7 +164,7 @@ class TestSound:
     def test_after_retention_took_the_front(self, tmp_path: Path, log_tool: LogTool) -> None:
         log = open_log(tmp_path, LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_bytes=30_000))
         fill_log(log)
-        assert log.apply_retention(NOW_MS, log.log_end_offset)
+        assert apply_retention(log, NOW_MS, log.log_end_offset)
         close_cleanly(log)
         ran = log_tool("verify", log.directory)
         assert ran.exit_code == 0, ran.lines

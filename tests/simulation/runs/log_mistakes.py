@@ -14,6 +14,7 @@ from pybroker.storage.log import retention_rules as retention
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LogAppendInfo, appended_before
 from pybroker.storage.log.log_files import LogFiles
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.producers.prepared_append import PreparedAppend
 from pybroker.storage.producers.producer_recovery import rebuild_producer_state
@@ -120,7 +121,7 @@ def _all_aborted(append: PreparedAppend) -> PreparedAppend:
 def _load_what_is_flushed(loader: log_loader._Loader) -> Log:
     """A start that does not look at what is behind the recovery point, and takes it for torn."""
     loaded = _load(loader)
-    loaded.truncate_to(loaded.recovery_point, 0)
+    truncate_to(loaded, loaded.recovery_point, 0)
     return loaded
 
 
@@ -131,7 +132,7 @@ def _load_one_batch_less(loader: log_loader._Loader) -> Log:
     """A recovery that takes the last batch for torn, whatever is in it."""
     loaded = _load(loader)
     if loader.start.needs_recovery:
-        loaded.truncate_to(max(loaded.log_end_offset - 1, loaded.view.log_start_offset), 0)
+        truncate_to(loaded, max(loaded.log_end_offset - 1, loaded.view.log_start_offset), 0)
     return loaded
 
 

@@ -33,6 +33,7 @@ from pybroker.replication.partition_set import PartitionSet
 from pybroker.replication.state_changes import StateChanges
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.strand import AppendCallback, Strand
 from pybroker.storage.producers.producer_state import AppendOrigin
 from simulation.machines.model_store import ModelStore
@@ -47,7 +48,7 @@ def _cut_to_the_high_watermark(partition: Partition, state: PartitionState) -> b
     changed = _become_follower(partition, state)
     log = partition.log
     if isinstance(log, Log) and log.log_end_offset > partition.high_watermark:
-        log.truncate_to(partition.high_watermark, 0)
+        truncate_to(log, partition.high_watermark, 0)
     return changed
 
 

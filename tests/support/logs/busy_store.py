@@ -22,6 +22,8 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_retention import apply_retention
+from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
@@ -363,11 +365,11 @@ class BusyStore:
 
     def truncate(self, tp: TopicPartition, offset: int) -> None:
         with self._step(tp, lambda promise: _without(promise, lambda known: known >= offset)):
-            self.log(tp).truncate_to(offset, NOW_MS)
+            truncate_to(self.log(tp), offset, NOW_MS)
 
     def start_anew(self, tp: TopicPartition, offset: int) -> None:
         with self._step(tp, lambda promise: _without(promise, lambda known: True)):
-            self.log(tp).truncate_fully_and_start_at(offset, NOW_MS)
+            truncate_fully_and_start_at(self.log(tp), offset, NOW_MS)
 
     def delete_records(self, tp: TopicPartition, offset: int) -> None:
         with self._step():
@@ -377,7 +379,7 @@ class BusyStore:
     def retain(self, tp: TopicPartition) -> None:
         with self._step(tp, lambda promise: _without(promise, lambda known: known < max(promise.records) - 5)):
             log = self.log(tp)
-            log.apply_retention(NOW_MS, log.log_end_offset)
+            apply_retention(log, NOW_MS, log.log_end_offset)
 
 
 def _without(promise: Promise, may_be_gone: Callable[[int], bool]) -> Promise:

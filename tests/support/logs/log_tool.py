@@ -14,6 +14,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.segment.segment_reader import SegmentReader
 from pybroker.storage.store.log_store import LogStore
@@ -113,7 +114,7 @@ def write_broker_directory(path: Path) -> None:
             fill_log(log)
             for _ in range(30):
                 log.append_as_leader(batch_of("taken back" * 100), 3, NOW_MS + 2500)
-            log.truncate_to(log.log_end_offset - 25, NOW_MS + 2500)
+            truncate_to(log, log.log_end_offset - 25, NOW_MS + 2500)
             log.increment_log_start_offset(5)
         else:
             log.append_as_leader(batch_of(*"abc"), 0, NOW_MS)
