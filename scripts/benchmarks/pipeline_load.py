@@ -9,6 +9,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.files.meta_properties import MetaProperties, write_meta_properties
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
@@ -61,7 +62,7 @@ def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
         path = str(directory / str(at))
         log = load_log(files, LoneHost(files), path, at, LogConfig(segment_bytes=_SEGMENT_BYTES), now_ms)
         for _ in range(size_bytes // partitions // len(made)):
-            log.append_as_leader(bytearray(made), 0, now_ms)
+            log.append(LeaderAppend(bytearray(made), 0, now_ms))
             written += len(made)
         log.flush(now_ms)
         log.close()

@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
@@ -52,7 +53,7 @@ def write_log(directory: Path, records: int) -> None:
             Record(number, now_ms, b"key-%08d" % chance.randrange(records // 10), value)
             for number in range(_RECORDS_A_BATCH)
         ]
-        log.append_as_leader(bytearray(build_batch(made)), 0, now_ms)
+        log.append(LeaderAppend(bytearray(build_batch(made)), 0, now_ms))
     log.roll(now_ms)
     log.flush(now_ms)
     log.close()

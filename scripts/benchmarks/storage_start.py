@@ -14,6 +14,7 @@ from pybroker.config.load import load_config
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
+from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.disk_history import nothing_synced
@@ -51,7 +52,7 @@ def make_stopped(directory: Path, partitions: int) -> None:
             for segment in range(_SEGMENTS):
                 if segment:
                     log.roll(now_ms)
-                log.append_as_leader(bytearray(batch), 0, now_ms)
+                log.append(LeaderAppend(bytearray(batch), 0, now_ms))
         store.close()
 
 

@@ -27,7 +27,7 @@ from ..leader_epochs import EpochEntry, LeaderEpochs
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_recovery import recall_last_batches
-from ..producers.producer_state import AppendOrigin, BatchMetadata, ProducerState
+from ..producers.producer_state import BatchMetadata, ProducerState
 from ..segment.offset_index import MAX_RELATIVE_OFFSET
 from ..segment.segment import FoundTimestamp, Segment
 from ..segment.transaction_index import AbortedTransaction
@@ -234,22 +234,16 @@ class Log:
                 f"{self.topic_partition}: accepted under leader epoch {leader_epoch}, it is {self._fence_epoch} now"
             )
 
-    def append_as_leader(
-        self, records: Buffer, leader_epoch: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
-    ) -> LogAppendInfo:
-        """Check a record set, give it offsets and `leader_epoch`, and write it. `records` may be patched in place.
-
-        Raises what `prepare_leader_append` and `ProducerState` raise, NotLeaderOrFollowerError behind a fence,
-        RecordBatchTooLargeError, KafkaStorageError.
-        """
-        return self.append(LeaderAppend(records, leader_epoch, now_ms, origin))
-
     def append_as_follower(self, records: Buffer, now_ms: int, leader_epoch: int | None = None) -> LogAppendInfo:
-        """Write what a leader sent, offsets and all. Raises what `prepare_replica_append` raises, and as above."""
+        """Append records that a leader sent, under the offsets they have. Raises as `append` does."""
         return self.append(FollowerAppend(records, now_ms, leader_epoch))
 
     def append(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo:
-        """`append_as_leader` or `append_as_follower`."""
+        """Check a record set and write it.
+
+        Raises the errors of `prepare_leader_append` or `prepare_replica_append` and of `ProducerState`,
+        NotLeaderOrFollowerError behind a fence, RecordBatchTooLargeError, KafkaStorageError.
+        """
         done = self.append_unless_full(append)
         return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
 

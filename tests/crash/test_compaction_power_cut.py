@@ -12,7 +12,7 @@ from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.logs.compaction import compact_log, records_of
 from support.logs.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.logs.power_cut import PowerCut, lay_out
-from support.logs.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, open_log
 
 CONFIG = LogConfig(
     segment_bytes=700, index_interval_bytes=100, cleanup_policy=("compact",), delete_retention_ms=1 << 40
@@ -57,7 +57,7 @@ def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
         for number in range(60):
             fields = {"producer_id": 5, "producer_epoch": 0, "base_sequence": number} if number < 40 else {}
             key = b"once %d" % number if number % 12 == 5 else KEYS[number % 4]
-            log.append_as_leader(batch_of(f"v{number}", key=key, **fields), 0, NOW_MS)
+            append_as_leader(log, batch_of(f"v{number}", key=key, **fields), 0, NOW_MS)
         log.flush(NOW_MS)
         original, synced = records_of(log), len(history)
         # So small a map that the passes end inside segments, and a last one that compacts all there is again.

@@ -15,7 +15,7 @@ from support.logs.compacting_store import compact_all, compacting_store, fill_wi
 from support.logs.compaction import records_of
 from support.logs.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes
 from support.logs.disk_history import DiskHistory, Rename, nothing_synced, recorded_history
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 ONE, OTHER = TopicPartition("plain", 0), TopicPartition("synced", 0)
 
@@ -51,7 +51,7 @@ def append(store: LogStore, tp: TopicPartition, value: str, key: bytes) -> tuple
     """One record; return its offset and value."""
     log = store.get(tp)
     assert log is not None
-    return log.append_as_leader(batch_of(value, key=key), 0, NOW_MS).first_offset, value.encode()
+    return append_as_leader(log, batch_of(value, key=key), 0, NOW_MS).first_offset, value.encode()
 
 
 def operations_of_a_compaction(root: Path) -> DiskHistory:

@@ -14,7 +14,7 @@ from support.logs.busy_store import BusyStore, open_store
 from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_room
 from support.logs.disk_history import DiskHistory, Operation, recorded_history
 from support.logs.log_promises import check_places, check_promises
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 
 Work = Callable[[BusyStore], None]
 
@@ -173,7 +173,7 @@ def check_one_is_offline(busy: BusyStore, lost: Path) -> None:
             assert log is None or not store.is_online(tp)
             if log is not None:
                 with pytest.raises(KafkaStorageError):
-                    log.append_as_leader(batch_of("lost"), 3, NOW_MS)
+                    append_as_leader(log, batch_of("lost"), 3, NOW_MS)
                 with pytest.raises(KafkaStorageError):
                     log.read(log.log_start_offset, 100, log.log_end_offset, min_one_batch=True)
         else:

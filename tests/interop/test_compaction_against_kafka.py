@@ -24,7 +24,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.clients.topics import admin_client
 from support.logs.compaction import StoredBatch, compact_log, stored_batches
-from support.logs.storage_logs import batches_in, close_cleanly, open_log
+from support.logs.storage_logs import append_as_leader, batches_in, close_cleanly, open_log
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 from support.time.patience import await_that
 
@@ -102,7 +102,7 @@ class Writer:
             set_max_timestamp(data, 0, TimestampType.LOG_APPEND_TIME, now_ms)
             log.append_as_follower(_placed(log, data), now_ms)
         else:
-            log.append_as_leader(data, self._number // 100, now_ms)
+            append_as_leader(log, data, self._number // 100, now_ms)
 
     def _append_of_producer(self, log: Log, now_ms: int) -> None:
         is_transactional = self._kind == "transactions"
@@ -117,11 +117,11 @@ class Writer:
             codec=self._chance.choice([Codec.NONE, Codec.GZIP]),
         )
         self._sequences[producer] = self._sequences.get(producer, 0) + len(records)
-        log.append_as_leader(bytearray(data), self._number // 100, now_ms)
+        append_as_leader(log, bytearray(data), self._number // 100, now_ms)
         if is_transactional and self._chance.random() < 0.4:
             marker = EndTransactionMarker(self._chance.random() < 0.5, 0)
             control = build_marker_batch(marker, producer_id=producer, producer_epoch=0, timestamp_ms=now_ms)
-            log.append_as_leader(bytearray(control), self._number // 100, now_ms, AppendOrigin.COORDINATOR)
+            append_as_leader(log, bytearray(control), self._number // 100, now_ms, AppendOrigin.COORDINATOR)
 
 
 def end_transactions(log: Log) -> None:
@@ -134,8 +134,8 @@ def end_transactions(log: Log) -> None:
                 producer_epoch=entry.producer_epoch,
                 timestamp_ms=NOW_MS,
             )
-            log.append_as_leader(
-                bytearray(control), max(log.leader_epochs.latest_epoch, 0), NOW_MS, AppendOrigin.COORDINATOR
+            append_as_leader(
+                log, bytearray(control), max(log.leader_epochs.latest_epoch, 0), NOW_MS, AppendOrigin.COORDINATOR
             )
     log.roll(NOW_MS)
 

@@ -17,7 +17,7 @@ from pybroker.storage.log_config import LogConfig
 from support.golden import read_lines
 from support.logs.compaction import compact_log
 from support.logs.log_tool import LogTool, fill_log, write_broker_directory
-from support.logs.storage_logs import CRASHED, NOW_MS, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, close_cleanly, open_log
 from support.processes.java import java_command
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
@@ -89,10 +89,10 @@ def strange_records(tmp_path: Path) -> Path:
                 for number, (key, value) in enumerate((key, value) for key in texts for value in texts)
             )
         ]
-        log.append_as_leader(bytearray(build_batch(records, codec=codec)), 0, NOW_MS)
+        append_as_leader(log, bytearray(build_batch(records, codec=codec)), 0, NOW_MS)
     close_cleanly(log)
     log = open_log(tmp_path, LogConfig(message_timestamp_type="LogAppendTime"))
-    log.append_as_leader(bytearray(build_batch([Record(0, 5, b"k", b"v"), Record(1, 9, b"k", b"w")])), 0, NOW_MS + 9)
+    append_as_leader(log, bytearray(build_batch([Record(0, 5, b"k", b"v"), Record(1, 9, b"k", b"w")])), 0, NOW_MS + 9)
     close_cleanly(log)
     return Path(log.directory)
 
@@ -103,7 +103,7 @@ def up_converted(tmp_path: Path) -> Path:
     for number in range(60):
         magic, codec = number % 2, Codec(number % 4)
         records = [Record(at, NOW_MS + number * 10 + at, b"k", b"v" * 50 * number) for at in range(1 + number % 5)]
-        log.append_as_leader(bytearray(build_message_set(records, magic, codec)), 0, NOW_MS + number * 10)
+        append_as_leader(log, bytearray(build_message_set(records, magic, codec)), 0, NOW_MS + number * 10)
     close_cleanly(log)
     return Path(log.directory)
 

@@ -21,7 +21,7 @@ from pybroker.storage.segment.partition_files import NoLogError
 from support.logs.compaction import compact_log
 from support.logs.kafka_directories import LOGDIRS
 from support.logs.log_tool import fill_log, patch, positions_in, write_broker_directory
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 CLUSTER_FILES = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 T = TopicPartition("topic", 0)
@@ -106,7 +106,7 @@ def test_replicas_that_were_compacted_at_other_times_agree(tmp_path: Path) -> No
         data = tmp_path / name
         log = open_log(data, config, topic_partition=T, now_ms=NOW_MS)
         fill_log(log)
-        log.append_as_leader(batch_of("x" * 14_000, key=b"last", timestamp_ms=NOW_MS), 99, NOW_MS)
+        append_as_leader(log, batch_of("x" * 14_000, key=b"last", timestamp_ms=NOW_MS), 99, NOW_MS)
         end = log.log_end_offset
         if name == "other":
             checkpoint(data / "cleaner-offset-checkpoint", topic=compact_log(log, now_ms=NOW_MS + 60_000))

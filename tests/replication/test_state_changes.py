@@ -23,7 +23,7 @@ from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Le
 from pybroker.storage.workers.worker_pool import WorkerPool
 from support.in_process.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import records_from
+from support.logs.storage_logs import append_as_leader, records_from
 from support.time.loop_errors import loop_errors, on_purpose
 
 OTHER = TopicPartition("other", 1)
@@ -240,7 +240,7 @@ async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: R
     await replicas.order()
     await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     with pytest.raises(NotLeaderOrFollowerError):
-        replicas.hosted().log.append_as_leader(bytearray(batch_of(b"late")), 0, NOW_MS)
+        append_as_leader(replicas.hosted().log, bytearray(batch_of(b"late")), 0, NOW_MS)
 
 
 # -- stopping --------------------------------------------------------------------------------------------------------

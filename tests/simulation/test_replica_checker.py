@@ -14,7 +14,7 @@ from simulation.checkers.history import History, ViolationError
 from simulation.checkers.replica_checker import ReplicaChecker
 from simulation.checkers.tree_checker import Excuse, PartitionRecord, Reason, TreeChecker
 from support.in_process.partitions import LAG_MS, TP, partition_state
-from support.logs.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, open_log
 
 PLACE = (TP.topic, TP.partition)
 
@@ -34,7 +34,7 @@ class OneReplica:
         return [SimpleNamespace(partition=self.partition, log=self.log, strand=strand, topic_partition=TP)]
 
     def append(self, *values: str, leader_epoch: int = 5) -> None:
-        self.log.append_as_leader(batch_of(*values), leader_epoch, NOW_MS)
+        append_as_leader(self.log, batch_of(*values), leader_epoch, NOW_MS)
 
     def commit(self, high_watermark: int) -> None:
         """Whatever the others have."""

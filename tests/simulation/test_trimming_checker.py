@@ -10,7 +10,7 @@ from pybroker.storage.log.log import Log
 from simulation.checkers.committed_batches import CommittedBatches, batches_of
 from simulation.checkers.history import History, Place, ViolationError
 from simulation.checkers.trimming_checker import TrimmingChecker
-from support.logs.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, open_log
 
 PLACE = ("t", 0)
 
@@ -23,7 +23,7 @@ class Trimmed:
         self.history = History()
         self.log: Log = open_log(directory)
         for number in range(10):
-            self.log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+            append_as_leader(self.log, batch_of(f"value {number}"), 0, NOW_MS)
         batches = dict(batches_of(self.log, 0, 10))
         committed: dict[Place, CommittedBatches] = {PLACE: CommittedBatches(None, batches, 10)}
         self.checker = TrimmingChecker(self.history, committed)

@@ -336,15 +336,15 @@ def test_a_part_that_was_put_into_a_broker_is_seen() -> None:
     def look(server: BrokerServer) -> None:
         hosted = next(iter(server._partitions))
         strand, hosted.strand = hosted.strand, Other()  # type: ignore[assignment]
-        setattr(hosted.partition.log, "append_as_leader", lambda *arguments: None)  # noqa: B010
+        setattr(hosted.partition.log, "append_as_follower", lambda *arguments: None)  # noqa: B010
         found.update(foreign_parts(server))
         shadowed.extend(shadowed_methods(server))
         hosted.strand = strand
-        vars(hosted.partition.log).pop("append_as_leader")
+        vars(hosted.partition.log).pop("append_as_follower")
 
     look_at_brokers(look)
     assert [name for name in found if name.endswith(".Other")]
-    assert [path for path in shadowed if path.endswith(".append_as_leader")]
+    assert [path for path in shadowed if path.endswith(".append_as_follower")]
 
 
 def names_of_production() -> dict[str, int]:

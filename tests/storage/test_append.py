@@ -26,7 +26,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, open_log, records_from
 
 
 def stored(log: Log, number: int = 0) -> RecordBatch:
@@ -39,8 +39,8 @@ def test_a_batch_is_stored_as_it_came_but_for_offset_and_leader_epoch(tmp_path: 
     log = open_log(tmp_path)
     sent = batch_of("a", "b", codec=Codec.ZSTD)
     original = bytes(sent)
-    log.append_as_leader(batch_of("first"), 3, NOW_MS)
-    info = log.append_as_leader(sent, 4, NOW_MS)
+    append_as_leader(log, batch_of("first"), 3, NOW_MS)
+    info = append_as_leader(log, sent, 4, NOW_MS)
     assert (info.first_offset, info.last_offset, info.log_append_time_ms) == (1, 2, -1)
     batch = stored(log, 1)
     assert (batch.base_offset, batch.partition_leader_epoch) == (1, 4)
@@ -51,9 +51,9 @@ def test_a_batch_is_stored_as_it_came_but_for_offset_and_leader_epoch(tmp_path: 
 
 def test_a_read_only_buffer_is_not_written_to(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("a"), 0, NOW_MS)
+    append_as_leader(log, batch_of("a"), 0, NOW_MS)
     sent = bytes(batch_of("b"))
-    log.append_as_leader(memoryview(sent), 0, NOW_MS)
+    append_as_leader(log, memoryview(sent), 0, NOW_MS)
     assert sent == bytes(batch_of("b"))
     assert records_from(log) == [(0, b"a"), (1, b"b")]
 
@@ -100,15 +100,15 @@ def patched(position: int, data: bytes, *, fix_crc: bool = True) -> bytearray:
 def test_a_bad_batch_is_refused_and_leaves_nothing(records: bytearray, error: type[KafkaError], tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(max_message_bytes=1000))
     with pytest.raises(error):
-        log.append_as_leader(records, 0, NOW_MS)
+        append_as_leader(log, records, 0, NOW_MS)
     assert (log.log_end_offset, log.size_bytes) == (0, 0)
-    log.append_as_leader(batch_of("good"), 0, NOW_MS)
+    append_as_leader(log, batch_of("good"), 0, NOW_MS)
 
 
 @pytest.mark.parametrize("cut", [0, 5, 12, 40, 61, 65])
 def test_an_empty_or_torn_set_appends_nothing(cut: int, tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    info = log.append_as_leader(batch_of("abc")[:cut], 0, NOW_MS)
+    info = append_as_leader(log, batch_of("abc")[:cut], 0, NOW_MS)
     assert (info.first_offset, info.last_offset, info.size_bytes) == (-1, -1, 0)
     assert log.log_end_offset == 0
 
@@ -116,20 +116,20 @@ def test_an_empty_or_torn_set_appends_nothing(cut: int, tmp_path: Path) -> None:
 def test_a_torn_tail_behind_a_batch_is_dropped(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     whole = batch_of("abc")
-    log.append_as_leader(whole + batch_of("torn")[:30], 0, NOW_MS)
+    append_as_leader(log, whole + batch_of("torn")[:30], 0, NOW_MS)
     assert log.size_bytes == len(whole)
 
 
 def test_nothing_of_a_torn_tail_is_in_the_file(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("first"), 0, NOW_MS)
-    log.append_as_leader(batch_of("abc") + batch_of("torn")[:30], 0, NOW_MS)
+    append_as_leader(log, batch_of("first"), 0, NOW_MS)
+    append_as_leader(log, batch_of("abc") + batch_of("torn")[:30], 0, NOW_MS)
     assert log.segments[-1].log_ref.file().size() == log.size_bytes
 
 
 def test_what_is_written_together_with_a_torn_tail_can_be_read(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    append_as_leader(log, batch_of("first"), 0, NOW_MS)
     torn = batch_of("a") + batch_of("torn")[:30]
     log.append_many([LeaderAppend(torn, 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
     assert records_from(log) == [(0, b"first"), (1, b"a"), (2, b"b")]
@@ -137,7 +137,7 @@ def test_what_is_written_together_with_a_torn_tail_can_be_read(tmp_path: Path) -
 
 def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(message_timestamp_type="LogAppendTime"))
-    info = log.append_as_leader(batch_of("a", "b"), 0, NOW_MS + 77)
+    info = append_as_leader(log, batch_of("a", "b"), 0, NOW_MS + 77)
     batch = stored(log)
     assert info.log_append_time_ms == info.max_timestamp == batch.max_timestamp == NOW_MS + 77
     assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -157,7 +157,7 @@ def test_log_append_time_is_told_of_what_is_built_anew(
 ) -> None:
     config = LogConfig(compression_type=compression_type, message_timestamp_type="LogAppendTime")
     log = open_log(tmp_path, config)
-    info = log.append_as_leader(bytearray(records), 0, NOW_MS + 77)
+    info = append_as_leader(log, bytearray(records), 0, NOW_MS + 77)
     assert info.log_append_time_ms == info.max_timestamp == stored(log).max_timestamp == NOW_MS + 77
 
 
@@ -165,9 +165,9 @@ def test_a_producer_may_not_claim_log_append_time(tmp_path: Path) -> None:
     for kind in ("LogAppendTime",):
         log = open_log(tmp_path / kind, LogConfig(message_timestamp_type=kind))
         with pytest.raises(InvalidTimestampsError):
-            log.append_as_leader(batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
+            append_as_leader(log, batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
     log = open_log(tmp_path / "create")  # with CreateTime Kafka takes the timestamps and sets the type back
-    log.append_as_leader(batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
+    append_as_leader(log, batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
     assert stored(log).timestamp_type is TimestampType.CREATE_TIME
     assert stored(log).is_valid_crc()
 
@@ -187,30 +187,30 @@ def test_timestamps_out_of_bounds_are_named(
     log = open_log(tmp_path, config)
     records = batch_of("a", "b", "c", "d", timestamp_ms=timestamp_ms)
     if not bad:
-        log.append_as_leader(records, 0, NOW_MS)
+        append_as_leader(log, records, 0, NOW_MS)
         return
     with pytest.raises(InvalidTimestampsError) as caught:
-        log.append_as_leader(records, 0, NOW_MS)
+        append_as_leader(log, records, 0, NOW_MS)
     assert [error.batch_index for error in record_errors_of(caught.value)] == bad
 
 
 def test_a_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(cleanup_policy=("compact",)))
     with pytest.raises(InvalidRecordsError) as caught:
-        log.append_as_leader(batch_of("a", "b", key=None), 0, NOW_MS)
+        append_as_leader(log, batch_of("a", "b", key=None), 0, NOW_MS)
     assert [error.batch_index for error in caught.value.record_errors] == [0, 1]
-    log.append_as_leader(batch_of("a"), 0, NOW_MS)
+    append_as_leader(log, batch_of("a"), 0, NOW_MS)
 
 
 @pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("source", list(Codec))
 def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, target: str, tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(compression_type=target))
-    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    append_as_leader(log, batch_of("first"), 0, NOW_MS)
     sent = batch_of(
         "a", "b" * 100, codec=source, producer_id=5, producer_epoch=1, base_sequence=3, is_transactional=True
     )
-    log.append_as_leader(sent, 6, NOW_MS)
+    append_as_leader(log, sent, 6, NOW_MS)
     batch = stored(log, 1)
     assert batch.compression is (Codec.NONE if target == "uncompressed" else Codec[target.upper()])
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (5, 1, 3)
@@ -224,9 +224,9 @@ def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, ta
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_old_producers_become_one_batch(magic: int, codec: Codec, tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    append_as_leader(log, batch_of("first"), 0, NOW_MS)
     records = [Record(number, NOW_MS + number, b"k", f"old {number}".encode()) for number in range(3)]
-    info = log.append_as_leader(bytearray(build_message_set(records, magic, codec)), 2, NOW_MS)
+    info = append_as_leader(log, bytearray(build_message_set(records, magic, codec)), 2, NOW_MS)
     assert (info.first_offset, info.last_offset) == (1, 3)
     batch = stored(log, 1)
     assert (batch.magic, batch.compression, batch.record_count) == (2, codec, 3)
@@ -240,7 +240,7 @@ def test_a_corrupt_old_message_is_refused(tmp_path: Path) -> None:
     messages = bytearray(build_message_set(records, 1))
     messages[-1] ^= 1
     with pytest.raises(CorruptRecordError):
-        open_log(tmp_path).append_as_leader(messages, 0, NOW_MS)
+        append_as_leader(open_log(tmp_path), messages, 0, NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_batch_may_not_take_more_offsets_than_records_fit_into_it(codec: Codec
     batch[17:21] = RecordBatch(batch, 0).compute_crc().to_bytes(4, "big")
     log = open_log(tmp_path)
     with pytest.raises(InvalidRecordError, match=f"{count} records"):
-        log.append_as_leader(batch, 0, NOW_MS)
+        append_as_leader(log, batch, 0, NOW_MS)
     assert log.log_end_offset == 0
 
 
@@ -265,39 +265,39 @@ def test_what_cannot_be_unpacked_is_not_called_corrupt_so_that_the_client_does_n
 ) -> None:
     log = open_log(tmp_path, LogConfig(compression_type="uncompressed"))
     with pytest.raises(InvalidRecordError):
-        log.append_as_leader(patched(21, int(codec).to_bytes(2, "big")), 0, NOW_MS)
+        append_as_leader(log, patched(21, int(codec).to_bytes(2, "big")), 0, NOW_MS)
     assert log.log_end_offset == 0
 
 
 def test_a_batch_of_more_than_the_largest_message_is_refused(tmp_path: Path) -> None:
     batch = batch_of("x" * 900)
     log = open_log(tmp_path, LogConfig(max_message_bytes=len(batch)))
-    log.append_as_leader(batch, 0, NOW_MS)
+    append_as_leader(log, batch, 0, NOW_MS)
     with pytest.raises(RecordTooLargeError, match=f"{len(batch)} are allowed"):
-        log.append_as_leader(batch_of("x" * 901), 0, NOW_MS)
+        append_as_leader(log, batch_of("x" * 901), 0, NOW_MS)
     assert log.log_end_offset == 1
 
 
 def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError):
-        open_log(tmp_path, LogConfig(segment_bytes=100)).append_as_leader(batch_of("x" * 200), 0, NOW_MS)
+        append_as_leader(open_log(tmp_path, LogConfig(segment_bytes=100)), batch_of("x" * 200), 0, NOW_MS)
 
 
 def test_a_fence_refuses_older_leader_epochs(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("a"), 4, NOW_MS)
+    append_as_leader(log, batch_of("a"), 4, NOW_MS)
     log.fence(5)
     with pytest.raises(NotLeaderOrFollowerError):
-        log.append_as_leader(batch_of("b"), 4, NOW_MS)
+        append_as_leader(log, batch_of("b"), 4, NOW_MS)
     with pytest.raises(NotLeaderOrFollowerError):
         log.append_as_follower(batch_of("b"), NOW_MS, leader_epoch=4)
-    log.append_as_leader(batch_of("b"), 5, NOW_MS)
+    append_as_leader(log, batch_of("b"), 5, NOW_MS)
 
 
 def test_a_coordinator_may_write_what_a_client_may_not(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     records = patched(0, (5).to_bytes(8, "big"))
-    assert log.append_as_leader(records, 0, NOW_MS, AppendOrigin.COORDINATOR).first_offset == 0
+    assert append_as_leader(log, records, 0, NOW_MS, AppendOrigin.COORDINATOR).first_offset == 0
 
 
 class TestFollower:
@@ -351,4 +351,4 @@ class TestFollower:
 def test_a_packed_batch_may_have_more_records_than_its_bytes_would_hold_plain(tmp_path: Path) -> None:
     records = batch_of(*["x"] * 3000, codec=Codec.GZIP)
     assert len(records) < 3000 * 7  # the least that a plain record takes
-    assert open_log(tmp_path).append_as_leader(records, 0, NOW_MS).last_offset == 2999
+    assert append_as_leader(open_log(tmp_path), records, 0, NOW_MS).last_offset == 2999

@@ -34,7 +34,7 @@ from pybroker.storage.log.log_host import LoneHost
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
-from support.logs.storage_logs import CRASHED, NOW_MS, TP, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log
 
 CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=200, cleanup_policy=("compact",), delete_retention_ms=1000)
 
@@ -48,7 +48,7 @@ class LaterHost(LoneHost):
 
 def append(log: Log, *records: tuple[bytes | None, bytes | None], codec: Codec = Codec.NONE) -> None:
     made = [Record(number, NOW_MS, key, value) for number, (key, value) in enumerate(records)]
-    log.append_as_leader(bytearray(build_batch(made, codec=codec)), 0, NOW_MS)
+    append_as_leader(log, bytearray(build_batch(made, codec=codec)), 0, NOW_MS)
 
 
 def contents(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
@@ -199,8 +199,8 @@ def test_the_active_segment_and_what_is_not_stable_stay(tmp_path: Path) -> None:
     bases = [segment.base_offset for segment in log.segments]
     assert assessed(log).first_uncleanable_offset == bases[-1]
     assert assessed(log, high_watermark=bases[2] + 1).first_uncleanable_offset == bases[2]
-    log.append_as_leader(
-        batch_of("open", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
+    append_as_leader(
+        log, batch_of("open", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
     )
     open_since = log.log_end_offset - 1
     for number in range(60):
@@ -348,8 +348,8 @@ def test_a_read_goes_on_when_a_file_gets_its_own_name_under_it(tmp_path: Path) -
 def test_a_compacted_log_opens_again_with_its_producers(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for sequence in range(50):
-        log.append_as_leader(
-            batch_of("v", key=b"a", producer_id=5, producer_epoch=0, base_sequence=sequence), 0, NOW_MS
+        append_as_leader(
+            log, batch_of("v", key=b"a", producer_id=5, producer_epoch=0, base_sequence=sequence), 0, NOW_MS
         )
     append(log, (b"a", b"last"))
     log.roll(NOW_MS)

@@ -19,7 +19,7 @@ from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.logs.compaction import assessed, batches_of, compact_log, records_of
-from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 RETENTION_MS = 1000
 CONFIG = LogConfig(
@@ -213,14 +213,14 @@ def append(log: Log, producer_id: int | None, records: list[tuple[bytes, bytes |
         base_sequence=sequence,
         is_transactional=producer_id is not None,
     )
-    log.append_as_leader(bytearray(data), 0, NOW_MS)
+    append_as_leader(log, bytearray(data), 0, NOW_MS)
     return sequence
 
 
 def finish(log: Log, producer_id: int, *, commit: bool) -> None:
     marker = EndTransactionMarker(commit, 0)
     batch = build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=NOW_MS)
-    log.append_as_leader(bytearray(batch), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    append_as_leader(log, bytearray(batch), 0, NOW_MS, AppendOrigin.COORDINATOR)
 
 
 @settings(max_examples=80)
@@ -284,7 +284,7 @@ def batch_ends(log: Log) -> Iterator[int]:
 @pytest.mark.parametrize("commit", [True, False])
 def test_what_was_aborted_supersedes_nothing(commit: bool, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
-    log.append_as_leader(batch_of("plain", key=b"a"), 0, NOW_MS)
+    append_as_leader(log, batch_of("plain", key=b"a"), 0, NOW_MS)
     append(log, 1, [(b"a", b"in a transaction")], Codec.NONE)
     finish(log, 1, commit=commit)
     log.roll(NOW_MS)

@@ -25,7 +25,7 @@ from pybroker.storage.segment.time_index import TimeIndex
 from pybroker.storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 TOPIC_ID = uuid.UUID(int=5)
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200)
@@ -79,7 +79,7 @@ def busy_log(directory: Path) -> Log:
     log = open_log(directory, CONFIG)
     for number in range(30):
         epoch = number // 4
-        log.append_as_leader(batch_of(f"plain {number}" * 3, timestamp_ms=NOW_MS + number), epoch, NOW_MS)
+        append_as_leader(log, batch_of(f"plain {number}" * 3, timestamp_ms=NOW_MS + number), epoch, NOW_MS)
         for producer_id in (1, 2):
             records = batch_of(
                 f"of {producer_id}" * 3,
@@ -89,7 +89,7 @@ def busy_log(directory: Path) -> Log:
                 base_sequence=number,
                 is_transactional=True,
             )
-            log.append_as_leader(records, epoch, NOW_MS)
+            append_as_leader(log, records, epoch, NOW_MS)
         if number < 29:
             for producer_id in (1, 2):
                 marker = build_marker_batch(
@@ -98,7 +98,7 @@ def busy_log(directory: Path) -> Log:
                     producer_epoch=0,
                     timestamp_ms=NOW_MS + number,
                 )
-                log.append_as_leader(bytearray(marker), epoch, NOW_MS, AppendOrigin.COORDINATOR)
+                append_as_leader(log, bytearray(marker), epoch, NOW_MS, AppendOrigin.COORDINATOR)
     assert len(log.segments) > 4
     return log
 
@@ -167,7 +167,7 @@ def test_a_segments_file(
     damage(path)
     again = open_log(tmp_path, CONFIG, example.start_after(stop))
     assert what_is_known(again) == example.known
-    again.append_as_leader(batch_of("next"), 9, NOW_MS)
+    append_as_leader(again, batch_of("next"), 9, NOW_MS)
     close_cleanly(again)
 
 
@@ -307,7 +307,7 @@ def stopped_store(
     example.copy_to(root)
     store = open_store(root)
     log = store.get_or_create(TP, is_new=False, topic_id=TOPIC_ID)
-    log.append_as_leader(batch_of("last"), 9, NOW_MS)
+    append_as_leader(log, batch_of("last"), 9, NOW_MS)
     log.flush(NOW_MS)
     store.checkpoints.write_recovery_points()
     store.checkpoints.write_log_starts()

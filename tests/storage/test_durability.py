@@ -12,7 +12,7 @@ from pybroker.storage.store.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_P
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.recording_files import RecordingFiles
-from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log
+from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, open_log
 
 LOG, INDEX, TIME_INDEX = (f"{0:020d}{suffix}" for suffix in (".log", ".index", ".timeindex"))
 
@@ -23,7 +23,7 @@ def files(monkeypatch: pytest.MonkeyPatch) -> RecordingFiles:
 
 
 def append(log: Log) -> None:
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x"), 0, NOW_MS)
 
 
 def test_with_flush_messages_1_an_append_is_synced_before_it_is_told(files: RecordingFiles, tmp_path: Path) -> None:

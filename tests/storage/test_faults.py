@@ -14,7 +14,7 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_faults import FaultyFiles, no_more_descriptors
-from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 
 class RecordingHost(LoneHost):
@@ -40,7 +40,7 @@ def host(files: FaultyFiles) -> RecordingHost:
 def log(tmp_path: Path, files: FaultyFiles, host: RecordingHost) -> Log:
     log = open_log(tmp_path, LogConfig(segment_bytes=2000, index_interval_bytes=100), files=files, host=host)
     for number in range(5):
-        log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+        append_as_leader(log, batch_of(f"value {number}"), 0, NOW_MS)
     return log
 
 
@@ -52,11 +52,11 @@ def test_a_full_disk_refuses_the_append_and_leaves_the_file_as_it_was(
     files.fault, files.torn_bytes, files.operations = errno.ENOSPC, 40, ("write",)
     for _ in range(3):
         with pytest.raises(KafkaStorageError, match="no space"):
-            log.append_as_leader(batch_of("lost"), 0, NOW_MS)
+            append_as_leader(log, batch_of("lost"), 0, NOW_MS)
     assert log.segments[-1].log_ref.file().size() == size == log.size_bytes
     assert (log.is_full, records_from(log)) == (True, before)
     files.fault = None
-    assert log.append_as_leader(batch_of("found"), 0, NOW_MS).first_offset == 5
+    assert append_as_leader(log, batch_of("found"), 0, NOW_MS).first_offset == 5
     assert (log.is_full, log.is_offline) == (False, False)
     assert records_from(log) == [*before, (5, b"found")]
     assert host.failures == []
@@ -66,11 +66,11 @@ def test_a_full_disk_does_not_stop_an_index_from_being_complete_later(log: Log, 
     files.fault, files.suffixes = errno.ENOSPC, (".index", ".timeindex")
     for number in range(40):
         try:
-            log.append_as_leader(batch_of(f"more {number}"), 0, NOW_MS + number)
+            append_as_leader(log, batch_of(f"more {number}"), 0, NOW_MS + number)
         except KafkaStorageError:
             break  # it was time to roll
     files.fault = None
-    log.append_as_leader(batch_of("at last"), 0, NOW_MS)
+    append_as_leader(log, batch_of("at last"), 0, NOW_MS)
     assert len(log.segments) == 2
     assert log.segments[0].offset_index.last().position > 1000
     assert [offset for offset, _ in records_from(log)] == list(range(log.log_end_offset))
@@ -117,19 +117,19 @@ def test_behind_a_group_that_found_no_space_nothing_is_written_that_was_to_follo
 ) -> None:
     files = FullOnce()
     log = open_log(tmp_path, LogConfig(segment_bytes=2000), files=files)
-    log.append_as_leader(batch_of("first"), 0, NOW_MS)
+    append_as_leader(log, batch_of("first"), 0, NOW_MS)
     files.fault, files.operations = errno.ENOSPC, ("write",)
     appends = [("a", 0), ("b", 0), (value, leader_epoch)]
     results = log.append_many([LeaderAppend(batch_of(each), epoch, NOW_MS) for each, epoch in appends])
     assert all(isinstance(result, KafkaStorageError) for result in results)
-    assert log.append_as_leader(batch_of("second"), leader_epoch, NOW_MS).first_offset == 1
+    assert append_as_leader(log, batch_of("second"), leader_epoch, NOW_MS).first_offset == 1
     assert records_from(log) == [(0, b"first"), (1, b"second")]
 
 
 @pytest.mark.parametrize(
     ("operation", "step"),
     [
-        ("write", lambda log: log.append_as_leader(batch_of("x"), 0, NOW_MS)),
+        ("write", lambda log: append_as_leader(log, batch_of("x"), 0, NOW_MS)),
         ("sync", lambda log: log.flush(NOW_MS)),
         ("create", lambda log: log.roll(NOW_MS)),
         ("rename", lambda log: truncate_fully_and_start_at(log, 3, NOW_MS)),
@@ -149,7 +149,7 @@ def test_any_other_failure_takes_the_directory_offline(
     assert len(host.failures) == 1
     files.fault = None
     with pytest.raises(KafkaStorageError, match="offline"):
-        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+        append_as_leader(log, batch_of("x"), 0, NOW_MS)
     with pytest.raises(KafkaStorageError, match="offline"):
         log.read(0, 100, 5, min_one_batch=True)
     assert len(host.failures) == 1, str(TP)
@@ -177,15 +177,15 @@ def test_without_a_descriptor_appends_and_reads_are_refused_and_the_log_stays_on
     with no_more_descriptors():
         for _ in range(2):
             with pytest.raises(KafkaStorageError, match="no file descriptor left"):
-                log.append_as_leader(batch_of("lost"), 0, NOW_MS)
+                append_as_leader(log, batch_of("lost"), 0, NOW_MS)
             with pytest.raises(KafkaStorageError, match="no file descriptor left"):
                 log.read(0, 100, 5, min_one_batch=True)
             with pytest.raises(KafkaStorageError, match="no file descriptor left"):
                 log.flush(NOW_MS)
             with pytest.raises(KafkaStorageError, match="no file descriptor left"):
-                log.append_as_leader(batch_of("another epoch"), 1, NOW_MS)
+                append_as_leader(log, batch_of("another epoch"), 1, NOW_MS)
     assert (host.failures, log.is_offline, log.is_full) == ([], False, False)
-    assert log.append_as_leader(batch_of("found"), 1, NOW_MS).first_offset == 5
+    assert append_as_leader(log, batch_of("found"), 1, NOW_MS).first_offset == 5
     assert records_from(log) == [*before, (5, b"found")]
 
 
@@ -193,11 +193,11 @@ def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
     log: Log, files: FaultyFiles, tmp_path: Path, host: RecordingHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = open_log(tmp_path / "other", files=files, host=host)
-    other.append_as_leader(batch_of("other"), 0, NOW_MS)
+    append_as_leader(other, batch_of("other"), 0, NOW_MS)
     forget_descriptors(other)
     records_from(log)
     with no_more_descriptors():
-        assert other.append_as_leader(batch_of("more"), 0, NOW_MS).first_offset == 1
+        assert append_as_leader(other, batch_of("more"), 0, NOW_MS).first_offset == 1
         assert records_from(log)[-1] == (4, b"value 4")
     assert host.failures == []
     assert "letting go of" in caplog.text
@@ -205,10 +205,10 @@ def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
 
 def fill_segments(log: Log) -> None:
     for number in range(6):
-        log.append_as_leader(batch_of(f"value {number}"), 0, NOW_MS)
+        append_as_leader(log, batch_of(f"value {number}"), 0, NOW_MS)
         if number % 2:
             log.roll(NOW_MS)
-    log.append_as_leader(batch_of("last"), 0, NOW_MS)
+    append_as_leader(log, batch_of("last"), 0, NOW_MS)
 
 
 def test_retention_makes_room_on_a_full_disk_also_when_all_is_too_old(log: Log, files: FaultyFiles) -> None:
@@ -233,5 +233,5 @@ def test_a_log_that_is_begun_anew_makes_the_room_for_that_itself(log: Log, files
     assert sum(segment.size_bytes for segment in log.segments) == 0
     files.fault = None
     truncate_fully_and_start_at(log, 100, NOW_MS)
-    assert log.append_as_leader(batch_of("anew"), 0, NOW_MS).first_offset == 100
+    assert append_as_leader(log, batch_of("anew"), 0, NOW_MS).first_offset == 100
     assert records_from(log) == [(100, b"anew")]

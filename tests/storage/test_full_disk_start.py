@@ -15,7 +15,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import NOW_MS, TP, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 SMALL = LogConfig(segment_bytes=8000, index_interval_bytes=100)
 INDEXES = (".index", ".timeindex", ".txnindex")
@@ -29,12 +29,12 @@ def fill(directory: Path) -> Log:
         if number % 8 == 3:
             fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": number // 8, "is_transactional": True}
         batch = batch_of(f"value {number}" * 5, timestamp_ms=NOW_MS + number, **fields)
-        log.append_as_leader(batch, number // 50, NOW_MS)
+        append_as_leader(log, batch, number // 50, NOW_MS)
         if number % 8 == 5:
             marker = build_marker_batch(
                 EndTransactionMarker(False, 0), producer_id=7, producer_epoch=0, timestamp_ms=NOW_MS
             )
-            log.append_as_leader(bytearray(marker), number // 50, NOW_MS, AppendOrigin.COORDINATOR)
+            append_as_leader(log, bytearray(marker), number // 50, NOW_MS, AppendOrigin.COORDINATOR)
     assert len(log.segments) == 3
     return log
 
@@ -88,7 +88,7 @@ def test_a_log_opens_on_a_full_disk_and_is_written_when_there_is_room(
     assert known(log) == expected
     for _ in range(2):
         with pytest.raises(KafkaStorageError, match="no space"):
-            log.append_as_leader(batch_of("refused"), 9, NOW_MS)
+            append_as_leader(log, batch_of("refused"), 9, NOW_MS)
     assert known(log)[0] == expected[0]  # type: ignore[index]
     assert not log.is_offline
     shutil.copytree(tmp_path / "live", tmp_path / "died")
@@ -96,7 +96,7 @@ def test_a_log_opens_on_a_full_disk_and_is_written_when_there_is_room(
 
     files.fault = None
     for each in (roomy, log):
-        assert each.append_as_leader(batch_of("taken" * 20), 9, NOW_MS).first_offset == live.log_end_offset
+        assert append_as_leader(each, batch_of("taken" * 20), 9, NOW_MS).first_offset == live.log_end_offset
     after = close_cleanly(log)
     close_cleanly(roomy)
     assert index_files(tmp_path / "live") == index_files(tmp_path / "roomy")
@@ -115,7 +115,7 @@ def test_an_index_without_room_goes_with_its_segment(tmp_path: Path) -> None:
     bases = [segment.base_offset for segment in log.segments]
     assert truncate_to(log, bases[1] + 3, NOW_MS)
     files.fault = None
-    log.append_as_leader(batch_of("next"), 9, NOW_MS)
+    append_as_leader(log, batch_of("next"), 9, NOW_MS)
     close_cleanly(log)
     names = {path.name for path in (tmp_path / str(TP)).iterdir()}
     assert {name[:20] for name in names if name.endswith(INDEXES)} == {

@@ -10,7 +10,7 @@ from pybroker.storage.files.files import Files
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.segment.offset_index import OffsetIndex
 from pybroker.storage.segment.time_index import TimeIndex
-from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 BASE = 1000
 
@@ -110,7 +110,7 @@ def test_an_index_entry_falls_on_the_first_append_after_more_than_the_interval(t
     config = LogConfig(index_interval_bytes=2 * size)
     log = open_log(tmp_path, config)
     for number in range(8):
-        log.append_as_leader(batch_of("x", timestamp_ms=NOW_MS + number), 0, NOW_MS)
+        append_as_leader(log, batch_of("x", timestamp_ms=NOW_MS + number), 0, NOW_MS)
     expected = [(3, 3 * size), (6, 6 * size)]  # LogSegment.append: bytesSinceLastIndexEntry > indexIntervalBytes
     index = log.segments[0].offset_index
     assert [index.entry(slot) for slot in range(len(index))] == expected
@@ -129,7 +129,7 @@ def test_of_equal_timestamps_the_time_index_holds_the_first_batch(
     config = LogConfig(index_interval_bytes=index_interval_bytes)
     log = open_log(tmp_path, config)
     for timestamp in (1, 3, 3, 2, 3, 5, 5):
-        log.append_as_leader(batch_of("x", timestamp_ms=NOW_MS + timestamp), 0, NOW_MS)
+        append_as_leader(log, batch_of("x", timestamp_ms=NOW_MS + timestamp), 0, NOW_MS)
     assert log.segments[0].max_timestamp == (NOW_MS + 5, 5)
     start = close_cleanly(log)
     for again in (open_log(tmp_path, config, start), open_log(tmp_path, config, CRASHED)):

@@ -34,7 +34,7 @@ from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.compaction import assessed, records_of
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)
@@ -157,7 +157,7 @@ def open_bench(
 def fill(store: LogStore, tp: TopicPartition = TP, batches: int = 60) -> Log:
     log = store.get_or_create(tp, is_new=True)
     for number in range(batches):
-        log.append_as_leader(batch_of(str(number), key=b"%d" % (number % 3)), 0, NOW_MS)
+        append_as_leader(log, batch_of(str(number), key=b"%d" % (number % 3)), 0, NOW_MS)
     return log
 
 

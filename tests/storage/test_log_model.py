@@ -15,7 +15,7 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_recovery import StartingPoint
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 VALUES = st.lists(st.integers(0, 300).map(lambda size: b"v" * size), min_size=1, max_size=8)
 
@@ -58,7 +58,7 @@ class LogMachine(RuleBasedStateMachine):
     def append(self, values: list[bytes]) -> None:
         self.now_ms += 1
         self.note(
-            values, self.log.append_as_leader(batch_of(*values, timestamp_ms=self.now_ms), self.epoch, self.now_ms)
+            values, append_as_leader(self.log, batch_of(*values, timestamp_ms=self.now_ms), self.epoch, self.now_ms)
         )
 
     @rule(several=st.lists(VALUES, min_size=2, max_size=5))

@@ -30,7 +30,7 @@ from pybroker.storage.store.store_schedule import StoreSchedule
 from pybroker.storage.workers.worker_pool import WorkerPool
 from support.logs.moving_disks import ALL_AT_A, ALL_AT_B, TOPIC_ID, TP, UNDER_WAY, Disks
 from support.logs.storage_faults import FaultyFiles, UnreadableFiles
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 
 APPENDS_A_MOVE = 2000
 
@@ -45,7 +45,7 @@ def values(count: int) -> list[tuple[int, bytes | None]]:
 
 
 def lead(log: Log, value: str) -> None:
-    log.append_as_leader(batch_of(value), log.latest_epoch or 0, NOW_MS)
+    append_as_leader(log, batch_of(value), log.latest_epoch or 0, NOW_MS)
 
 
 def test_a_log_lies_in_the_other_directory_then_and_nowhere_else(disks: Disks) -> None:
@@ -95,14 +95,14 @@ def test_readers_that_found_their_records_before_read_on(disks: Disks) -> None:
 
 def test_producers_epochs_and_transactions_move_too(disks: Disks) -> None:
     log = disks.make()
-    log.append_as_leader(batch_of("a", producer_id=1, producer_epoch=0, base_sequence=0), 0, NOW_MS)
-    log.append_as_leader(
-        batch_of("b", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
+    append_as_leader(log, batch_of("a", producer_id=1, producer_epoch=0, base_sequence=0), 0, NOW_MS)
+    append_as_leader(
+        log, batch_of("b", producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True), 0, NOW_MS
     )
-    log.append_as_leader(marker(2, 0, commit=False), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    append_as_leader(log, marker(2, 0, commit=False), 0, NOW_MS, AppendOrigin.COORDINATOR)
     log.assign_epoch_start(4)
-    log.append_as_leader(
-        batch_of("c", producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True), 4, NOW_MS
+    append_as_leader(
+        log, batch_of("c", producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True), 4, NOW_MS
     )
     log.increment_log_start_offset(1)  # the copy never sees producer 1
     aborted, epochs = log.aborted_transactions(0, 10), log.leader_epochs.entries
@@ -265,7 +265,7 @@ def test_a_crash_between_the_renames_loses_nothing(renames: int, left: object, t
     disks = Disks(tmp_path, files)
     disks.make(5).increment_log_start_offset(2)
     disks.store.checkpoints.write_log_starts()
-    disks.log().append_as_leader(batch_of("5", "6"), 0, NOW_MS)
+    append_as_leader(disks.log(), batch_of("5", "6"), 0, NOW_MS)
     disks.log().increment_log_start_offset(6)
     disks.store.checkpoints.write_log_starts()
     disks.store.moves.begin(TP, disks.paths[1])
@@ -291,7 +291,7 @@ def test_a_log_that_is_cut_and_grows_again_behind_the_copys_end_is_copied_again(
     truncate_to(log, 2, NOW_MS)
     log.assign_epoch_start(1)
     for number in range(2, 6):
-        log.append_as_leader(batch_of(f"again {number}"), 1, NOW_MS)
+        append_as_leader(log, batch_of(f"again {number}"), 1, NOW_MS)
     expected = records_from(log)
     disks.runner.run()
     assert (disks.directories(), records_from(log)) == (ALL_AT_B, expected)
@@ -462,7 +462,7 @@ class TestFailures:
 def test_a_log_that_starts_inside_a_batch_starts_there_afterwards(codec: Codec, disks: Disks) -> None:
     log = disks.make()
     for number in range(3):
-        log.append_as_leader(batch_of(*(f"{number}{each}" for each in "abcd"), codec=codec), 0, NOW_MS)
+        append_as_leader(log, batch_of(*(f"{number}{each}" for each in "abcd"), codec=codec), 0, NOW_MS)
     log.increment_log_start_offset(6)
     before = records_from(log)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -525,7 +525,7 @@ def test_whatever_happens_meanwhile_the_copy_is_the_log(
     epoch = 0
     for number, act in enumerate(acts):
         if act == "append":
-            log.append_as_leader(batch_of(f"v{number}", f"w{number}"), epoch, NOW_MS)
+            append_as_leader(log, batch_of(f"v{number}", f"w{number}"), epoch, NOW_MS)
         elif act == "copy" and disks.runner.steps:
             disks.runner.run_one()
         elif act == "roll":

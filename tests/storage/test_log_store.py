@@ -27,7 +27,7 @@ from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.store_schedule import StoreSchedule
 from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 from support.logs.storage_pools import HeldPool
 from support.time.virtual_timers import VirtualTimers
 
@@ -51,7 +51,7 @@ def open_store(*directories: Path, files: Files | None = None, **settings: objec
 
 
 def append(log: Log, value: str = "x") -> LogAppendInfo:
-    return log.append_as_leader(batch_of(value), 0, NOW_MS)
+    return append_as_leader(log, batch_of(value), 0, NOW_MS)
 
 
 class TestStart:

@@ -10,7 +10,7 @@ from pybroker.storage.files.files import File, Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 DAY_MS = 86_400_000
 IDLE, BUSY = TopicPartition("idle", 0), TopicPartition("busy", 0)
@@ -46,7 +46,7 @@ def log_of(store: LogStore, tp: TopicPartition) -> Log:
 def test_retention_looks_at_logs_with_records_only(tmp_path: Path, pool: CountingPool) -> None:
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
-    log_of(store, BUSY).append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log_of(store, BUSY), batch_of("x"), 0, NOW_MS)
     now_ms += 2 * DAY_MS
     pool.steps = 0
     store.upkeep.apply_retention(lambda log: log.log_end_offset)
@@ -58,7 +58,7 @@ def test_an_empty_segment_at_the_end_keeps_nothing_before_it(tmp_path: Path, poo
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
     log = log_of(store, BUSY)
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x"), 0, NOW_MS)
     log.roll(NOW_MS)
     now_ms += 2 * DAY_MS
     store.upkeep.apply_retention(lambda log: log.log_end_offset)
@@ -69,8 +69,8 @@ def test_expiry_looks_at_logs_with_producers_only(tmp_path: Path, pool: Counting
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
     log = log_of(store, BUSY)
-    log_of(store, IDLE).append_as_leader(batch_of("x"), 0, NOW_MS)
-    log.append_as_leader(batch_of("x", producer_id=7, producer_epoch=0, base_sequence=0), 0, NOW_MS)
+    append_as_leader(log_of(store, IDLE), batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x", producer_id=7, producer_epoch=0, base_sequence=0), 0, NOW_MS)
     now_ms += 2 * DAY_MS
     pool.steps = 0
     store.upkeep.remove_expired_producers()
@@ -86,7 +86,7 @@ def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Pa
     held: list[Callable[[], None]] = []
     store.upkeep.in_background = held.append
     for number in range(100):
-        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+        append_as_leader(log, batch_of("x"), 0, NOW_MS)
         log.roll(NOW_MS)
         assert len(held) == 1, f"after {number + 1} segments"
     assert log.recovery_point == 0
@@ -94,9 +94,9 @@ def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Pa
         held.pop()()
         assert len(held) <= 1
     assert log.recovery_point == log.log_end_offset == 100
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x"), 0, NOW_MS)
     store.upkeep.flush_in_background(log)
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x"), 0, NOW_MS)
     store.upkeep.flush_in_background(log)
     while held:
         held.pop()()
@@ -111,7 +111,7 @@ def test_flushes_of_many_logs_wait_for_their_turn(tmp_path: Path, pool: Counting
     store.upkeep.in_background = held.append
     for log in logs:
         for _ in range(20):
-            log.append_as_leader(batch_of("x"), 0, NOW_MS)
+            append_as_leader(log, batch_of("x"), 0, NOW_MS)
             log.roll(NOW_MS)
     assert len(held) == 8, "each of them keeps the files of 8 segments open"
     done = 0
@@ -128,7 +128,7 @@ def test_a_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: C
     store = open_store(tmp_path, pool, lambda: NOW_MS)
     log = log_of(store, BUSY)
     for _ in range(100):
-        log.append_as_leader(batch_of("x"), 0, NOW_MS)
+        append_as_leader(log, batch_of("x"), 0, NOW_MS)
         log.roll(NOW_MS)
     rounds = 0
     while (plan := log.plan_flush(with_active=False)) is not None:

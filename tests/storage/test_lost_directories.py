@@ -16,7 +16,7 @@ from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles, no_more_descriptors
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)
@@ -47,7 +47,7 @@ def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Pat
 def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     log = store.get_or_create(TP, is_new=True)
-    log.append_as_leader(batch_of("x"), 0, NOW_MS)
+    append_as_leader(log, batch_of("x"), 0, NOW_MS)
     log.close_files()
     with no_more_descriptors(), pytest.raises(KafkaStorageError):
         log.read(0, 100, 1, min_one_batch=True)

@@ -18,7 +18,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 TP = TopicPartition("topic", 0)
 EPOCHS = "leader-epoch-checkpoint"
@@ -58,7 +58,7 @@ def led_and_stopped(directory: Path) -> None:
     store = open_store(directory)
     log = store.get_or_create(TP, is_new=True)
     log.assign_epoch_start(3)
-    log.append_as_leader(batch_of("a"), 3, NOW_MS)
+    append_as_leader(log, batch_of("a"), 3, NOW_MS)
     log.assign_epoch_start(5)
     store.close()
 

@@ -8,7 +8,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import batches_of, records_of, stored_batches
-from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 DATA = Path(__file__).resolve().parents[1] / "reference" / "logdirs" / "ibp-2.8" / "data"
 TOPICS = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
@@ -38,7 +38,7 @@ def test_a_log_of_old_messages_is_cut_at_any_offset(topic: str, tmp_path: Path) 
             found = log.offset_for_timestamp(wanted)
             assert found is not None
             assert found.offset == next(each.offset for each in kept if each.timestamp_ms >= wanted)
-        log.append_as_leader(batch_of("new"), 5, NOW_MS)
+        append_as_leader(log, batch_of("new"), 5, NOW_MS)
         after = records_of(log)
         assert (after[:-1], after[-1].offset, after[-1].value) == (kept, end, b"new")
         start = close_cleanly(log)

@@ -18,7 +18,16 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers import producer_recovery
 from pybroker.storage.producers.producer_snapshots import CorruptSnapshotError, decode_snapshot, encode_snapshot
 from pybroker.storage.producers.producer_state import AppendOrigin, BatchMetadata, ProducerEntry
-from support.logs.storage_logs import CRASHED, NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
+from support.logs.storage_logs import (
+    CRASHED,
+    NOW_MS,
+    append_as_leader,
+    batch_of,
+    close_cleanly,
+    crash_copy,
+    open_log,
+    records_from,
+)
 
 MAX_SEQUENCE = (1 << 31) - 1
 DAY_MS = 24 * 3600 * 1000
@@ -39,7 +48,7 @@ def send(
         base_sequence=sequence,
         is_transactional=transactional,
     )
-    return log.append_as_leader(records, 0, NOW_MS)
+    return append_as_leader(log, records, 0, NOW_MS)
 
 
 def end(log: Log, *, commit: bool, producer_id: int = 1, epoch: int = 0, coordinator_epoch: int = 0) -> LogAppendInfo:
@@ -49,7 +58,7 @@ def end(log: Log, *, commit: bool, producer_id: int = 1, epoch: int = 0, coordin
         producer_epoch=epoch,
         timestamp_ms=NOW_MS,
     )
-    return log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    return append_as_leader(log, bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
 
 
 class TestSequences:

@@ -8,7 +8,7 @@ from pybroker.storage.log import log_view
 from pybroker.storage.log.log import Log
 from pybroker.storage.segment import record_search
 from support.logs.bombs import with_crc
-from support.logs.storage_logs import NOW_MS, batch_of, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, open_log
 
 PROMISED_MS = NOW_MS + 1000
 _MAX_TIMESTAMP_POSITION = 35
@@ -17,12 +17,12 @@ _MAX_TIMESTAMP_POSITION = 35
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("honest"), 0, NOW_MS)
+    append_as_leader(log, batch_of("honest"), 0, NOW_MS)
     for _ in range(20):
         batch = batch_of("a", "b", "c")
         struct.pack_into(">q", batch, _MAX_TIMESTAMP_POSITION, PROMISED_MS)
-        log.append_as_leader(bytearray(with_crc(batch)), 0, NOW_MS)
-    log.append_as_leader(batch_of("late", timestamp_ms=PROMISED_MS + 1), 0, NOW_MS)
+        append_as_leader(log, bytearray(with_crc(batch)), 0, NOW_MS)
+    append_as_leader(log, batch_of("late", timestamp_ms=PROMISED_MS + 1), 0, NOW_MS)
     return log
 
 
@@ -60,6 +60,6 @@ def test_the_greatest_timestamp_is_looked_for_in_one_batch(tmp_path: Path, unpac
     for _ in range(20):
         batch = batch_of("a", "b", "c")
         struct.pack_into(">q", batch, _MAX_TIMESTAMP_POSITION, PROMISED_MS)
-        log.append_as_leader(bytearray(with_crc(batch)), 0, NOW_MS)
+        append_as_leader(log, bytearray(with_crc(batch)), 0, NOW_MS)
     assert log.offset_of_max_timestamp() == (PROMISED_MS, 2, 0)
     assert len(unpacked) == 1

@@ -19,6 +19,7 @@ from support.logs.storage_logs import (
     CRASHED,
     NOW_MS,
     TP,
+    append_as_leader,
     batch_of,
     batches_in,
     close_cleanly,
@@ -33,7 +34,7 @@ SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=200)
 def fill(directory: Path, count: int = 60, config: LogConfig = SMALL):  # type: ignore[no-untyped-def]
     log = open_log(directory, config)
     for number in range(count):
-        log.append_as_leader(batch_of(f"value {number}" * 5, timestamp_ms=NOW_MS + number), 0, NOW_MS)
+        append_as_leader(log, batch_of(f"value {number}" * 5, timestamp_ms=NOW_MS + number), 0, NOW_MS)
     return log
 
 
@@ -60,7 +61,7 @@ def test_a_torn_batch_is_cut_off_and_said(cut: int, tmp_path: Path, caplog: pyte
     assert records_from(recovered) == expected
     assert f"cutting {cut} bytes" in caplog.text
     assert os.path.getsize(recovered.segments[-1].log_ref.path) == recovered.segments[-1].size_bytes
-    assert recovered.append_as_leader(batch_of("next"), 0, NOW_MS).first_offset == 5
+    assert append_as_leader(recovered, batch_of("next"), 0, NOW_MS).first_offset == 5
 
 
 def test_a_flipped_bit_cuts_there_and_drops_the_segments_behind(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_log_that_ends_before_its_start_begins_anew_there(tmp_path: Path) -> N
     close_cleanly(fill(tmp_path, 5))
     recovered = open_log(tmp_path, SMALL, StartingPoint(100, 5, clean_stop=True))
     assert (recovered.log_start_offset, recovered.log_end_offset) == (100, 100)
-    assert recovered.append_as_leader(batch_of("x"), 0, NOW_MS).first_offset == 100
+    assert append_as_leader(recovered, batch_of("x"), 0, NOW_MS).first_offset == 100
 
 
 def test_the_time_index_knows_the_last_timestamp_after_a_clean_stop(tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_a_last_segment_that_was_damaged_after_a_clean_stop_is_recovered_and_sai
     assert records_from(again) == before[: last.base_offset + whole]
     assert again.log_end_offset == last.base_offset + whole
     for number in range(60):
-        info = again.append_as_leader(batch_of(f"more {number}" * 5, timestamp_ms=NOW_MS + number), 0, NOW_MS)
+        info = append_as_leader(again, batch_of(f"more {number}" * 5, timestamp_ms=NOW_MS + number), 0, NOW_MS)
         assert info.first_offset == last.base_offset + whole + number
     assert [offset for offset, _ in records_from(again)] == list(range(again.log_end_offset))
 
@@ -334,7 +335,7 @@ def lay_segments_together(directory: Path, config: LogConfig) -> None:
     """One file with the batches of offsets 0.., then far ones, as old cleaners left it."""
     log = open_log(directory, config)
     for number in range(3):
-        log.append_as_leader(batch_of(f"near {number}"), 0, NOW_MS)
+        append_as_leader(log, batch_of(f"near {number}"), 0, NOW_MS)
     log.close_files()
     with open(log.segments[0].log_ref.path, "ab") as stream:
         for offset in (1 << 31, (1 << 31) + 1, 1 << 33):
@@ -356,7 +357,7 @@ def test_a_segment_whose_offsets_go_too_far_is_split_and_loses_nothing(
     assert not [name for name in os.listdir(log.directory) if name.endswith((".swap", ".cleaned", ".deleted"))]
     again = open_log(tmp_path, SMALL, close_cleanly(log))
     assert records_from(again) == FAR
-    assert again.append_as_leader(batch_of("next"), 0, NOW_MS).first_offset == (1 << 33) + 1
+    assert append_as_leader(again, batch_of("next"), 0, NOW_MS).first_offset == (1 << 33) + 1
 
 
 def test_what_follows_a_segment_whose_end_did_not_come_to_disk_is_dropped(
@@ -395,7 +396,7 @@ def test_a_snapshot_from_behind_the_recovery_point_is_not_believed(tmp_path: Pat
     """It may be an old one: a power cut may undo that it was deleted."""
     log = open_log(tmp_path, SMALL)
     for number in range(40):
-        log.append_as_leader(batch_of("x" * 50, producer_id=7, producer_epoch=0, base_sequence=number), 0, NOW_MS)
+        append_as_leader(log, batch_of("x" * 50, producer_id=7, producer_epoch=0, base_sequence=number), 0, NOW_MS)
     log.close_files()
     directory = Path(log.directory)
     second, third = (segment.base_offset for segment in log.segments[1:3])

@@ -22,7 +22,7 @@ from pybroker.storage.store import recovery_plan
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 from support.logs.storage_pools import HeldRunner
 
 PARTITIONS = [TopicPartition("topic", number) for number in range(5)]
@@ -47,7 +47,7 @@ def crashed(tmp_path: Path) -> Path:
         log = store.get_or_create(tp, is_new=True)
         for number in range(100):
             batch = batch_of(f"{tp} {number}" * 3, producer_id=5, producer_epoch=0, base_sequence=number)
-            log.append_as_leader(batch, number // 30, NOW_MS)
+            append_as_leader(log, batch, number // 30, NOW_MS)
     torn = store.get(PARTITIONS[3])
     assert torn is not None
     path = torn.segments[1].log_ref.path
@@ -88,7 +88,7 @@ def test_children_recover_what_would_be_recovered_inline_and_what_they_say_is_lo
         log = store.get(tp)
         assert log is not None
         end = log.log_end_offset
-        assert log.append_as_leader(batch_of("next"), 9, NOW_MS).first_offset == end
+        assert append_as_leader(log, batch_of("next"), 9, NOW_MS).first_offset == end
     store.close()
 
 

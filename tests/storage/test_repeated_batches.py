@@ -7,7 +7,7 @@ from pybroker.protocol.errors import OutOfOrderSequenceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 SEQUENCES = range(5)
 """Kafka's producers have five requests on their way, at most."""
@@ -16,7 +16,7 @@ SEQUENCES = range(5)
 def append(log: Log, sequence: int, *, producer_epoch: int = 0) -> int:
     """The offset that the producer is told."""
     batch = batch_of(b"v%d" % sequence, producer_id=7, producer_epoch=producer_epoch, base_sequence=sequence)
-    return log.append_as_leader(batch, 0, NOW_MS).first_offset
+    return append_as_leader(log, batch, 0, NOW_MS).first_offset
 
 
 def started_again(log: Log, directory: Path) -> Log:

@@ -16,7 +16,15 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.log_config import LogConfig
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, crash_copy, open_log, records_from
+from support.logs.storage_logs import (
+    NOW_MS,
+    append_as_leader,
+    batch_of,
+    close_cleanly,
+    crash_copy,
+    open_log,
+    records_from,
+)
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -27,7 +35,7 @@ def bases(log: Log) -> list[int]:
 
 def append(log: Log, count: int = 1, timestamp_ms: int = NOW_MS, now_ms: int = NOW_MS) -> None:
     for _ in range(count):
-        log.append_as_leader(batch_of("x" * 31, timestamp_ms=timestamp_ms), 0, now_ms)
+        append_as_leader(log, batch_of("x" * 31, timestamp_ms=timestamp_ms), 0, now_ms)
 
 
 def test_a_segment_is_never_larger_than_segment_bytes(tmp_path: Path) -> None:
@@ -234,15 +242,15 @@ class TestRetention:
 def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_bytes=400))
     for number in range(10):
-        log.append_as_leader(
-            batch_of("x" * 31, producer_id=1, producer_epoch=0, base_sequence=number), number // 4, NOW_MS
+        append_as_leader(
+            log, batch_of("x" * 31, producer_id=1, producer_epoch=0, base_sequence=number), number // 4, NOW_MS
         )
     truncate_to(log, share, NOW_MS)
     assert log.log_end_offset == share
     assert all(entry.start_offset < share for entry in log.leader_epochs.entries)
     producer = log.producer_state.producers.get(1)
     assert (producer.last_sequence if producer else -1) == share - 1
-    log.append_as_leader(batch_of("y", producer_id=1, producer_epoch=0, base_sequence=share), 9, NOW_MS)
+    append_as_leader(log, batch_of("y", producer_id=1, producer_epoch=0, base_sequence=share), 9, NOW_MS)
     again = open_log(tmp_path, LogConfig(segment_bytes=400), close_cleanly(log))
     assert [offset for offset, _ in records_from(again)] == list(range(share + 1))
     assert again.producer_state.producers[1].last_sequence == share
@@ -344,8 +352,8 @@ def test_a_compacted_segment_takes_no_more_when_its_first_record_is_due() -> Non
 
 def test_leader_epochs_begin_no_earlier_than_the_log(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("a", "b"), 3, NOW_MS)
-    log.append_as_leader(batch_of("c", "d"), 4, NOW_MS)
+    append_as_leader(log, batch_of("a", "b"), 3, NOW_MS)
+    append_as_leader(log, batch_of("c", "d"), 4, NOW_MS)
     for start_offset, entries in ((1, [(3, 1), (4, 2)]), (3, [(4, 3)])):
         log.increment_log_start_offset(start_offset)
         assert list(log.leader_epochs.entries) == entries

@@ -17,7 +17,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 DAY_MS = 24 * 3600 * 1000
 TP = TopicPartition("topic", 0)
@@ -56,7 +56,7 @@ class Topic:
     def append(
         self, value: str = "x" * 100, timestamp_ms: int = NOW_MS, key: bytes | None = b"k", now_ms: int = NOW_MS
     ) -> None:
-        self.log.append_as_leader(batch_of(value, timestamp_ms=timestamp_ms, key=key), 0, now_ms)
+        append_as_leader(self.log, batch_of(value, timestamp_ms=timestamp_ms, key=key), 0, now_ms)
 
     def refuses(self, error: type[KafkaError], timestamp_ms: int = NOW_MS, key: bytes | None = b"k") -> bool:
         try:

@@ -9,7 +9,7 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import Entry, Files
 from pybroker.storage.log.log_files import MARK_FILE
 from support.logs.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 
 EXPECTED = [*((number, str(number).encode()) for number in range(5)), (5, b"after the failure")]
 
@@ -46,7 +46,7 @@ def both(tmp_path: Path) -> Path:
     disks.store.moves.begin(TP, disks.paths[1])
     disks.runner.run()
     assert disks.store.directories.offline_paths() == [disks.paths[1]]
-    log.append_as_leader(batch_of("after the failure"), 0, NOW_MS)
+    append_as_leader(log, batch_of("after the failure"), 0, NOW_MS)
     disks.kill()
     assert disks.directories() == {"a": ["0"], "b": ["0"], "c": []}
     return tmp_path

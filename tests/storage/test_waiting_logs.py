@@ -16,7 +16,7 @@ from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles
-from support.logs.storage_logs import NOW_MS, batch_of, records_from
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 0)
 FAR = MAX_RELATIVE_OFFSET + 10
@@ -38,7 +38,7 @@ def fill(store: LogStore) -> None:
     for tp in (ONE, OTHER):
         log = store.get_or_create(tp, is_new=True)
         for number in range(5):
-            log.append_as_leader(batch_of(f"{tp} {number}"), 0, NOW_MS)
+            append_as_leader(log, batch_of(f"{tp} {number}"), 0, NOW_MS)
         log.flush(NOW_MS)
     log_of(store, ONE).increment_log_start_offset(2)
     store.checkpoints.write_recovery_points()
@@ -105,7 +105,7 @@ def test_a_log_that_needs_room_to_open_waits_for_it_and_the_other_is_served(
     log = store.get_or_create(ONE, is_new=False)
     assert (log.log_start_offset, log.log_end_offset) == (2, end)
     assert records_from(log) == records
-    assert log.append_as_leader(batch_of("next"), 1, NOW_MS).first_offset == end
+    assert append_as_leader(log, batch_of("next"), 1, NOW_MS).first_offset == end
     store.close()
     again = open_store(stopped)
     assert records_from(log_of(again, ONE)) == [*records, (end, b"next")]
@@ -152,7 +152,7 @@ def test_a_log_made_again_does_not_find_the_offsets_of_one_deleted_on_a_full_dis
         store.get_or_create(ONE, is_new=True)
     files.fault = None
     log = store.get_or_create(ONE, is_new=True)
-    log.append_as_leader(batch_of("first", "second", "third"), 0, NOW_MS)
+    append_as_leader(log, batch_of("first", "second", "third"), 0, NOW_MS)
     store.release()
     again = open_store(stopped)
     assert len(records_from(log_of(again, ONE))) == 3

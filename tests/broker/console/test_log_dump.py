@@ -16,7 +16,7 @@ from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
 from support.logs.log_tool import REFERENCE, LogTool, fill_log
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 DUMPS = sorted(REFERENCE.glob("*/*.dump.txt"))
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
@@ -108,7 +108,7 @@ def test_text_and_json_tell_the_same(partition: Path, log_tool: LogTool) -> None
 
 def test_bytes_that_are_no_text_are_base64_in_json(tmp_path: Path, log_tool: LogTool) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of(b"\xff\xfe", None, key=b"\x80"), 0, NOW_MS)
+    append_as_leader(log, batch_of(b"\xff\xfe", None, key=b"\x80"), 0, NOW_MS)
     close_cleanly(log)
     first, second = log_tool("dump", "--json", "--print-data-log", log.directory).objects("record")
     assert (first["keyBase64"], first["valueBase64"]) == ("gA==", "//4=")

@@ -27,7 +27,7 @@ from pybroker.storage.verify.fault import Fault, Findings
 from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.compaction import compact_log
 from support.logs.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
-from support.logs.storage_logs import NOW_MS, batch_of, close_cleanly, open_log
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
 LogFiles = list[Path]
 FAR_MS = 1_900_000_000_000
@@ -77,7 +77,7 @@ class TestSound:
 
         store = open_store()
         for log in store.all_logs():
-            log.append_as_leader(batch_of("more" * 200), 9, NOW_MS + 3000)
+            append_as_leader(log, batch_of("more" * 200), 9, NOW_MS + 3000)
         if state != "running":
             store.release()
             path = logs(data)[-1]
@@ -104,7 +104,7 @@ class TestSound:
         if name == "ours":
             fill_log(log)
         for number in range(round_count):
-            log.append_as_leader(batch_of("x" * 14_000, key=b"k%d" % number, timestamp_ms=FAR_MS), 99, FAR_MS)
+            append_as_leader(log, batch_of("x" * 14_000, key=b"k%d" % number, timestamp_ms=FAR_MS), 99, FAR_MS)
             compact_log(log, now_ms=FAR_MS + number * 1000)
         close_cleanly(log, FAR_MS)
         (tmp_path / ".kafka_cleanshutdown").touch()
@@ -129,7 +129,7 @@ class TestSound:
             while not is_over.is_set():
                 appends += 1
                 batch = batch_of(*"abcdefgh", timestamp_ms=NOW_MS + 5000 + appends)
-                log.append_as_leader(batch, 3 + appends // 500, NOW_MS + 5000 + appends)
+                append_as_leader(log, batch, 3 + appends // 500, NOW_MS + 5000 + appends)
                 if appends % 50 == 0:
                     apply_retention(log, NOW_MS, log.log_end_offset)
                     store.checkpoints.write_recovery_points()
@@ -155,7 +155,7 @@ class TestSound:
     def test_a_log_start_that_its_checkpoint_does_not_have_yet(self, tmp_path: Path, log_tool: LogTool) -> None:
         log = open_log(tmp_path)
         for number in range(9):
-            log.append_as_leader(batch_of("x"), 2 + number // 3, NOW_MS)
+            append_as_leader(log, batch_of("x"), 2 + number // 3, NOW_MS)
         log.increment_log_start_offset(4)
         log.flush(NOW_MS)
         ran = log_tool("verify", log.directory)
@@ -713,8 +713,8 @@ class TestOldFormats:
 
 def test_a_time_index_that_forgot_a_greater_time_is_found(tmp_path: Path, log_tool: LogTool) -> None:
     log = open_log(tmp_path)
-    log.append_as_leader(batch_of("late", timestamp_ms=NOW_MS + 9), 0, NOW_MS)
-    log.append_as_leader(batch_of("early", timestamp_ms=NOW_MS), 0, NOW_MS)
+    append_as_leader(log, batch_of("late", timestamp_ms=NOW_MS + 9), 0, NOW_MS)
+    append_as_leader(log, batch_of("early", timestamp_ms=NOW_MS), 0, NOW_MS)
     close_cleanly(log)
     path = Path(log.directory) / f"{0:020}.timeindex"
     path.write_bytes(struct.pack(">qi", NOW_MS, 1))

@@ -27,6 +27,7 @@ from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, tru
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
+from support.logs.storage_logs import append_as_leader
 
 from .disk_history import DiskHistory
 from .storage_logs import NOW_MS, batch_of
@@ -317,7 +318,7 @@ class BusyStore:
                 }
             batch = batch_of(*values, timestamp_ms=NOW_MS + self._values * 10, **fields)  # type: ignore[arg-type]
             self._tell(tp, log, values, NOW_MS + self._values * 10)
-            log.append_as_leader(batch, epoch, NOW_MS)
+            append_as_leader(log, batch, epoch, NOW_MS)
             self._appended(tp, log, values)
 
     def end_transaction(self, tp: TopicPartition, producer_id: int, *, commit: bool, epoch: int = 0) -> None:
@@ -329,7 +330,7 @@ class BusyStore:
             batch = build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=timestamp)
             value = b"\0\0" + self._values.to_bytes(4, "big")
             self._tell(tp, log, [value], timestamp)
-            log.append_as_leader(bytearray(batch), epoch, NOW_MS, AppendOrigin.COORDINATOR)
+            append_as_leader(log, bytearray(batch), epoch, NOW_MS, AppendOrigin.COORDINATOR)
             self._appended(tp, log, [value])
 
     def _tell(self, tp: TopicPartition, log: Log, values: list[bytes], timestamp: int) -> None:

@@ -14,6 +14,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
+from support.logs.storage_logs import append_as_leader
 
 from .busy_store import store_config
 from .compaction import records_of
@@ -72,13 +73,13 @@ def fill_with_keys(store: LogStore, partitions: Sequence[TopicPartition], count:
     for tp in partitions:
         log = store.get(tp) or store.get_or_create(tp, is_new=True)
         for number in range(count):
-            log.append_as_leader(batch_of(f"{tp} {number}", key=b"%d" % (number % 3)), 0, NOW_MS)
+            append_as_leader(log, batch_of(f"{tp} {number}", key=b"%d" % (number % 3)), 0, NOW_MS)
             if number == 9:
                 fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
-                log.append_as_leader(batch_of("aborted", key=b"0", **fields), 0, NOW_MS)
+                append_as_leader(log, batch_of("aborted", key=b"0", **fields), 0, NOW_MS)
                 abort = EndTransactionMarker(False, 0)
                 marker = build_marker_batch(abort, producer_id=7, producer_epoch=0, timestamp_ms=NOW_MS)
-                log.append_as_leader(bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
+                append_as_leader(log, bytearray(marker), 0, NOW_MS, AppendOrigin.COORDINATOR)
         assert len(log.segments) > 2
 
 

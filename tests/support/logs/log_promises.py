@@ -12,6 +12,7 @@ from pybroker.storage.producers.producer_state import EndMarker
 from pybroker.storage.segment.batch_span import check_batch, read_batches
 from pybroker.storage.segment.segment import Segment
 from pybroker.storage.store.log_store import LogStore
+from support.logs.storage_logs import append_as_leader
 
 from .busy_store import BusyStore, Promise, Told
 from .storage_logs import NOW_MS, batch_of, records_from
@@ -31,7 +32,7 @@ def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartiti
         check_log(found, promise, busy.told_of(tp, promise.generation))
         assert store.is_online(tp)
         end = found.log_end_offset
-        assert found.append_as_leader(batch_of("afterwards"), 100, NOW_MS).first_offset == end
+        assert append_as_leader(found, batch_of("afterwards"), 100, NOW_MS).first_offset == end
 
 
 def check_places(store: LogStore) -> None:

@@ -19,7 +19,7 @@ from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.segment.segment_reader import SegmentReader
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
-from support.logs.storage_logs import NOW_MS, batch_of
+from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "logdirs"
 
@@ -66,7 +66,7 @@ def fill_log(log: Log, appends: int = 240) -> None:
         now_ms = NOW_MS + number * 10
         values = [f"value {number}.{index}" * (number % 13) for index in range(1 + number % 7)]
         key = f"key {number % 10}".encode()
-        log.append_as_leader(batch_of(*values, key=key, timestamp_ms=now_ms, codec=codec), number // 100, now_ms)
+        append_as_leader(log, batch_of(*values, key=key, timestamp_ms=now_ms, codec=codec), number // 100, now_ms)
         producer = 7 if number % 2 else 8
         data = batch_of(
             "transactional",
@@ -78,10 +78,10 @@ def fill_log(log: Log, appends: int = 240) -> None:
             is_transactional=True,
         )
         sequences[producer] += 1
-        log.append_as_leader(data, number // 100, now_ms)
+        append_as_leader(log, data, number // 100, now_ms)
         if number % 10 > 7:
-            log.append_as_leader(
-                marker(producer, commit=number % 3 == 0), number // 100, now_ms, AppendOrigin.COORDINATOR
+            append_as_leader(
+                log, marker(producer, commit=number % 3 == 0), number // 100, now_ms, AppendOrigin.COORDINATOR
             )
 
 
@@ -113,11 +113,11 @@ def write_broker_directory(path: Path) -> None:
         if topic == "topic":
             fill_log(log)
             for _ in range(30):
-                log.append_as_leader(batch_of("taken back" * 100), 3, NOW_MS + 2500)
+                append_as_leader(log, batch_of("taken back" * 100), 3, NOW_MS + 2500)
             truncate_to(log, log.log_end_offset - 25, NOW_MS + 2500)
             log.increment_log_start_offset(5)
         else:
-            log.append_as_leader(batch_of(*"abc"), 0, NOW_MS)
+            append_as_leader(log, batch_of(*"abc"), 0, NOW_MS)
         watermarks[topic_partition] = log.log_end_offset
     store.checkpoints.write_high_watermarks(watermarks)
     store.close()

@@ -11,6 +11,7 @@ from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.workers.worker_pool import InlinePool
+from support.logs.storage_logs import append_as_leader
 
 from .storage_logs import NOW_MS, batch_of
 from .storage_pools import HeldRunner
@@ -45,7 +46,7 @@ class Disks:
         log = self.store.get_or_create(TP, is_new=True, topic_id=TOPIC_ID)
         log.assign_epoch_start(0)
         for number in range(records):
-            log.append_as_leader(batch_of(str(number)), 0, NOW_MS)
+            append_as_leader(log, batch_of(str(number)), 0, NOW_MS)
         return log
 
     def log(self) -> Log:

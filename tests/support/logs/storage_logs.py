@@ -7,11 +7,15 @@ from pathlib import Path
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.builder import BatchFields
+from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.files.files import Files
+from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log.log import Log
+from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_host import LogHost, LoneHost
 from pybroker.storage.log_config import LogConfig
+from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_loader import load_log
 from pybroker.storage.recovery.log_recovery import StartingPoint
 
@@ -46,6 +50,33 @@ def open_log(
     host = host if host is not None else LoneHost(files)
     path = directory / str(topic_partition)
     return load_log(files, host, str(path), topic_partition, config or LogConfig(), now_ms, start)
+
+
+def append_as_leader(
+    log: Log, records: Buffer, leader_epoch: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+) -> LogAppendInfo:
+    """Check `records`, give them offsets and `leader_epoch`, and append them. They may be patched in place."""
+    return log.append(LeaderAppend(records, leader_epoch, now_ms, origin))
+
+
+def as_leader_stores(
+    records: bytes | bytearray,
+    config: LogConfig | None = None,
+    *,
+    next_offset: int = 0,
+    leader_epoch: int = -1,
+    now_ms: int = NOW_MS,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+) -> bytes:
+    """Return the bytes that a leader writes for a produced record set; b"" when it has no whole batch."""
+    arguments = (config or LogConfig(), next_offset, leader_epoch, now_ms, origin)
+    prepared = prepare_leader_append(bytearray(records), TP, *arguments)
+    return b"" if prepared is None else bytes(prepared.data)
+
+
+def codec_setting(codec: Codec) -> str:
+    """The value of `compression.type` that has a leader store records in that codec."""
+    return "uncompressed" if codec is Codec.NONE else codec.name.lower()
 
 
 def close_cleanly(log: Log, now_ms: int = NOW_MS) -> StartingPoint:
