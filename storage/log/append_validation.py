@@ -15,6 +15,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
     CorruptRecordError,
     InvalidRecordError,
+    InvalidTimestampError,
     RecordTooLargeError,
     UnsupportedForMessageFormatError,
 )
@@ -379,25 +380,32 @@ class _Conversion:
                 check_wrapped(batch, self._config.max_decompressed_bytes, self._config.inline)
             for record in _records_of(batch, self._config):
                 self._errors.check(batch, record)
+                if record.timestamp_ms < NO_TIMESTAMP:
+                    raise InvalidTimestampError(
+                        f"{self._topic_partition}: negative timestamp {record.timestamp_ms} of a record"
+                    )
                 record.offset = offset
                 offset += 1
                 yield record
         self._errors.raise_if_any()
 
     def _build(self, batches: Iterable[RecordBatch], codec: Codec, producer: RecordBatch | None) -> bytearray:
-        data = build_batch(
-            self._checked(batches),
-            base_offset=self._next_offset,
-            codec=codec,
-            level=_level(self._config, codec),
-            log_append_time_ms=self._now_ms if self._config.log_append_time else None,
-            partition_leader_epoch=self._leader_epoch,
-            producer_id=-1 if producer is None else producer.producer_id,
-            producer_epoch=-1 if producer is None else producer.producer_epoch,
-            base_sequence=-1 if producer is None else producer.base_sequence,
-            is_transactional=producer is not None and producer.is_transactional,
-            is_control=producer is not None and producer.is_control,
-        )
+        try:
+            data = build_batch(
+                self._checked(batches),
+                base_offset=self._next_offset,
+                codec=codec,
+                level=_level(self._config, codec),
+                log_append_time_ms=self._now_ms if self._config.log_append_time else None,
+                partition_leader_epoch=self._leader_epoch,
+                producer_id=-1 if producer is None else producer.producer_id,
+                producer_epoch=-1 if producer is None else producer.producer_epoch,
+                base_sequence=-1 if producer is None else producer.base_sequence,
+                is_transactional=producer is not None and producer.is_transactional,
+                is_control=producer is not None and producer.is_control,
+            )
+        except ValueError as error:  # the timestamps are too far apart for one batch
+            raise InvalidTimestampError(f"{self._topic_partition}: {error}") from None
         if len(data) > self._config.max_message_bytes:
             raise RecordTooLargeError(
                 f"{self._topic_partition}: converted record batch of {len(data)} bytes, "

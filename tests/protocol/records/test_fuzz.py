@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import check_header, iter_batches
-from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import read_marker
-from pybroker.protocol.records.conversion import down_convert, source_codec, up_convert
+from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.crc import crc32, crc32c
 from pybroker.protocol.records.message_set import first_offset
 from pybroker.protocol.records.record import read_records
+from pybroker.storage.log_config import LogConfig
+from support.logs.storage_logs import as_leader_stores
 
 GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
 LIMIT = 1 << 20
+TO_PLAIN = LogConfig(
+    compression_type="uncompressed",
+    max_decompressed_bytes=LIMIT,
+    inline_max_bytes=LIMIT,
+    inline_max_records=(1 << 31) - 1,
+)
+TO_GZIP = replace(TO_PLAIN, compression_type="gzip", message_timestamp_type="LogAppendTime")
 
 
 def golden_sets() -> list[bytes]:
@@ -52,9 +61,8 @@ def read_everything(data: bytes) -> None:
     for convert in (
         lambda: down_convert(data, 0, 3, max_bytes=LIMIT),
         lambda: down_convert(data, 1, 3, max_bytes=LIMIT),
-        lambda: up_convert(data, base_offset=0, codec=Codec.NONE, max_bytes=LIMIT),
-        lambda: up_convert(data, base_offset=1 << 40, codec=Codec.GZIP, log_append_time_ms=5, max_bytes=LIMIT),
-        lambda: source_codec(data),
+        lambda: as_leader_stores(data, TO_PLAIN),
+        lambda: as_leader_stores(data, TO_GZIP, next_offset=1 << 40),
     ):
         try:
             convert()

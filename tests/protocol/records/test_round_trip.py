@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.protocol.records.batch import check_header, iter_batches
 from pybroker.protocol.records.compression import Codec
-from pybroker.protocol.records.conversion import down_convert, up_convert
+from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Headers, Record, build_batch, read_records
+from pybroker.storage.log_config import LogConfig
+from support.logs.storage_logs import as_leader_stores, codec_setting
 
 OPTIONAL_BYTES = st.none() | st.binary(max_size=200)
 TIMESTAMPS = st.integers(min_value=-1, max_value=(1 << 62))
@@ -56,5 +58,5 @@ def test_message_set_holds_its_records(records: list[Record], magic: int, codec:
 def test_records_survive_the_way_down_and_up_again(records: list[Record], codec: Codec) -> None:
     batch = build_batch(records, codec=codec)
     old = down_convert(batch, 1, records[0].offset)
-    new = up_convert(old, base_offset=records[0].offset, codec=codec)
+    new = as_leader_stores(old, LogConfig(compression_type=codec_setting(codec)), next_offset=records[0].offset)
     assert list(read_records(check_header(new, 0, len(new)))) == records
