@@ -83,11 +83,6 @@ class LeaderEpochs:
         slot = bisect_right(self.entries, offset, key=_start_offset) - 1
         return self.entries[slot].epoch if slot >= 0 else None
 
-    def previous_epoch(self, epoch: int) -> int | None:
-        """The largest known epoch below `epoch`."""
-        lower = [entry.epoch for entry in self.entries if entry.epoch < epoch]
-        return lower[-1] if lower else None
-
     def __repr__(self) -> str:
         return f"LeaderEpochs({list(self.entries)})"
 

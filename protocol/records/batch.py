@@ -29,7 +29,6 @@ from .crc import Buffer, crc32, crc32c
 LOG_OVERHEAD = 12
 """Bytes of offset and length, which the length does not count."""
 HEADER_SIZE_V2 = 61
-HEADER_SIZE_UP_TO_MAGIC = 17
 MIN_SIZE = (26, 34, HEADER_SIZE_V2)
 """Least bytes of an entry, by magic."""
 MAGIC_POSITION = 16
@@ -206,10 +205,6 @@ class RecordBatch:
         return self.magic >= 2 and self.attributes & CONTROL_FLAG != 0
 
     @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
-
-    @property
     def delete_horizon_ms(self) -> int | None:
         """When the cleaner may drop the batch's tombstones or marker (KIP-534); None when it was not set yet."""
         if self.magic < 2 or not self.attributes & DELETE_HORIZON_FLAG:
@@ -362,17 +357,6 @@ def write_header_v2(
         record_count,
     )
     _UINT32.pack_into(buffer, 17, crc32c(memoryview(buffer)[21:]))
-
-
-def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
-    """Patches the offset field, which no checksum covers. In magic 0 and 1 it is the (last) message's offset."""
-    _INT64.pack_into(buffer, position, base_offset)
-
-
-def set_last_offset(buffer: bytearray | memoryview, position: int, last_offset: int) -> None:
-    """Patches the offset field so that the last record gets `last_offset`, in any magic."""
-    delta = _INT32.unpack_from(buffer, position + 23)[0] if buffer[position + MAGIC_POSITION] == 2 else 0
-    _INT64.pack_into(buffer, position, last_offset - delta)
 
 
 def set_max_timestamp(

@@ -41,13 +41,6 @@ CODEC_OF_ID: tuple[Codec | None, ...] = (*Codec, None, None, None)
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_SLICE = 16 * 1024
 
-COMPRESSION_LEVELS: dict[Codec, tuple[int, int, int]] = {
-    Codec.GZIP: (1, 9, -1),
-    Codec.LZ4: (1, 17, 9),
-    Codec.ZSTD: (-131072, 22, 3),
-}
-"""(lowest, highest, default) level, as KIP-390 has them. gzip also takes -1. Snappy has none."""
-
 
 def codec_of(attributes: int) -> Codec:
     """Codec in the low bits of attributes. Raises UnsupportedCompressionTypeError for one that Kafka does not have."""

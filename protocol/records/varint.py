@@ -5,9 +5,6 @@ The record walk in record.py has these loops unrolled in place for the common si
 
 from ..errors import InvalidRecordError
 
-MAX_VARINT_BYTES = 5
-MAX_VARLONG_BYTES = 10
-
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Returns (value, end position) of the zigzag varint of 32 bits at `position`.
@@ -15,15 +12,6 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     Raises InvalidRecordError when it is cut off or holds more than 32 bits.
     """
     raw, position = read_unsigned(data, position, 32)
-    return (raw >> 1) ^ -(raw & 1), position
-
-
-def read_varlong(data: bytes, position: int) -> tuple[int, int]:
-    """Returns (value, end position) of the zigzag varint of 64 bits at `position`.
-
-    Raises InvalidRecordError when it is cut off or holds more than 64 bits.
-    """
-    raw, position = read_unsigned(data, position, 64)
     return (raw >> 1) ^ -(raw & 1), position
 
 
@@ -52,20 +40,6 @@ def read_unsigned(data: bytes, position: int, bits: int) -> tuple[int, int]:
         if shift >= bits:
             raise InvalidRecordError(f"Varint at {position - 1} is longer than {bits} bits allow")
     raise InvalidRecordError(f"Varint at {position} is cut off")
-
-
-def write_varint(value: int) -> bytes:
-    """Encodes a zigzag varint of 32 bits. Raises ValueError when the value has more bits."""
-    if not -(1 << 31) <= value < 1 << 31:
-        raise ValueError(f"{value} does not fit into 32 bits")
-    return encode_unsigned((value << 1) ^ (value >> 31))
-
-
-def write_varlong(value: int) -> bytes:
-    """Encodes a zigzag varint of 64 bits. Raises ValueError when the value has more bits."""
-    if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{value} does not fit into 64 bits")
-    return encode_unsigned((value << 1) ^ (value >> 63))
 
 
 def encode_unsigned(raw: int) -> bytes:

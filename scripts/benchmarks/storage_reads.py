@@ -20,16 +20,16 @@ from pybroker.config.load import load_config
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import decode
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from pybroker.protocol.records.batch import set_base_offset
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.checkpoint_file import write_epochs, write_offsets
 from pybroker.storage.files.files import Files
 from pybroker.storage.leader_epochs import EpochEntry
 from pybroker.storage.producers.producer_snapshots import encode_snapshot
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
+from support.logs.storage_pools import InlinePool
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.record_bytes import set_base_offset
 
 from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.kafka_tools import create_topic

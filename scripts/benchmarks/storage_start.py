@@ -16,8 +16,8 @@ from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.disk_history import nothing_synced
+from support.logs.storage_pools import InlinePool
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 

@@ -23,14 +23,6 @@ class DirtySegment(NamedTuple):
     largest_timestamp: int
 
 
-class CleanableRange(NamedTuple):
-    """[first dirty, first uncleanable) can be compacted. `is_reset`: what the checkpoint says does not fit the log."""
-
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    is_reset: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A log that could be compacted. `overdue_ms` is how long something has waited beyond `max.compaction.lag.ms`."""

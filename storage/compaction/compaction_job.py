@@ -84,7 +84,6 @@ class CleanedGroup:
 class CompactionStatistics:
     """Of one compaction. Bytes and records read are those of the second pass; the first reads the dirty part alone."""
 
-    map_records: int = 0
     map_bytes: int = 0
     map_utilization: float = 0.0
     records_read: int = 0

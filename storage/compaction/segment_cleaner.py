@@ -86,7 +86,7 @@ class _Compaction:
     def _fill_map(self) -> None:
         if not self._note_dirty_part():
             # More keys than fit as objects: what was read so far is read once more, rather than all of the log twice.
-            self._statistics.map_bytes = self._statistics.map_records = 0
+            self._statistics.map_bytes = 0
             self._map.begin_again_denser()
             self._note_dirty_part()
 
@@ -100,7 +100,6 @@ class _Compaction:
             # began before it is seen from its begin this way.
             for batch in self._batches(segment):
                 self._statistics.map_bytes += batch.size_bytes
-                self._statistics.map_records += max(batch.record_count, 0)
                 if batch.is_control:
                     transactions.on_control(batch)
                 elif not transactions.on_data(batch) and batch.last_offset >= job.first_dirty_offset:

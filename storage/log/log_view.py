@@ -25,13 +25,11 @@ _GREATEST = (1 << 63) - 1
 class LogReadResult(NamedTuple):
     """`region` is None when there is nothing to read. It may end inside a batch, as in Kafka.
 
-    `segment_base_offset` and `position` say where the first batch lies; `first_batch_incomplete` that it is larger than
-    what was asked for. `aborted_transactions` is None unless asked for.
+    `first_batch_incomplete`: the first batch is larger than the requested size. `aborted_transactions` is None unless
+    the caller asked for them.
     """
 
     region: FileRegion | None
-    segment_base_offset: int
-    position: int
     first_batch_incomplete: bool
     aborted_transactions: list[AbortedTransaction] | None
     log_start_offset: int
@@ -126,8 +124,6 @@ class LogView(NamedTuple):
                 aborted = self._aborted_transactions(start_offset, slot, position + size, cached_only)
             return LogReadResult(
                 region,
-                segment.base_offset,
-                position,
                 limit < batch_size,
                 aborted,
                 self.log_start_offset,
@@ -137,10 +133,7 @@ class LogView(NamedTuple):
 
     def _nothing(self, with_aborted_transactions: bool) -> LogReadResult:
         aborted: list[AbortedTransaction] | None = [] if with_aborted_transactions else None
-        active = self.segments[-1]
-        return LogReadResult(
-            None, active.base_offset, self.end_position, False, aborted, self.log_start_offset, self.log_end_offset
-        )
+        return LogReadResult(None, False, aborted, self.log_start_offset, self.log_end_offset)
 
     def _aborted_transactions(
         self, start_offset: int, slot: int, end_position: int, cached_only: bool

@@ -23,7 +23,6 @@ class IndexFile:
     """Entries (key, value), both never falling. The subclass gives their layout; numbers are kept as stored."""
 
     layout: struct.Struct
-    value_is_relative = False
     kept_free = 0
     """Entries that there is to be room for when it is full."""
 

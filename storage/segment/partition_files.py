@@ -21,13 +21,11 @@ class NoLogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SegmentFiles:
-    """One segment's files; an index that is not there is None."""
+    """The files of one segment. `transaction_index_path` is None when there is no such index."""
 
     base_offset: int
     log_path: str
     size_bytes: int
-    index_path: str | None
-    time_index_path: str | None
     transaction_index_path: str | None
 
 
@@ -71,8 +69,8 @@ def read_partition_files(files: Files, path: str) -> PartitionFiles:
     for name, offset in numbered.items():
         stem, suffix = os.path.splitext(name)
         if suffix == LOG_SUFFIX:
-            indexes = [path_of(stem, index_suffix) for index_suffix in _INDEX_SUFFIXES]
-            segments.append(SegmentFiles(offset, os.path.join(path, name), sizes[name], *indexes))
+            transaction_index = path_of(stem, TRANSACTION_INDEX_SUFFIX)
+            segments.append(SegmentFiles(offset, os.path.join(path, name), sizes[name], transaction_index))
     return PartitionFiles(
         path,
         directory_name_of(path),

@@ -7,7 +7,6 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ..files import checkpoint_file
@@ -77,14 +76,6 @@ class LogDirectory:
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._files.write_bytes(self.path_of(CLEAN_SHUTDOWN_FILE), content.encode())
         self._files.sync_directory(self.path)
-
-    def read_clean_stop_epoch(self) -> int:
-        """The broker epoch in the marker; -1 when there is none."""
-        try:
-            content: Any = json.loads(self._files.read_bytes(self.path_of(CLEAN_SHUTDOWN_FILE)))
-            return int(content["brokerEpoch"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return _NO_BROKER_EPOCH
 
     # --- checkpoints --------------------------------------------------------------------------------------------
 

@@ -41,7 +41,3 @@ class Findings:
     @property
     def count(self) -> int:
         return self._found.total()
-
-    def count_of(self, path: str) -> int:
-        """How many were found in one file so far."""
-        return self._found[path]

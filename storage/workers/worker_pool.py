@@ -198,16 +198,3 @@ class WorkerPool:
             step()
         except Exception:
             logger.exception("%s: a step failed", self._name)
-
-
-class InlinePool:
-    """Runs steps at once, and posted callbacks too: for tests and tools without threads."""
-
-    def submit(self, step: Callable[[], None]) -> None:
-        step()
-
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
-        self.submit(step)
-
-    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
-        callback(*arguments)

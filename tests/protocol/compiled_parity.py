@@ -162,11 +162,10 @@ def test_varints_are_read_alike(data: bytes, position: int, bits: int) -> None:
     assert one == other
 
 
-@given(st.one_of(st.integers(-(1 << 65), 1 << 65), st.integers(-200, 200)))
+@given(st.one_of(st.integers(0, 1 << 65), st.integers(0, 200)))
 def test_varints_are_written_alike(value: int) -> None:
-    for name in ("write_varint", "write_varlong"):
-        one, other = (outcome_of(getattr(each["varint"], name), value) for each in (COMPILED, UNCOMPILED))
-        assert one == other
+    one, other = (outcome_of(each["varint"].encode_unsigned, value) for each in (COMPILED, UNCOMPILED))
+    assert one == other
 
 
 def test_many_records_are_walked_alike() -> None:

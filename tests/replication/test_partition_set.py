@@ -14,7 +14,7 @@ from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.isr import CommittedIsr, PendingExpand, PendingIsr
 from pybroker.replication.partition.partition import Partition
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.in_process.replicas import (
     NOW_MS,
     TOPIC,
@@ -27,6 +27,7 @@ from support.in_process.replicas import (
     offsets_and_values,
     values_in,
 )
+from support.logs.storage_pools import InlinePool
 
 INTERNAL = TopicPartition("__consumer_offsets", 3)
 READ_BYTES = 1000

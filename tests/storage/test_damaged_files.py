@@ -14,7 +14,7 @@ import pytest
 from pybroker.config.load import load_config
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
-from pybroker.storage.files.files import Files
+from pybroker.storage.files.files import FileRegion, Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
@@ -24,8 +24,8 @@ from pybroker.storage.segment.segment import file_name
 from pybroker.storage.segment.time_index import TimeIndex
 from pybroker.storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log, records_from
+from support.logs.storage_pools import InlinePool
 
 TOPIC_ID = uuid.UUID(int=5)
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=200)
@@ -103,6 +103,12 @@ def busy_log(directory: Path) -> Log:
     return log
 
 
+def region_at(log: Log, offset: int) -> FileRegion:
+    region = log.read(offset, 1, log.log_end_offset, min_one_batch=True).region
+    assert region is not None
+    return region
+
+
 def what_is_known(log: Log) -> dict[str, object]:
     """All that a reader or a producer may come to see."""
     producers = {
@@ -119,7 +125,7 @@ def what_is_known(log: Log) -> dict[str, object]:
         "aborted": log.aborted_transactions(0, end),
         "stable": log.last_stable_offset(end),
         "found": [log.offset_for_timestamp(NOW_MS + number) for number in range(30)],
-        "located": [log.read(offset, 1, end, min_one_batch=True).position for offset in range(end)],
+        "located": [region_at(log, offset).position for offset in range(end)],
     }
 
 

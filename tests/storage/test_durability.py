@@ -10,9 +10,9 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.store.log_directory import CLEAN_SHUTDOWN_FILE, RECOVERY_POINT_FILE
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.recording_files import RecordingFiles
 from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, open_log
+from support.logs.storage_pools import InlinePool
 
 LOG, INDEX, TIME_INDEX = (f"{0:020d}{suffix}" for suffix in (".log", ".index", ".timeindex"))
 

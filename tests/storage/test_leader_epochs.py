@@ -42,8 +42,6 @@ def test_truncation() -> None:
 def test_epoch_of_an_offset() -> None:
     known = epochs((2, 10), (5, 20))
     assert [known.epoch_for_offset(offset) for offset in (9, 10, 19, 20, 99)] == [None, 2, 2, 5, 5]
-    assert known.previous_epoch(5) == 2
-    assert known.previous_epoch(2) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=12))

@@ -31,10 +31,10 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.store.log_cleaner import LogCleaner
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.compaction import assessed, records_of
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)

@@ -25,10 +25,10 @@ from pybroker.storage.store.log_directories import LogDirectoriesError, peek_met
 from pybroker.storage.store.log_directory import LogDirectory
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.store.store_schedule import StoreSchedule
-from pybroker.storage.workers.worker_pool import InlinePool, WorkerPool
+from pybroker.storage.workers.worker_pool import WorkerPool
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
-from support.logs.storage_pools import HeldPool
+from support.logs.storage_pools import HeldPool, InlinePool
 from support.time.virtual_timers import VirtualTimers
 
 TP = TopicPartition("topic", 0)

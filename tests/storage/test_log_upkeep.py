@@ -9,8 +9,8 @@ from pybroker.config.load import load_config
 from pybroker.storage.files.files import File, Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 DAY_MS = 86_400_000
 IDLE, BUSY = TopicPartition("idle", 0), TopicPartition("busy", 0)

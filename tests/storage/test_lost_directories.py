@@ -14,9 +14,9 @@ from pybroker.storage.files.no_space import NoDescriptorsError
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles, no_more_descriptors
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 TP = TopicPartition("topic", 0)
 OTHER = TopicPartition("other", 0)

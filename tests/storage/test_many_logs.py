@@ -16,9 +16,9 @@ from pybroker.storage.files.files import Buffer, Files
 from pybroker.storage.files.no_space import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 TP = TopicPartition("topic", 0)
 EPOCHS = "leader-epoch-checkpoint"

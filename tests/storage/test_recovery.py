@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pybroker.protocol.records.batch import RecordBatch, read_header, set_base_offset
+from pybroker.protocol.records.batch import RecordBatch, read_header
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_truncation import truncate_to
@@ -27,6 +27,7 @@ from support.logs.storage_logs import (
     open_log,
     records_from,
 )
+from support.record_bytes import set_base_offset
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=200)
 

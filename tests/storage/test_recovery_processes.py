@@ -21,9 +21,8 @@ from pybroker.storage.recovery.recovery_progress import RecoveryProgress
 from pybroker.storage.store import recovery_plan
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
-from support.logs.storage_pools import HeldRunner
+from support.logs.storage_pools import HeldRunner, InlinePool
 
 PARTITIONS = [TopicPartition("topic", number) for number in range(5)]
 

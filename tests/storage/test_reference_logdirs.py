@@ -18,9 +18,9 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.segment.transaction_index import AbortedTransaction
 from pybroker.storage.store.log_directories import peek_meta_properties
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.golden_records import check_batch
 from support.logs.storage_logs import NOW_MS
+from support.logs.storage_pools import InlinePool
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "logdirs"
 DIRECTORIES = ("kafka-3.9", "ibp-2.8")
@@ -58,10 +58,12 @@ def read_all(log: Log) -> list[tuple[str, int, RecordBatch]]:
         result = log.read(offset, 700, log.log_end_offset, min_one_batch=True)
         if result.region is None:
             break
-        file = f"{log.topic_partition}/{result.segment_base_offset:020d}.log"
-        for batch in iter_batches(result.region.read()):
+        batches = list(iter_batches(result.region.read()))
+        segment = log.segments[log.view.slot_of(batches[0].base_offset)]
+        file = f"{log.topic_partition}/{segment.base_offset:020d}.log"
+        for batch in batches:
             if batch.last_offset >= offset:
-                found.append((file, result.position + batch.position, batch))
+                found.append((file, result.region.position + batch.position, batch))
                 offset = batch.next_offset
     return found
 

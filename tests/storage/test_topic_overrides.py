@@ -16,8 +16,8 @@ from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 DAY_MS = 24 * 3600 * 1000
 TP = TopicPartition("topic", 0)

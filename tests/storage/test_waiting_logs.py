@@ -14,9 +14,9 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
+from support.logs.storage_pools import InlinePool
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 0)
 FAR = MAX_RELATIVE_OFFSET + 10

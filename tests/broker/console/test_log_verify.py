@@ -24,10 +24,10 @@ from pybroker.storage.producers.producer_snapshots import decode_snapshot, encod
 from pybroker.storage.producers.producer_state import BatchMetadata, ProducerEntry
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.verify.fault import Fault, Findings
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.compaction import compact_log
 from support.logs.log_tool import REFERENCE, LogTool, fill_log, patch, positions_in, write_broker_directory
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
+from support.logs.storage_pools import InlinePool
 
 LogFiles = list[Path]
 FAR_MS = 1_900_000_000_000

@@ -12,8 +12,6 @@ from pybroker.protocol.records.batch import (
     increment_sequence,
     iter_batches,
     read_header,
-    set_base_offset,
-    set_last_offset,
     set_max_timestamp,
     valid_bytes,
 )
@@ -21,6 +19,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.crc import crc32c
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import BatchFields, Record, build_batch, read_records
+from support.record_bytes import set_base_offset
 
 RECORDS = [Record(10 + number, 1000 + number, b"key", b"value %d" % number) for number in range(3)]
 
@@ -59,7 +58,6 @@ def test_header_says_what_the_builder_was_told() -> None:
     assert batch.is_compressed
     assert batch.is_transactional
     assert not batch.is_control
-    assert batch.has_producer_id
     assert batch.partition_leader_epoch == 12
     assert batch.delete_horizon_ms is None
     assert batch.record_count == 3
@@ -183,14 +181,6 @@ def test_offset_and_leader_epoch_are_patched_without_touching_the_checksum() -> 
     batch = check_header(data, 5, len(data))
     assert (batch.base_offset, batch.partition_leader_epoch) == (1 << 40, 77)
     assert [record.offset for record in read_records(batch)] == [1 << 40, (1 << 40) + 1, (1 << 40) + 2]
-    set_last_offset(data, 5, 102)
-    assert check_header(data, 5, len(data)).base_offset == 100
-
-
-def test_last_offset_of_a_message_is_its_offset() -> None:
-    data = bytearray(build_message_set(RECORDS[:1], 1))
-    set_last_offset(data, 0, 55)
-    assert [record.offset for record in read_records(check_header(data, 0, len(data)))] == [55]
 
 
 @pytest.mark.parametrize("magic", [1, 2])

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,12 +59,13 @@ def read_everything(data: bytes) -> None:
                     continue
     except KafkaError:
         pass
-    for convert in (
+    conversions: tuple[Callable[[], bytes], ...] = (
         lambda: down_convert(data, 0, 3, max_bytes=LIMIT),
         lambda: down_convert(data, 1, 3, max_bytes=LIMIT),
         lambda: as_leader_stores(data, TO_PLAIN),
         lambda: as_leader_stores(data, TO_GZIP, next_offset=1 << 40),
-    ):
+    )
+    for convert in conversions:
         try:
             convert()
         except KafkaError:

@@ -6,8 +6,8 @@ from pybroker.protocol.records.batch import HEADER_SIZE_V2, RecordBatch, check_h
 from pybroker.protocol.records.builder import encode_record
 from pybroker.protocol.records.compression import Codec, compress
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.protocol.records.varint import write_varint, write_varlong
 from pybroker.protocol.records.walk import walk_records
+from support.record_bytes import write_varint, write_varlong
 
 INT64_MAX = (1 << 63) - 1
 

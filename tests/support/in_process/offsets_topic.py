@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Callable
 
 from pybroker.broker.coordinator.group.ports import AppendDone, AppendOutcome
 from pybroker.protocol.errors import KafkaError
-from pybroker.protocol.records.batch import iter_batches, set_base_offset
+from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
 from pybroker.storage.producers.transaction_guards import TransactionGuard
+from support.record_bytes import set_base_offset
 
 
 class OffsetsTopic:

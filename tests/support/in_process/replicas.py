@@ -32,7 +32,8 @@ from pybroker.replication.run_in_pool import Offload
 from pybroker.replication.state_changes import Following, StateChanges
 from pybroker.storage.files.files import Files
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool, Pool
+from pybroker.storage.workers.worker_pool import Pool
+from support.logs.storage_pools import InlinePool
 
 BROKER = 1
 NOW_MS = 1_700_000_000_000

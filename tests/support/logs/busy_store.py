@@ -26,8 +26,8 @@ from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import append_as_leader
+from support.logs.storage_pools import InlinePool
 
 from .disk_history import DiskHistory
 from .storage_logs import NOW_MS, batch_of

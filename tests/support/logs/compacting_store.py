@@ -13,8 +13,8 @@ from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import append_as_leader
+from support.logs.storage_pools import InlinePool
 
 from .busy_store import store_config
 from .compaction import records_of

@@ -18,8 +18,8 @@ from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.segment.segment_reader import SegmentReader
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
+from support.logs.storage_pools import InlinePool
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "logdirs"
 

@@ -10,8 +10,8 @@ from pybroker.config.load import load_config, with_dynamic
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
-from pybroker.storage.workers.worker_pool import InlinePool
 from support.logs.storage_logs import append_as_leader
+from support.logs.storage_pools import InlinePool
 
 from .storage_logs import NOW_MS, batch_of
 from .storage_pools import HeldRunner

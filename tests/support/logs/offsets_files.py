@@ -4,9 +4,10 @@ from pathlib import Path
 
 from pybroker.broker.coordinator.group.offset_batch import build_records
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, UnknownKey, decode_key
-from pybroker.protocol.records.batch import RecordBatch, iter_batches, set_base_offset
+from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, read_records
+from support.record_bytes import set_base_offset
 
 __all__ = ["OffsetsFiles"]
 

@@ -6,6 +6,19 @@ from typing import Any
 from pybroker.storage.workers.bulk_queue import BulkSource
 
 
+class InlinePool:
+    """Runs steps at once, and posted callbacks too: for tests without threads."""
+
+    def submit(self, step: Callable[[], None]) -> None:
+        step()
+
+    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
+        self.submit(step)
+
+    def post(self, callback: Callable[..., None], *arguments: Any) -> None:
+        callback(*arguments)
+
+
 class HeldPool:
     """Steps wait until they are let go; posted callbacks run when asked for. `bulk`: how many steps came as that."""
 

@@ -1,0 +1,26 @@
+"""Varints and patched offsets, for tests that write record batches by hand."""
+
+import struct
+
+from pybroker.protocol.records.varint import encode_unsigned, read_unsigned
+
+
+def write_varint(value: int) -> bytes:
+    """A zigzag varint of 32 bits."""
+    return encode_unsigned((value << 1) ^ (value >> 31))
+
+
+def write_varlong(value: int) -> bytes:
+    """A zigzag varint of 64 bits."""
+    return encode_unsigned((value << 1) ^ (value >> 63))
+
+
+def read_varlong(data: bytes, position: int) -> tuple[int, int]:
+    """(value, end position) of the zigzag varint of 64 bits at `position`."""
+    raw, position = read_unsigned(data, position, 64)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
+    """Patch the offset field of the batch or message at `position`, which no checksum covers."""
+    struct.pack_into(">q", buffer, position, base_offset)
