@@ -1,16 +1,14 @@
 """Messages as JSON values, in the form that Kafka's own converters print.
 
 Field names begin with a small letter; only the fields of the version are there, and tagged ones only when they are not
-the default. Bytes and records are base64, uuids URL-safe base64 without padding. Unknown tagged fields are no part of
-the value: they are a list of ``{"path", "tag", "data"}`` beside it, with paths like ``topics[0].partitions[1]``.
+the default. Bytes and records are base64, uuids URL-safe base64 without padding. Unknown tagged fields are left out.
 """
 
 import base64
-from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import UUID
 
-from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, WireType
+from .schema import Array, Blob, Fixed, Nested, RecordSet, WireType
 from .wire import UUID16, Message, Struct
 
 MessageT = TypeVar("MessageT", bound=Message)
@@ -26,23 +24,6 @@ def to_json(message: Message, version: int) -> dict[str, Json]:
 def from_json(message_type: type[MessageT], value: dict[str, Json], version: int) -> MessageT:
     """The message that ``to_json`` would print as ``value``. Raises KeyError or ValueError when there is none."""
     return _struct_from_json(message_type, value, version)
-
-
-def unknown_tags_to_json(message: Message) -> list[dict[str, Json]]:
-    """All unknown tagged fields in the message, outer structs first."""
-    return [
-        {"path": path, "tag": tag, "data": base64.b64encode(data).decode()}
-        for path, struct in _structs(message, "")
-        for tag, data in sorted((struct.unknown_tags or {}).items())
-    ]
-
-
-def add_unknown_tags(message: Message, entries: list[dict[str, Json]]) -> None:
-    """Put such entries into the structs they belong to. Raises KeyError when there is no struct at a path."""
-    structs = dict(_structs(message, ""))
-    for entry in entries:
-        struct = structs[entry["path"]]
-        struct.unknown_tags = {**(struct.unknown_tags or {}), entry["tag"]: base64.b64decode(entry["data"])}
 
 
 def _struct_to_json(struct: Struct, version: int) -> dict[str, Json]:
@@ -93,19 +74,3 @@ def _from_json(wire_type: WireType, value: Json, version: int) -> Any:
         case Fixed(name="float64"):
             return float(value)
     return value
-
-
-def _structs(struct: Struct, path: str) -> Iterator[tuple[str, Struct]]:
-    """This struct and all inside it, with their paths."""
-    yield path, struct
-    for field in struct.SCHEMA.fields:
-        for suffix, child in _children(field, getattr(struct, field.name)):
-            yield from _structs(child, f"{path}.{suffix}" if path else suffix)
-
-
-def _children(field: FieldSchema, value: Any) -> Iterator[tuple[str, Struct]]:
-    if isinstance(field.type, Nested) and value is not None:
-        yield field.kafka_name, cast("Struct", value)
-    elif isinstance(field.type, Array) and isinstance(field.type.element, Nested):
-        for index, element in enumerate(value or ()):
-            yield f"{field.kafka_name}[{index}]", element

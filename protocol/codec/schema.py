@@ -1,16 +1,13 @@
-"""What a message declaration says, as plain data: version ranges, wire types, fields, structs.
+"""The schema of a declared message as plain data (version ranges, wire types, fields), and the base of its class.
 
-The compiler (`decoder.py`, `encoder.py`), the interpreter and the JSON form all read these objects and nothing else.
-Names follow Kafka's message definitions: *nullable*, *tagged*, *ignorable* and *flexible* mean what they mean there
-(KIP-482 for the last three).
+The compiler (`decoder.py`, `encoder.py`), the interpreter and the JSON form read these objects and nothing else.
+*nullable*, *tagged*, *ignorable* and *flexible* have the meaning of Kafka's message definitions (KIP-482).
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from .wire import Struct
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -160,3 +157,64 @@ class MessageSchema:
     api_key: int | None
     versions: VersionRange
     flexible: VersionRange
+
+
+@dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
+class Struct:
+    """The base of every declared struct.
+
+    A broker imports a few hundred of these classes when it starts. So `__init__` is compiled when the first object of a
+    class is made, and `__eq__` and `__repr__` are shared by all classes.
+
+    ``unknown_tags`` holds the tagged fields that the declaration does not know, so that a message can be passed on
+    unchanged; None when there are none.
+    """
+
+    SCHEMA: ClassVar[StructSchema]
+    VALUES: ClassVar[Callable[["Struct"], Any]]
+    """All of an object's values at once, for comparisons: encoders compare tagged fields with their defaults."""
+
+    unknown_tags: dict[int, bytes] | None = None
+
+    def __init__(self, **values: Any) -> None:
+        # Only the first object of a class comes here.
+        init = _compile_init(type(self))
+        type(self).__init__ = init  # type: ignore[method-assign]
+        init(self, **values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        values = type(self).VALUES
+        return bool(values(self) == values(other))
+
+    __hash__ = None  # type: ignore[assignment]  # it can change
+
+    def __repr__(self) -> str:
+        values = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self))
+        return f"{type(self).__name__}({', '.join(values)})"
+
+
+def _compile_init(made: type[Struct]) -> Callable[..., None]:
+    """``__init__(self, *, field=default, …)``, as `dataclasses` would write it."""
+    names: dict[str, Any] = {"missing": object()}
+    parameters, body = [], []
+    for field in dataclasses.fields(made):
+        if field.default_factory is dataclasses.MISSING:
+            names[f"default_{field.name}"] = field.default
+            parameters.append(f"{field.name}=default_{field.name}")
+            body.append(f"    self.{field.name} = {field.name}")
+        else:
+            names[f"new_{field.name}"] = field.default_factory
+            parameters.append(f"{field.name}=missing")
+            body.append(f"    self.{field.name} = new_{field.name}() if {field.name} is missing else {field.name}")
+    exec("\n".join([f"def __init__(self, *, {', '.join(parameters)}):", *body]), names)
+    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    return cast("Callable[..., None]", names["__init__"])
+
+
+@dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
+class Message(Struct):
+    """The base of every declared message: a struct that can be encoded and decoded by itself."""
+
+    MESSAGE: ClassVar[MessageSchema]

@@ -7,18 +7,16 @@
         topic_data: list[TopicProduceData] = wire.array(TopicProduceData, "0+", default_factory=list)
 
 What comes out is a plain slotted dataclass with keyword construction, to type checkers as well; the version ranges
-are kept beside it in ``SCHEMA``. A broker imports a few hundred of them at its start, so what `dataclasses` would
-compile for each class is compiled on first use (``__init__``) or shared by all (``__eq__``, ``__repr__``). The first
-argument of a field is the range of versions that have it, ``nullable`` the range in which null is allowed, ``tag``
-makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a value that the version cannot carry
-instead of refusing the message. Python names are Kafka's in snake_case; ``kafka_name`` is given where that cannot be
-turned back.
+are kept beside it in ``SCHEMA``. The first argument of a field is the range of versions that have it. ``nullable`` is
+the range in which null is allowed, ``tag`` makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a
+value that the version cannot carry instead of refusing the message. Python names are Kafka's in snake_case;
+``kafka_name`` is given where the snake_case name does not lead back to it.
 """
 
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform, overload, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, dataclass_transform, overload, runtime_checkable
 from uuid import UUID
 
 from .schema import (
@@ -26,9 +24,11 @@ from .schema import (
     Blob,
     FieldSchema,
     Fixed,
+    Message,
     MessageSchema,
     Nested,
     RecordSet,
+    Struct,
     StructSchema,
     Text,
     VersionRange,
@@ -60,64 +60,6 @@ class RecordsSource(Protocol):
 
 
 Records = bytes | bytearray | memoryview | RecordsSource
-
-
-@dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
-class Struct:
-    """The base of every declared struct.
-
-    ``unknown_tags`` holds the tagged fields that the declaration does not know, so that a message can be passed on
-    unchanged; None when there are none.
-    """
-
-    SCHEMA: ClassVar[StructSchema]
-    VALUES: ClassVar[Callable[["Struct"], Any]]
-    """All of an object's values at once, for comparisons: encoders compare tagged fields with their defaults."""
-
-    unknown_tags: dict[int, bytes] | None = None
-
-    def __init__(self, **values: Any) -> None:
-        # Only the first object of a class comes here.
-        init = _compile_init(type(self))
-        type(self).__init__ = init  # type: ignore[method-assign]
-        init(self, **values)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        values = type(self).VALUES
-        return bool(values(self) == values(other))
-
-    __hash__ = None  # type: ignore[assignment]  # it can change
-
-    def __repr__(self) -> str:
-        values = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self))
-        return f"{type(self).__name__}({', '.join(values)})"
-
-
-def _compile_init(made: type[Struct]) -> Callable[..., None]:
-    """``__init__(self, *, field=default, …)``, as `dataclasses` would write it."""
-    names: dict[str, Any] = {"missing": object()}
-    parameters, body = [], []
-    for field in dataclasses.fields(made):
-        if field.default_factory is dataclasses.MISSING:
-            names[f"default_{field.name}"] = field.default
-            parameters.append(f"{field.name}=default_{field.name}")
-            body.append(f"    self.{field.name} = {field.name}")
-        else:
-            names[f"new_{field.name}"] = field.default_factory
-            parameters.append(f"{field.name}=missing")
-            body.append(f"    self.{field.name} = new_{field.name}() if {field.name} is missing else {field.name}")
-    exec("\n".join([f"def __init__(self, *, {', '.join(parameters)}):", *body]), names)
-    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
-    return cast("Callable[..., None]", names["__init__"])
-
-
-@dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)
-class Message(Struct):
-    """The base of every declared message: a struct that can be encoded and decoded by itself."""
-
-    MESSAGE: ClassVar[MessageSchema]
 
 
 T = TypeVar("T")

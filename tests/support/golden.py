@@ -4,17 +4,19 @@ A golden folder holds files of JSON lines; its README says what is in a line. `c
 and returns complaints, none when all is well.
 """
 
+import base64
 import gzip
 import importlib
 import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pybroker.protocol.apis import API_SPECS
 from pybroker.protocol.codec import Message, decode, encode, interpreter
-from pybroker.protocol.codec.json_form import add_unknown_tags, from_json, to_json, unknown_tags_to_json
+from pybroker.protocol.codec.json_form import Json, from_json, to_json
+from pybroker.protocol.codec.schema import Array, FieldSchema, Nested, Struct
 from support.golden_records import check_down_conversion, check_record_batches
 
 Line = dict[str, Any]
@@ -125,3 +127,36 @@ def all_message_types() -> list[type[Message]]:
             if isinstance(value, type) and issubclass(value, Message) and value.__module__ == module.__name__
         ]
     return types
+
+
+def unknown_tags_to_json(message: Message) -> list[dict[str, Json]]:
+    """All unknown tagged fields in the message, outer structs first, with paths like `topics[0].partitions[1]`."""
+    return [
+        {"path": path, "tag": tag, "data": base64.b64encode(data).decode()}
+        for path, struct in _structs(message, "")
+        for tag, data in sorted((struct.unknown_tags or {}).items())
+    ]
+
+
+def add_unknown_tags(message: Message, entries: list[dict[str, Json]]) -> None:
+    """Put such entries into the structs they belong to. Raises KeyError when there is no struct at a path."""
+    structs = dict(_structs(message, ""))
+    for entry in entries:
+        struct = structs[entry["path"]]
+        struct.unknown_tags = {**(struct.unknown_tags or {}), entry["tag"]: base64.b64decode(entry["data"])}
+
+
+def _structs(struct: Struct, path: str) -> Iterator[tuple[str, Struct]]:
+    """This struct and all inside it, with their paths."""
+    yield path, struct
+    for field in struct.SCHEMA.fields:
+        for suffix, child in _children(field, getattr(struct, field.name)):
+            yield from _structs(child, f"{path}.{suffix}" if path else suffix)
+
+
+def _children(field: FieldSchema, value: Any) -> Iterator[tuple[str, Struct]]:
+    if isinstance(field.type, Nested) and value is not None:
+        yield field.kafka_name, cast("Struct", value)
+    elif isinstance(field.type, Array) and isinstance(field.type.element, Nested):
+        for index, element in enumerate(value or ()):
+            yield f"{field.kafka_name}[{index}]", element
