@@ -1,1 +1,1 @@
-"""One file per API: from a request message to a response message."""
+"""Handlers of APIs: one file for each API, and in each folder a table of its handlers."""

@@ -1,4 +1,4 @@
-"""AllocateProducerIds: a broker asks this one, the controller, for a block of producer ids (KIP-730). Only v0."""
+"""AllocateProducerIds (KIP-730): a broker asks the controller, this broker, for a block of producer ids. Only v0."""
 
 from collections.abc import Awaitable
 from typing import Protocol

@@ -1,7 +1,7 @@
-"""AlterPartition: a leader asks this broker, the controller, to change the ISR of its partitions (KIP-497).
+"""AlterPartition (KIP-497): a leader asks the controller, this broker, to change the ISR of its partitions.
 
-v1 leader recovery state · v2 topic ids, INELIGIBLE_REPLICA (before: OPERATION_NOT_ATTEMPTED) · v3 broker epochs of the
-ISR's members.
+v1 leader recovery state · v2 topic ids; INELIGIBLE_REPLICA in place of OPERATION_NOT_ATTEMPTED · v3 broker epochs of
+the ISR's members.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping
@@ -41,17 +41,17 @@ class PartitionAlterer(Protocol):
 
 
 class AlterPartition:
-    """Handler. NotControllerError and StaleBrokerEpochError are the whole request's."""
+    """Handler. Raises NotControllerError and StaleBrokerEpochError for the whole request."""
 
     def __init__(self, controller: PartitionAlterer) -> None:
         self._controller = controller
 
     async def __call__(self, context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:
-        if not self._controller.is_active:  # who is not knows no topic ids
+        if not self._controller.is_active:  # another broker does not know the topic ids
             raise NotControllerError("This broker is not the controller.")
         version = context.api_version
         names = self._names(request, version)
-        if None in names:  # this broker may have been elected just now, and not know the topics yet
+        if None in names:  # a newly elected controller may not have loaded the topics yet
             await self._controller.caught_up()
             names = self._names(request, version)
         changes = {
@@ -75,7 +75,7 @@ def _change(topic: RequestTopicData, partition: RequestPartitionData, version: i
     try:
         recovery = LeaderRecoveryState(partition.leader_recovery_state)
     except ValueError as error:
-        raise InvalidRequestError(f"there is no leader recovery state {partition.leader_recovery_state}") from error
+        raise InvalidRequestError(f"unknown leader recovery state {partition.leader_recovery_state}") from error
     return IsrChange(
         leader_epoch=partition.leader_epoch,
         partition_epoch=partition.partition_epoch,

@@ -1,6 +1,6 @@
-"""ControlledShutdown: a broker about to stop asks this one, the controller, to have others lead its partitions.
+"""ControlledShutdown: a broker that is about to stop asks the controller, this broker, to move its leaderships away.
 
-v2 broker epoch (KIP-380) · v3 flexible. The answer names the partitions that it still leads.
+The response names the partitions that the stopping broker still leads. v2 broker epoch (KIP-380) · v3 flexible.
 """
 
 from collections.abc import Awaitable, Sequence

@@ -1,6 +1,6 @@
-"""LeaderAndIsr: the controller says which partitions are led and followed here.
+"""LeaderAndIsr: the controller tells this broker which partitions it leads and which it follows.
 
-Below v2 partitions are not grouped by topic in the request, below v5 not in the answer.
+Below v2 the request does not group partitions by topic; below v5 the response does not.
 """
 
 from collections.abc import Awaitable, Iterable

@@ -1,6 +1,6 @@
-"""StopReplica: the controller has replicas here stopped, and some of them deleted.
+"""StopReplica: the controller tells this broker to stop replicas, and to delete some of them.
 
-v3 says for each partition whether to delete it, and its leader epoch; before, one field says it for all.
+v3 has a leader epoch and a delete flag for each partition. Below v3 one flag holds for the whole request.
 """
 
 from collections.abc import Awaitable
@@ -36,7 +36,7 @@ class StopReplica:
 
 
 def _states(request: StopReplicaRequest) -> list[StopReplicaTopicState]:
-    """In the shape of v3, without leader epochs."""
+    """The request as v3 would have it, without leader epochs."""
     indexes: dict[str, list[int]] = {}
     for topic in request.topics:
         indexes.setdefault(topic.name, []).extend(topic.partition_indexes)

@@ -1,4 +1,4 @@
-"""UpdateMetadata: the controller says which brokers are up and who leads what.
+"""UpdateMetadata: the controller tells this broker the live brokers and the state of partitions.
 
 v5 groups partitions by topic.
 """

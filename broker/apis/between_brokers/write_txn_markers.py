@@ -1,7 +1,7 @@
-"""WriteTxnMarkers: the coordinator of a transaction has its end written into the partitions that are led here (KIP-98).
+"""WriteTxnMarkers (KIP-98): a transaction coordinator has end markers written to partitions that this broker leads.
 
-Any broker of the cluster may be the coordinator. Each marker is an append of its own with acks=-1; v1 flexible. Offsets
-that were committed in the transaction take effect when its marker stands in their partition of ``__consumer_offsets``.
+Any broker of the cluster may be the coordinator. Each marker is its own append with acks=-1. Offsets that the
+transaction committed take effect when the marker is in their partition of ``__consumer_offsets``. v1 flexible.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class OffsetsInTransactions(Protocol):
 
 
 class WriteTxnMarkers:
-    """Handler. ``timeout_ms``: request.timeout.ms, how long a marker waits for the in-sync replicas."""
+    """Handler. ``timeout_ms``: how long a marker waits for the in-sync replicas (request.timeout.ms)."""
 
     def __init__(self, partitions: PartitionSet, offsets: OffsetsInTransactions, timeout_ms: int) -> None:
         self._partitions = partitions
@@ -63,7 +63,7 @@ class WriteTxnMarkers:
         appended: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         topic_partition = TopicPartition(topic, index)
         if self._partitions.get(topic_partition) is None and not self._partitions.is_offline(topic_partition):
-            # Not NOT_LEADER_OR_FOLLOWER, as for a produce: the same to the coordinator, who looks for the leader then.
+            # Kafka's code here. On it the coordinator looks for the leader, as on NOT_LEADER_OR_FOLLOWER.
             appended.set_result(AppendResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             return appended
         end = EndTransactionMarker(marker.transaction_result, marker.coordinator_epoch)
@@ -91,12 +91,12 @@ class WriteTxnMarkers:
         appended: "asyncio.Future[AppendResult]",
         result: AppendResult,
     ) -> None:
-        """Whether or not somebody still waits for the answer."""
+        """Complete the transaction's offsets, even when the coordinator's connection is closed, and set the result."""
         if topic_partition.topic == CONSUMER_OFFSETS_TOPIC and result.error is ErrorCode.NONE:
             self._offsets.complete_transaction(
                 marker.producer_id, [topic_partition.partition], is_commit=marker.transaction_result
             )
-        if not appended.done():  # the connection may be gone
+        if not appended.done():  # a closed connection cancels it
             appended.set_result(result)
 
 

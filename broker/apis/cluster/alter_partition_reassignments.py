@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: move partitions to other replicas, or call such a move off (KIP-455). Only v0."""
+"""AlterPartitionReassignments (KIP-455): move partitions to other replicas, or cancel such a move. Only v0."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Protocol
@@ -26,7 +26,7 @@ class Reassigner(Protocol):
 
 
 class AlterPartitionReassignments:
-    """Handler. NotControllerError is the whole request's error."""
+    """Handler. Raises NotControllerError for the whole request."""
 
     def __init__(self, controller: Reassigner) -> None:
         self._controller = controller
@@ -34,7 +34,7 @@ class AlterPartitionReassignments:
     async def __call__(
         self, context: RequestContext, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Of a partition that is named twice, the last wish counts."""
+        """Of a partition that is named twice, the last entry counts."""
         targets = {
             TopicPartition(topic.name, partition.partition_index): (
                 None if partition.replicas is None else tuple(partition.replicas)

@@ -1,10 +1,11 @@
-"""AlterReplicaLogDirs: move a replica to another log directory of this broker (KIP-113).
+"""AlterReplicaLogDirs (KIP-113): move a replica to another log directory of this broker.
 
-The answer comes when the move has begun (`storage/store/log_mover.py`); DescribeLogDirs shows how far it is. For a
-partition that is not here yet the directory is remembered, and its log is then made there; the answer is an error all
-the same, as in Kafka.
+Behaviour, as in Kafka:
+- The response comes when the move has begun (`storage/store/log_mover.py`). DescribeLogDirs shows its progress.
+- For a partition that this broker does not have, it remembers the directory and creates the log there later. The
+  response is an error all the same.
 
-v1 throttling happens after the response (KIP-219) · v2 flexible.
+v1 throttling after the response (KIP-219) · v2 flexible.
 """
 
 import logging
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_NAME_LENGTH = 255
 _FUTURE_SUFFIX_LENGTH = len(".00000000000000000000000000000000-future")
-"""While it is moved, a replica is in a directory of such a name."""
+"""During a move the replica's new directory has such a suffix."""
 
 
 class AlterReplicaLogDirs:
@@ -61,7 +62,7 @@ class AlterReplicaLogDirs:
         refusals = _Refusals()
         async for partition, path in with_pauses(wanted.items()):
             codes[partition] = await self._code(partition, path, refusals)
-        refusals.tell()
+        refusals.log()
         return AlterReplicaLogDirsResponse(
             results=[
                 AlterReplicaLogDirTopicResult(
@@ -87,7 +88,8 @@ class AlterReplicaLogDirs:
         return ErrorCode.NONE
 
     def _check(self, partition: TopicPartition, path: str) -> None:
-        """Raise unless the partition is here and may move to ``path``, which must be named as the broker names it."""
+        """Raises KafkaError unless this broker has the partition and may move it to ``path``, which must be spelled
+        as in ``log.dirs``."""
         if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
             raise InvalidTopicError("The topic name is too long.")
         directory = next((each for each in self._logs.directories.all if each.path == path), None)
@@ -101,7 +103,7 @@ class AlterReplicaLogDirs:
 
 
 class _Refusals:
-    """Of one request, which are told in one line."""
+    """The partitions of one request that could not be moved. They are logged in one line."""
 
     def __init__(self) -> None:
         self._first: tuple[TopicPartition, str, KafkaError] | None = None
@@ -111,7 +113,7 @@ class _Refusals:
         self._first = self._first or (partition, path, error)
         self._count += 1
 
-    def tell(self) -> None:
+    def log(self) -> None:
         if self._first is not None:
             more = f" (and {self._count - 1} other partitions)" if self._count > 1 else ""
-            logger.warning("%s is not moved to log directory %s: %s%s", *self._first, more)
+            logger.warning("%s not moved to log directory %s: %s%s", *self._first, more)

@@ -1,8 +1,10 @@
-"""ApiVersions: which APIs, in which versions, this broker serves.
+"""ApiVersions: the APIs that this broker serves, and their versions.
 
-v0 list of ranges; v1 throttle time; v2 no change; v3 flexible, client's software name and version, features (KIP-511,
-KIP-584); v4 features whose lowest version is 0. A client that asks in a version we lack is answered in version 0 with
-UNSUPPORTED_VERSION and our range for ApiVersions alone (KIP-511), so that it can ask again.
+Behaviour: a request in a version that the broker lacks is answered in version 0 with UNSUPPORTED_VERSION and the range
+of ApiVersions alone, so that the client can ask again (KIP-511).
+
+v1 throttle time · v3 flexible; the client's software name and version, features (KIP-511, KIP-584) · v4 features whose
+lowest version is 0.
 """
 
 import re
@@ -20,27 +22,27 @@ __all__ = ["ApiVersions", "with_api_versions"]
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-# Kafka's own admin client asks DescribeTopicPartitions wherever it is served, and kafka-topics then prints empty
-# eligible leader replicas; from Metadata it knows that there are none to be told of.
-KAFKAS_CLIENT, NOT_FOR_IT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
+# Kafka's admin client sends DescribeTopicPartitions wherever it is listed, and kafka-topics then prints empty eligible
+# leader replicas. Without it the client sends Metadata, and kafka-topics prints none.
+JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
 
 
 class ApiVersions:
-    """Derived from the table of handlers: what is served is listed, and nothing else.
+    """Handler. ``served``: the APIs in the table of handlers, which are the ones listed.
 
-    Kafka's own clients are not told of the one API that a Kafka with ZooKeeper is without.
+    Kafka's Java client does not see DescribeTopicPartitions, which Kafka with ZooKeeper does not serve.
     """
 
     def __init__(self, served: Iterable[ApiKey]) -> None:
         self._api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
-        self._for_kafkas_client = [each for each in self._api_keys if each.api_key != NOT_FOR_IT]
+        self._for_java_client = [each for each in self._api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if context.api_version >= 3 and not names_its_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        # The epoch of finalized features is the version of /feature, which nobody changes in ZooKeeper mode.
-        is_kafkas = context.api_version >= 3 and request.client_software_name == KAFKAS_CLIENT
-        api_keys = self._for_kafkas_client if is_kafkas else self._api_keys
+        # The epoch of finalized features is the version of the node /feature, which never changes in ZooKeeper mode.
+        is_java_client = context.api_version >= 3 and request.client_software_name == JAVA_CLIENT
+        api_keys = self._for_java_client if is_java_client else self._api_keys
         return ApiVersionsResponse(api_keys=api_keys, finalized_features_epoch=0)
 
 

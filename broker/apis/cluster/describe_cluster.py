@@ -1,6 +1,6 @@
-"""DescribeCluster: the brokers, the controller, the cluster's id (KIP-700).
+"""DescribeCluster (KIP-700): the brokers, the controller and the cluster id.
 
-v1 asks for brokers or KRaft controllers (KIP-919); there are only brokers here.
+v1 can ask for KRaft controllers instead of brokers (KIP-919). That is refused: this cluster has brokers only.
 """
 
 from ....protocol.errors import ErrorCode

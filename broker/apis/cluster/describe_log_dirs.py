@@ -1,7 +1,7 @@
-"""DescribeLogDirs: the log directories of this broker, how full they are, and what lies in them (KIP-113).
+"""DescribeLogDirs (KIP-113): the log directories of this broker, their space, and the replicas in them.
 
-v1 throttling happens after the response (KIP-219) · v2 flexible · v3 an error for the whole request · v4 total and
-usable bytes (KIP-827).
+v1 throttling after the response (KIP-219) · v2 flexible · v3 an error code for the whole request · v4 total and usable
+bytes (KIP-827).
 """
 
 from collections.abc import Collection
@@ -40,7 +40,7 @@ class DescribeLogDirs:
         wanted = None
         if request.topics is not None:
             wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
-        # Asking the file system may block.
+        # A call to the file system may block.
         results = await self._offload(lambda: [self._directory(each) for each in self._logs.directories.all])
         for directory, result in zip(self._logs.directories.all, results, strict=True):
             if result.error_code == ErrorCode.NONE:
@@ -48,7 +48,7 @@ class DescribeLogDirs:
         return DescribeLogDirsResponse(results=results)
 
     def _directory(self, directory: LogDirectory) -> DescribeLogDirsResult:
-        """In a worker. Nothing but its name is told of one that failed."""
+        """Runs in a worker thread. Of a failed directory the result has the path and an error only."""
         result = DescribeLogDirsResult(log_dir=directory.path)
         if not directory.is_online:
             result.error_code = ErrorCode.KAFKA_STORAGE_ERROR

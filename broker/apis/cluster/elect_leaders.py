@@ -1,6 +1,6 @@
-"""ElectLeaders: have the preferred replica lead again, or any that lives (KIP-183, KIP-460).
+"""ElectLeaders (KIP-183): make the preferred replica the leader, or any replica that is alive (KIP-460).
 
-v1 unclean elections, and an error for the whole request · v2 flexible.
+v1 unclean elections, and an error code for the whole request · v2 flexible.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from ...requests.partitions_by_topic import partitions_by_topic
 __all__ = ["ElectLeaders", "LeaderElector"]
 
 _AT_A_TIME = 500
-"""Partitions that the controller is asked for at once; it has the loop to itself meanwhile."""
+"""Partitions in one call of the controller, which keeps the event loop busy for the whole call."""
 _STRATEGIES = {0: ElectionStrategy.PREFERRED, 1: ElectionStrategy.UNCLEAN}
 
 
@@ -53,21 +53,21 @@ class ElectLeaders:
         self._for_all = asyncio.Lock()
 
     async def __call__(self, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-        """Asked about all partitions, it does not mention those that need no election."""
+        """A request for all partitions gets results for those alone that needed an election."""
         strategy = _STRATEGIES.get(request.election_type)
         if strategy is None:
             raise UnknownServerError()
         if request.topic_partitions is not None:
             elected = await self._elect(list(dict.fromkeys(_asked(request))), strategy)
         else:
-            async with self._for_all:  # a few bytes ask for it, and it takes as much memory as all partitions
+            async with self._for_all:  # a request of a few bytes takes memory for all partitions: one at a time
                 elected = await self._elect(self._all(), strategy, if_needed=True)
-        return _response(await self._led(elected, request.timeout_ms))
+        return _response(await self._await_leaders(elected, request.timeout_ms))
 
     async def _elect(
         self, partitions: list[TopicPartition], strategy: ElectionStrategy, *, if_needed: bool = False
     ) -> dict[TopicPartition, int | KafkaError]:
-        """The leader of each, or why none was elected; ``if_needed``: nothing of those that need no election."""
+        """The new leader of each partition, or the error. ``if_needed``: leave out partitions that need no election."""
         elected: dict[TopicPartition, int | KafkaError] = {}
         for begin in range(0, len(partitions), _AT_A_TIME):
             try:
@@ -81,10 +81,10 @@ class ElectLeaders:
             }
         return elected
 
-    async def _led(
+    async def _await_leaders(
         self, elected: Mapping[TopicPartition, int | KafkaError], timeout_ms: int
     ) -> dict[TopicPartition, KafkaError | None]:
-        """None for the partitions whose new leader this broker's metadata has, in time."""
+        """None for a partition whose new leader is in this broker's metadata in time, else its error."""
         leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
         await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
         results: dict[TopicPartition, KafkaError | None] = {}

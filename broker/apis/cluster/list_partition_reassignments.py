@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: the moves of partitions under way, all or those of some partitions (KIP-455). Only v0."""
+"""ListPartitionReassignments (KIP-455): the reassignments in progress, of all partitions or of some. Only v0."""
 
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
@@ -26,7 +26,7 @@ class ReassignmentsUnderWay(Protocol):
 
 
 class ListPartitionReassignments:
-    """Handler. NotControllerError is the whole request's error."""
+    """Handler. Raises NotControllerError for the whole request."""
 
     def __init__(self, controller: ReassignmentsUnderWay) -> None:
         self._controller = controller

@@ -1,9 +1,9 @@
-"""UpdateFeatures: raise or lower the level of a feature of the cluster (KIP-584).
+"""UpdateFeatures (KIP-584): change the level of a feature of the cluster. Refused.
 
-Kafka has features with KRaft alone. In ZooKeeper mode it supports none, so every update is refused; which refusal it is
-depends on what is wrong first.
+Kafka supports features in KRaft mode only. In ZooKeeper mode it refuses every update; the error message depends on the
+first fault of the update.
 
-v1 kinds of updates in place of a flag, and a request that only asks whether it could be done (KIP-778).
+v1 kinds of updates in place of a flag, and validation only, on request (KIP-778).
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ class _Kind(IntEnum):
 
 
 class UpdateFeatures:
-    """Handler. ``is_controller`` tells whether this broker is the controller."""
+    """Handler. ``is_controller``: whether this broker is the controller."""
 
     def __init__(self, is_controller: Callable[[], bool]) -> None:
         self._is_controller = is_controller
 
     def __call__(self, context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-        """At once. Of a feature that is named twice, the first update counts."""
+        """Of a feature that is named twice, the first update counts."""
         if not self._is_controller():
             raise NotControllerError()
         updates: dict[str, FeatureUpdateKey] = {}

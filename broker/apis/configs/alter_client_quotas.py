@@ -1,7 +1,7 @@
-"""AlterClientQuotas (KIP-546): refused, as nothing would act on a quota. What makes no sense is refused as such, and
-taking away what nobody set is done at once.
+"""AlterClientQuotas (KIP-546): set or remove client quotas.
 
-v1 is flexible.
+Setting a quota is refused, because nothing enforces quotas. Removing a quota succeeds, because none is set. Invalid
+entries get the error that Kafka gives. v1 is flexible.
 """
 
 import ipaddress
@@ -27,14 +27,14 @@ _CONNECTIONS = "connection_creation_rate"
 _EPSILON = 1e-6
 
 Entity = dict[str, str | None]
-"""Names by type: null is the default of the type."""
+"""Entity type → entity name; None is the default entity of the type."""
 
 
 def alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
-    """Each entity is answered once, as its last entry is (Kafka keeps them in a map)."""
+    """Each entity is answered once, for its last entry, because Kafka keeps the entries in a map."""
     answers: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in request.entries:
-        # A type that is named twice counts as it is named last.
+        # Of a type that is named twice, the last name counts.
         entity = {each.entity_type: each.entity_name for each in entry.entity}
         answers[frozenset(entity.items())] = _answer(entity, entry)
     return AlterClientQuotasResponse(entries=list(answers.values()))
@@ -59,16 +59,16 @@ def _outcome(entity: Entity, ops: list[OpData]) -> tuple[ErrorCode, str | None]:
 
 
 def _fault_of_entity(entity: Entity) -> str | None:
-    """Why Kafka would not take it either (``ZkAdminManager.alterClientQuotas``); None: it would."""
+    """What is wrong with the entity by Kafka's rules (``ZkAdminManager.alterClientQuotas``); None: nothing."""
     if not entity:
-        return "A quota must be of somebody."
+        return "The entity of a quota must not be empty."
     for kind, name in entity.items():
         if kind not in (*_CLIENT, _ADDRESS):
-            return f"There are no quotas of '{kind}'."
+            return f"There is no entity type '{kind}'."
         if name == "":
             return f"The name of a {kind} must not be empty."
     if _ADDRESS in entity and len(entity) > 1:
-        return "A quota of an address cannot be of users or clients, too."
+        return "An IP address cannot be combined with users or client ids in one entity."
     address = entity.get(_ADDRESS)
     if address is not None and not _is_address(address):
         return f"{address} is not an IPv4 address."
@@ -80,14 +80,14 @@ def _fault_of_ops(ops: list[OpData], *, of_address: bool) -> str | None:
     known = whole if of_address else (*_WHOLE, *_FRACTIONS)
     for op in ops:
         if not op.remove and op.key not in known:
-            return f"There is no quota '{op.key}' of these."
+            return f"There is no quota '{op.key}' for this entity."
         if not op.remove and op.key in whole and not _is_whole(op.value, bits=32 if of_address else 64):
-            return f"{op.key} must be a whole number, and not negative."
+            return f"{op.key} must be a whole number that is not negative."
     return None
 
 
 def _is_address(text: str) -> bool:
-    """Kafka also takes the name of a host, which it looks up, and no IPv6 address: it escapes the colons first."""
+    """Kafka also accepts a host name, which it resolves. It rejects IPv6 addresses because it escapes their colons."""
     try:
         ipaddress.IPv4Address(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""AlterConfigs: give topics and brokers new settings in place of all that were set for them (KIP-133).
+"""AlterConfigs (KIP-133): replace all settings of topics or brokers.
 
-Who means to change single settings sends IncrementalAlterConfigs. v2 flexible.
+IncrementalAlterConfigs changes single settings. v2 flexible.
 """
 
 from ....protocol.messages.alter_configs import (

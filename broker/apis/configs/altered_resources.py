@@ -1,4 +1,4 @@
-"""What the two APIs that alter settings have in common: resource by resource, each once, each with its own outcome."""
+"""Applies changes of settings resource by resource, for AlterConfigs and IncrementalAlterConfigs."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,11 +10,11 @@ from ...requests.yielding import with_pauses
 __all__ = ["Outcome", "alter_each", "check_entries"]
 
 Outcome = tuple[ErrorCode, str | None]
-"""The code, and what is wrong in words."""
+"""The error code, and the error message."""
 
 
 class Resource(Protocol):
-    """What is altered, in either API's request."""
+    """A resource in the request of either API."""
 
     resource_type: int
     resource_name: str
@@ -26,7 +26,7 @@ AnyResource = TypeVar("AnyResource", bound=Resource)
 async def alter_each(
     resources: Sequence[AnyResource], alter: Callable[[AnyResource], Awaitable[None]]
 ) -> list[Outcome]:
-    """The outcome of ``alter`` for each resource, in their order. What is named twice is not altered at all."""
+    """The outcome of ``alter`` for each resource, in their order. A resource that is named twice is not altered."""
     mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     outcomes: list[Outcome] = []
     async for resource in with_pauses(resources):
@@ -42,7 +42,7 @@ async def alter_each(
 
 
 def check_entries(entries: Iterable[tuple[str, str | None]]) -> None:
-    """Raise InvalidRequestError when a setting is named twice or has null for its value."""
+    """Raises InvalidRequestError when a setting is named twice or its value is null."""
     values = list(entries)
     names = [name for name, _ in values]
     if len(set(names)) < len(names):

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas (KIP-546): there are no quotas; a filter is checked all the same. v1 is flexible."""
+"""DescribeClientQuotas (KIP-546): always empty, because there are no quotas.
+
+The filter of the request is validated all the same. v1 is flexible.
+"""
 
 from enum import IntEnum
 

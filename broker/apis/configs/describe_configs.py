@@ -1,7 +1,8 @@
-"""DescribeConfigs: the settings of topics, brokers and loggers, and where each value comes from (KIP-133).
+"""DescribeConfigs (KIP-133): the settings of topics, brokers and loggers, and the source of each value.
 
-A topic's stand in the metadata, so any broker tells them; of brokers, each tells its own and what was set for all of
-them (an empty name). Passwords, and values of settings that are unknown here, are null.
+Behaviour:
+- Any broker describes topics. A broker describes its own settings, and those set for all brokers (an empty name).
+- Passwords, and values of settings that this broker does not know, are null.
 
 v0 whether a value is the default · v1 its source, and synonyms on request (KIP-226) · v3 types, and documentation on
 request (KIP-569) · v4 flexible.
@@ -116,15 +117,17 @@ class DescribeConfigs:
 
     def _require_this_broker(self, name: str) -> None:
         if broker_id_of(name) != self._broker_id:
-            raise InvalidRequestError(f"Settings of broker {name} were asked of broker {self._broker_id}.")
+            raise InvalidRequestError(f"This is broker {self._broker_id}. Ask broker {name} for its settings.")
 
 
 Resource = tuple[int, str]
 
 
 def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Resource, Collection[str]]]:
-    """Type and name of each resource, and the settings asked for (none: all). One that is named very often comes once:
-    a broker's settings take a thousand times the bytes of its name."""
+    """Type and name of each resource with the names of the requested settings (empty: all).
+
+    A repetitive request yields each resource once, because a broker's settings take a thousand times the bytes of its
+    name."""
     named = [((each.resource_type, each.resource_name), frozenset(each.configuration_keys or ())) for each in resources]
     if not is_repetitive(resource for resource, _ in named):
         return named
@@ -148,7 +151,7 @@ def _shown(
         is_sensitive=entry.is_sensitive,
         synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
         config_type=entry.type,
-        # A logger's is always there, and empty; Kafka's is.
+        # As in Kafka, a logger has an empty documentation, also when it was not requested.
         documentation=entry.documentation if with_documentation or entry.documentation == "" else None,
     )
 

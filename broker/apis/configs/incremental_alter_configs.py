@@ -1,5 +1,5 @@
-"""IncrementalAlterConfigs: set, delete, append to and subtract from single settings of topics, brokers and loggers
-(KIP-339, KIP-412). v1 flexible.
+"""IncrementalAlterConfigs (KIP-339): set, delete, append to or subtract from single settings of topics, brokers and
+loggers (loggers: KIP-412). v1 flexible.
 """
 
 from ....protocol.messages.incremental_alter_configs import (

@@ -1,6 +1,6 @@
-"""DeleteGroups: remove groups without members, with their offsets (KIP-229).
+"""DeleteGroups (KIP-229): delete groups without members, with their offsets.
 
-v1 throttle time handled by clients · v2 flexible.
+v1 throttling after the response (KIP-219) · v2 flexible.
 """
 
 from ....protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -17,7 +17,8 @@ class DeleteGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-        """At once: the deletion takes effect in memory, its records follow. A name given twice counts once."""
+        """Answers at once: the deletion takes effect in memory, and its records are written later. A name given twice
+        counts once."""
         return DeleteGroupsResponse(
             results=[
                 DeletableGroupResult(group_id=group_id, error_code=self._administration.delete_group(group_id))

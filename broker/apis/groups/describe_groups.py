@@ -17,9 +17,9 @@ from ...requests.duplicate_names import is_repetitive
 
 __all__ = ["DescribeGroups"]
 
-_OPERATIONS_NOT_ASKED = -(2**31)
+_OPERATIONS_NOT_REQUESTED = -(2**31)
 _ALL_GROUP_OPERATIONS = (1 << 3) | (1 << 6) | (1 << 8)
-"""READ, DELETE and DESCRIBE, as bits: without an authorizer everybody may do everything."""
+"""READ, DELETE and DESCRIBE, as bits: without an authorizer every client may do everything."""
 
 
 class DescribeGroups:
@@ -29,7 +29,7 @@ class DescribeGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """Always at once; a group that does not exist is Dead, not an error."""
+        """Answers at once. A group that does not exist has the state Dead and no error."""
         names = dict.fromkeys(request.groups) if is_repetitive(request.groups) else request.groups
         return DescribeGroupsResponse(
             groups=[
@@ -58,5 +58,5 @@ def _described(group_id: str, summary: GroupSummary, with_operations: bool) -> D
             )
             for member in summary.members
         ],
-        authorized_operations=_ALL_GROUP_OPERATIONS if shows_operations else _OPERATIONS_NOT_ASKED,
+        authorized_operations=_ALL_GROUP_OPERATIONS if shows_operations else _OPERATIONS_NOT_REQUESTED,
     )

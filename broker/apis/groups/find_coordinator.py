@@ -1,13 +1,13 @@
-"""FindCoordinator: which broker serves a group, and where it is reached.
+"""FindCoordinator: which broker coordinates a group or a transactional id, and at which address.
 
-v0 one group · v1 a key type: groups or transactions (KIP-98) · v3 flexible · v4 many keys at once (KIP-699) ·
-v5 a new error for transactions (KIP-890) · v6 share groups (KIP-932).
+Behaviour:
+- When the internal topic is missing, the response waits until the topic is created. Kafka answers
+  COORDINATOR_NOT_AVAILABLE at once, which costs each first consumer another round trip.
+- COORDINATOR_NOT_AVAILABLE when the topic cannot be created (too few brokers) or the partition has no leader.
+- pybroker does not coordinate transactions. In a cluster with brokers of Kafka the response names one of those.
 
-Kafka answers COORDINATOR_NOT_AVAILABLE while the internal topic is being made; here the answer waits for it, which
-spares every first consumer a round trip. Where it cannot be made (too few brokers), or the partition in question has no
-leader, that is the answer.
-
-Transactions are not served here. In a cluster with brokers of Kafka they are, by these: who asks is told of them.
+v0 one group · v1 key types: groups or transactions (KIP-98) · v3 flexible · v4 many keys (KIP-699) ·
+v5 TRANSACTION_ABORTABLE (KIP-890) · v6 share groups (KIP-932).
 """
 
 import logging
@@ -32,7 +32,7 @@ _FIRST_SHARE_VERSION = 6
 
 
 class CoordinatorType(IntEnum):
-    """What kind of key is asked for."""
+    """What kind of key the request has."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -47,7 +47,7 @@ class _Found(NamedTuple):
 
 
 class FindCoordinator:
-    """Handler; transactions that nobody serves are refused for good, so that producers do not wait."""
+    """Handler. When no broker serves transactions, producers get a fatal error, so that they do not wait."""
 
     def __init__(self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory | None = None) -> None:
         self._directories = {CoordinatorType.GROUP: groups}
@@ -57,7 +57,7 @@ class FindCoordinator:
     def __call__(
         self, context: RequestContext, request: FindCoordinatorRequest
     ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
-        """At once when the internal topic is there."""
+        """Answers at once when the internal topic exists."""
         keys = [request.key] if context.api_version < _FIRST_BATCHED_VERSION else request.coordinator_keys
         refusal = self._refusal(context, request.key_type)
         if refusal is not None:
@@ -83,7 +83,7 @@ class FindCoordinator:
             case CoordinatorType.GROUP | CoordinatorType.TRANSACTION | CoordinatorType.SHARE:
                 if CoordinatorType(key_type) in self._directories:
                     return None
-                # Not COORDINATOR_NOT_AVAILABLE: on that a client retries until its own time-out.
+                # Not COORDINATOR_NOT_AVAILABLE: on that error a client retries until its own timeout.
                 if key_type == CoordinatorType.SHARE:
                     return ErrorCode.UNSUPPORTED_VERSION, "This broker does not serve share groups."
                 return _refusal_of_transactions(context)
@@ -92,11 +92,14 @@ class FindCoordinator:
 
 
 def _refusal_of_transactions(context: RequestContext) -> tuple[ErrorCode, str]:
-    """What a client takes for final: librdkafka, which asks in versions up to 2, goes on asking at UNSUPPORTED_VERSION;
-    of the other code the Java client, which asks in newer ones, would not show the message."""
+    """An error that the client treats as fatal.
+
+    librdkafka sends versions up to 2 and retries on UNSUPPORTED_VERSION. The Java client sends newer versions and would
+    not show the message of TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    """
     logger.warning(
-        "client %s at %s asks for transactions, which this broker does not serve; an idempotent producer needs no "
-        "transactional.id",
+        "client %s at %s needs transactions, which this broker does not serve; remove transactional.id (an idempotent "
+        "producer needs none)",
         context.client_id,
         context.address,
         extra=QUIET,

@@ -1,4 +1,4 @@
-"""Heartbeat: a member says that it lives, and hears whether it has to join again.
+"""Heartbeat: a member keeps its session alive and learns whether it must join again.
 
 v1 throttle time · v3 static members (KIP-345) · v4 flexible.
 """
@@ -17,7 +17,6 @@ class Heartbeat:
         self._membership = membership
 
     def __call__(self, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
-        """Always at once."""
         error = self._membership.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id
         )

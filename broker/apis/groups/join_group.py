@@ -1,10 +1,8 @@
-"""JoinGroup: become a member of a group, or come back to it.
+"""JoinGroup: become a member of a group, or join again. The response waits until the rebalance is over.
 
-v1 a rebalance time-out of its own (KIP-62; before, the session time-out is both) · v4 a dynamic member gets its id
-first and joins with it (KIP-394) · v5 static members (KIP-345) · v6 flexible · v7 the protocol type in the answer
-(KIP-559) · v8 a reason (KIP-800) · v9 a static leader that comes back need not assign anew (KIP-814).
-
-The answer waits until the rebalance is over.
+v1 a rebalance timeout (KIP-62; in v0 the session timeout serves as both) · v4 a dynamic member gets its id first and
+joins with it (KIP-394) · v5 static members (KIP-345) · v6 flexible · v7 the protocol type in the response (KIP-559) ·
+v8 a reason (KIP-800) · v9 a returning static leader may skip the assignment (KIP-814).
 """
 
 from collections.abc import Awaitable
@@ -29,7 +27,7 @@ class JoinGroup:
     def __call__(
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
-        """Asks the coordinator; the answer may take as long as a rebalance."""
+        """The response may take as long as a rebalance."""
         answer = Answer[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
         self._membership.join(_domain_request(context, request), answer)
         context.abandon = answer.abandon
@@ -43,7 +41,7 @@ def _domain_request(context: RequestContext, request: JoinGroupRequest) -> JoinR
         request.member_id,
         request.group_instance_id,
         context.client_id or "",
-        f"/{context.address.peer_host}",  # as Java prints an address, and DescribeGroups shows it
+        f"/{context.address.peer_host}",  # as Java prints an address; DescribeGroups shows it
         request.rebalance_timeout_ms if version >= 1 else request.session_timeout_ms,
         request.session_timeout_ms,
         request.protocol_type,
@@ -59,7 +57,7 @@ def _response(version: int, result: JoinResult) -> JoinGroupResponse:
         error_code=result.error,
         generation_id=result.generation_id,
         protocol_type=result.protocol_type,
-        # A null name can be said from version 7 on.
+        # The name is nullable from version 7 on.
         protocol_name=(result.protocol_name or None) if version >= 7 else (result.protocol_name or ""),
         leader=result.leader_id,
         skip_assignment=result.skip_assignment and version >= 9,

@@ -1,6 +1,6 @@
-"""LeaveGroup: members go of their own accord, or an administrator removes static ones.
+"""LeaveGroup: members leave a group, or an administrator removes static members.
 
-v1 throttle time · v3 many members, by id or instance id (KIP-345) · v4 flexible · v5 a reason (KIP-800).
+v1 throttle time · v3 many members, by member id or instance id (KIP-345) · v4 flexible · v5 a reason (KIP-800).
 """
 
 from ....protocol.errors import ErrorCode
@@ -21,9 +21,8 @@ class LeaveGroup:
         self._membership = membership
 
     def __call__(self, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """Always at once."""
         if context.api_version < _FIRST_BATCHED_VERSION:
-            return self._leave_alone(request)
+            return self._leave_one(request)
         leaving = [LeavingMember(who.member_id, who.group_instance_id, who.reason) for who in request.members]
         result = self._membership.leave(request.group_id, leaving)
         return LeaveGroupResponse(
@@ -36,8 +35,8 @@ class LeaveGroup:
             ],
         )
 
-    def _leave_alone(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """One member; what became of it is the error of the whole."""
+    def _leave_one(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Below v3: one member, whose error is the error of the response."""
         result = self._membership.leave(request.group_id, [LeavingMember(request.member_id)])
         error = result.error if result.error is not ErrorCode.NONE else result.members[0].error
         return LeaveGroupResponse(error_code=error)

@@ -1,4 +1,4 @@
-"""Offsets as the oldest consumers keep them: in the metadata tree, at ``/consumers/G/offsets/T/P``."""
+"""Types for offsets in the metadata tree, where the oldest consumers keep them (``/consumers/G/offsets/T/P``)."""
 
 from typing import Protocol
 
@@ -8,18 +8,18 @@ __all__ = ["LegacyOffsets", "TopicExists"]
 
 
 class LegacyOffsets(Protocol):
-    """Version 0 of OffsetCommit and OffsetFetch. KafkaError when the tree cannot be reached."""
+    """Stores offsets for version 0 of OffsetCommit and OffsetFetch. Raises KafkaError when the store is unreachable."""
 
     async def get(self, group_id: str, partition: TopicPartition) -> int | None:
-        """The offset, or None."""
+        """The offset; None when there is none."""
         ...
 
     async def set(self, group_id: str, partition: TopicPartition, offset: int) -> None:
-        """Keep the offset; the nodes above are made as needed."""
+        """Store the offset, and create the parent nodes as needed."""
         ...
 
 
 class TopicExists(Protocol):
-    """Whether the cluster has this partition, by this broker's metadata."""
+    """Whether this broker's metadata has the partition."""
 
     def __call__(self, topic: str, partition: int, /) -> bool: ...

@@ -1,6 +1,6 @@
-"""ListGroups: the groups this broker coordinates.
+"""ListGroups: the groups that this broker coordinates.
 
-v1 throttle time · v3 flexible · v4 states, and a filter by them (KIP-518) · v5 types, and a filter by them (KIP-848).
+v1 throttle time · v3 flexible · v4 states and a filter by state (KIP-518) · v5 types and a filter by type (KIP-848).
 """
 
 from ....protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -17,7 +17,6 @@ class ListGroups:
         self._administration = administration
 
     def __call__(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-        """Always at once."""
         error, listings = self._administration.list_groups(request.states_filter, request.types_filter)
         return ListGroupsResponse(
             error_code=error,

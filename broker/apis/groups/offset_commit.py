@@ -1,10 +1,10 @@
-"""OffsetCommit: keep offsets for a group.
+"""OffsetCommit: store a group's offsets. The response comes when the offsets are written.
 
-v0 in the metadata tree · v1 in ``__consumer_offsets``, with a time of its own for each · v2–4 with a retention time
-for all · v3 throttle time · v5 retention is the broker's (KIP-211) · v6 leader epochs (KIP-320) · v7 static members
-(KIP-345) · v8 flexible · v9 the new protocol's member epochs (KIP-848; classic groups notice nothing).
+Behaviour: partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION; the offsets of the others are committed.
 
-Partitions that do not exist get UNKNOWN_TOPIC_OR_PARTITION, the others are committed all the same.
+v0 offsets in the metadata tree · v1 offsets in ``__consumer_offsets``, each with its own timestamp · v2-4 one retention
+time for all · v3 throttle time · v5 the broker sets the retention (KIP-211) · v6 leader epochs (KIP-320) · v7 static
+members (KIP-345) · v8 flexible · v9 member epochs of the consumer protocol (KIP-848), without effect on classic groups.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -41,14 +41,13 @@ class OffsetCommit:
     def __call__(
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
-        """The answer comes when the offsets are written."""
         asked = {
             TopicPartition(topic.name, partition.partition_index): partition
             for topic in request.topics
             for partition in topic.partitions
         }
         known = {key: partition for key, partition in asked.items() if self._topic_exists(*key)}
-        # In the order of the request; those that are known get their code below.
+        # In the order of the request. Partitions that exist get their code below.
         codes = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if not known:
             return _response(codes)
@@ -84,7 +83,7 @@ def _domain_request(
     partitions: Mapping[TopicPartition, OffsetCommitRequestPartition],
 ) -> CommitRequest:
     retention_ms = request.retention_time_ms
-    # Clients ask for "for ever" by the greatest number there is, and the sum is stored in 64 bits.
+    # Clients send the largest number for "for ever", and the sum must fit into 64 bits.
     expire_ms = None if retention_ms == _NOT_GIVEN else min(context.now_ms + retention_ms, _LATEST_MS)
     return CommitRequest(
         request.group_id,

@@ -1,4 +1,4 @@
-"""OffsetDelete: remove a group's offsets of topics that none of its members reads (KIP-496). Only v0."""
+"""OffsetDelete (KIP-496): delete a group's offsets of topics that no member reads. Only v0."""
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
@@ -23,7 +23,7 @@ class OffsetDelete:
         self._topic_exists = topic_exists
 
     def __call__(self, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """At once: the deletion takes effect in memory, its records follow."""
+        """Answers at once: the deletion takes effect in memory, and its records are written later."""
         asked = [
             TopicPartition(topic.name, partition.partition_index)
             for topic in request.topics

@@ -1,8 +1,9 @@
-"""OffsetFetch: what a group has committed.
+"""OffsetFetch: the offsets that a group has committed.
 
-v0 from the metadata tree · v1 from ``__consumer_offsets`` · v2 all partitions (null topics), and an error for the
-whole · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 only stable offsets, if asked (KIP-447) ·
-v8 many groups (KIP-709) · v9 the new protocol's member epochs (KIP-848; classic groups notice nothing).
+v0 offsets from the metadata tree · v1 offsets from ``__consumer_offsets`` · v2 null topics ask for all partitions, and
+an error code for the group · v3 throttle time · v5 leader epochs (KIP-320) · v6 flexible · v7 stable offsets only, on
+request (KIP-447) · v8 many groups (KIP-709) · v9 member epochs of the consumer protocol (KIP-848), without effect on
+classic groups.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
@@ -48,7 +49,7 @@ class OffsetFetch:
     def __call__(
         self, context: RequestContext, request: OffsetFetchRequest
     ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
-        """At once, but for version 0."""
+        """Answers at once, except version 0, which reads from the metadata store."""
         if context.api_version == 0:
             return self._fetch_from_tree(request)
         if context.api_version < _FIRST_BATCHED_VERSION:
@@ -70,7 +71,7 @@ class OffsetFetch:
         partitions = _partitions(request.topics)
         error, results = self._commits.fetch(request.group_id, partitions, require_stable=request.require_stable)
         if error is not ErrorCode.NONE and context.api_version < _FIRST_VERSION_WITH_ERROR:
-            # There is no error for the whole yet: every partition says it.
+            # The response has no error code for the group: each partition repeats it.
             results = dict.fromkeys(partitions or (), _failed(error))
         return OffsetFetchResponse(error_code=error, topics=_topics(results))
 
@@ -97,14 +98,14 @@ def _failed(error: ErrorCode) -> OffsetFetchResult:
 
 
 def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
-    """None stays None: all partitions."""
+    """None stands for all partitions, in the request and here."""
     if topics is None:
         return None
     return [TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes]
 
 
 def _by_group(groups: Sequence[OffsetFetchRequestGroup]) -> Iterable[tuple[str, list[TopicPartition] | None]]:
-    """What is asked of each group (None: all it has). One that is named very often comes once."""
+    """The requested partitions of each group (None: all). A repetitive request yields each group once."""
     named = [(group.group_id, _partitions(group.topics)) for group in groups]
     if not is_repetitive(group_id for group_id, _ in named):
         return named
@@ -145,7 +146,7 @@ def _topics(results: Results) -> list[OffsetFetchResponseTopic]:
 
 
 def _batched_topics(results: Results) -> list[OffsetFetchResponseTopics]:
-    """The same under the struct names of version 8 and later."""
+    """`_topics` with the struct types of version 8 and later."""
     return [
         OffsetFetchResponseTopics(
             name=name,

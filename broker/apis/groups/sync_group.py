@@ -1,8 +1,8 @@
-"""SyncGroup: the leader brings the assignment, every member takes its own away.
+"""SyncGroup: the leader sends the assignment, and each member gets its own part of it.
 
-v3 static members (KIP-345) · v4 flexible · v5 names the protocol type and protocol (KIP-559), which are then mandatory.
+The response waits until the leader's assignment is stored.
 
-The answer waits until the leader's assignment is stored.
+v3 static members (KIP-345) · v4 flexible · v5 protocol type and protocol name, both mandatory (KIP-559).
 """
 
 from collections.abc import Awaitable
@@ -27,7 +27,7 @@ class SyncGroup:
     def __call__(
         self, context: RequestContext, request: SyncGroupRequest
     ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
-        """Asks the coordinator; the answer may wait for the leader."""
+        """The response may wait for the leader's assignment."""
         if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         answer = Answer[SyncResult, SyncGroupResponse](_response)

@@ -1,4 +1,7 @@
-"""AlterUserScramCredentials (KIP-554): refused, as nobody could authenticate with them. There are none to delete."""
+"""AlterUserScramCredentials (KIP-554): store or delete SCRAM credentials. Refused.
+
+No listener has SASL, so nobody could use stored credentials. Deletions fail because no credentials exist.
+"""
 
 from collections import Counter
 
@@ -19,7 +22,7 @@ from ...requests.context import RequestContext
 __all__ = ["alter_user_scram_credentials"]
 
 
-# Kafka's ScramMechanism: SCRAM-SHA-256 and SCRAM-SHA-512, with what it takes for enough and too much work.
+# Kafka's ScramMechanism: SCRAM-SHA-256 and SCRAM-SHA-512, and its bounds for iterations.
 _MECHANISMS = (1, 2)
 _MIN_ITERATIONS, _MAX_ITERATIONS = 4096, 16384
 
@@ -40,11 +43,11 @@ def alter_user_scram_credentials(
 
 
 def _faults(request: AlterUserScramCredentialsRequest) -> dict[str, KafkaError]:
-    """What is wrong with a wish by itself, by user; of several the last counts, and upsertions above deletions."""
+    """User → error of an invalid entry. Of several the last counts; upsertions count after deletions."""
     faults: dict[str, KafkaError] = {}
-    wishes = [(deletion.name, deletion.mechanism, _MIN_ITERATIONS) for deletion in request.deletions]
-    wishes += [(upsertion.name, upsertion.mechanism, upsertion.iterations) for upsertion in request.upsertions]
-    for name, mechanism, iterations in wishes:
+    entries = [(deletion.name, deletion.mechanism, _MIN_ITERATIONS) for deletion in request.deletions]
+    entries += [(upsertion.name, upsertion.mechanism, upsertion.iterations) for upsertion in request.upsertions]
+    for name, mechanism, iterations in entries:
         if not name:
             faults[name] = UnacceptableCredentialError("Username must not be empty")
         elif mechanism not in _MECHANISMS:
@@ -60,4 +63,4 @@ def _refusal(*, is_twice: bool, is_deleted: bool) -> KafkaError:
         return DuplicateResourceError("A user credential cannot be altered twice in the same request")
     if is_deleted:
         return ResourceNotFoundError("Attempt to delete a user credential that does not exist")
-    return UnsupportedSaslMechanismError("This broker has no SASL; the credential was not stored.")
+    return UnsupportedSaslMechanismError("The broker does not support SASL. The credential was not stored.")

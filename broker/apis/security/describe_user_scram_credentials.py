@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials (KIP-554): no user has credentials, which is an error for those asked about by name."""
+"""DescribeUserScramCredentials (KIP-554): always empty, because no user has credentials.
+
+A user that the request names gets an error.
+"""
 
 from collections import Counter
 

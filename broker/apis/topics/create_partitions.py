@@ -1,6 +1,8 @@
-"""CreatePartitions: done when every new partition has a leader in this broker's metadata (KIP-195).
+"""CreatePartitions (KIP-195): add partitions to topics.
 
-v1 throttling happens after the response (KIP-219) · v2 flexible · v3 quotas may refuse it (KIP-599).
+Behaviour: the response waits until each new partition has a leader in this broker's metadata.
+
+v1 throttling after the response (KIP-219) · v2 flexible · v3 quotas may refuse it (KIP-599).
 """
 
 import asyncio
@@ -56,9 +58,9 @@ class CreatePartitions:
         mentions = Counter(topic.name for topic in request.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         grown: list[CreatePartitionsTopic] = []
-        validated = 0  # partitions that there could be
+        validated = 0  # partitions that a validating request would have added
         for topic in request.topics:
-            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
+            await asyncio.sleep(0)  # a request may name very many topics, and nothing else here yields
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
                 self._check(topic.name, mentions[topic.name])
@@ -82,7 +84,7 @@ class CreatePartitions:
     async def _await_leaders(
         self, topics: list[CreatePartitionsTopic], results: dict[str, CreatePartitionsTopicResult], timeout_ms: int
     ) -> None:
-        """Partitions that have no leaders in time are there all the same, but the client is told that it took long."""
+        """A topic whose partitions have no leaders in time keeps them; the client gets REQUEST_TIMED_OUT."""
         await self._waiters.wait_for_all(topics, self._has_leaders, timeout_ms)
         for topic in topics:
             if timeout_ms <= 0 or not self._has_leaders(topic):

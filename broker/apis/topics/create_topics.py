@@ -1,7 +1,10 @@
-"""CreateTopics: done when every partition has a leader in this broker's metadata, so that a client can produce.
+"""CreateTopics: create topics.
 
-v1 may only ask whether it could be done · v4 defaults for counts (KIP-464) · v5 flexible; the topic's shape and
-settings in the answer (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
+Behaviour: the response waits until each partition has a leader in this broker's metadata, so that a client can produce
+to the topic at once.
+
+v1 validation only, on request · v4 defaults for the counts (KIP-464) · v5 flexible; the response has the topic's counts
+and settings (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
 """
 
 import asyncio
@@ -45,9 +48,12 @@ class TopicCreator(Protocol):
 
 
 class CreateTopics:
-    """Handler. ``is_controller`` tells whether this broker is the controller; clients send this to it alone.
-    ``config_entries`` describes a topic's settings. ``leads`` tells whether a broker leads a partition, as far as that
-    can be known here: this one may have been elected and yet have no room for the log."""
+    """Handler.
+
+    ``is_controller``: whether this broker is the controller; only the controller creates topics. ``config_entries``
+    describes a topic's settings. ``leads``: whether a broker leads a partition, as far as this broker knows. (This
+    broker itself may have been elected without having the log yet.)
+    """
 
     def __init__(
         self,
@@ -68,13 +74,13 @@ class CreateTopics:
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
         created: list[str] = []
-        validated = 0  # partitions of those that could be made
-        show = cache(_shown)  # most topics have the same settings, and there may be very many
+        validated = 0  # partitions that a validating request would have created
+        show = cache(_shown)  # a request may create very many topics, most of them with the same settings
         mentions = Counter(topic.name for topic in request.topics)
         for topic in request.topics:
             if topic.name in results:
                 continue
-            await asyncio.sleep(0)  # nothing else may be waited for, and there may be very many
+            await asyncio.sleep(0)  # a request may name very many topics, and nothing else here yields
             refusal = self._refusal(topic, mentions[topic.name])
             if refusal is None:
                 results[topic.name] = result = await self._create(topic, request.validate_only, validated, show)
@@ -85,7 +91,7 @@ class CreateTopics:
                 results[topic.name] = _failure(topic.name, *refusal)
         if not request.validate_only:
             await self._await_leaders([results[name] for name in created], request.timeout_ms)
-        # A topic that was named twice is answered twice.
+        # As in Kafka, a topic that is named twice is answered twice.
         return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
     def _refusal(self, topic: CreatableTopic, mentions: int) -> tuple[ErrorCode, str | None] | None:
@@ -121,7 +127,7 @@ class CreateTopics:
         )
 
     async def _await_leaders(self, results: list[CreatableTopicResult], timeout_ms: int) -> None:
-        """Topics that have no leaders in time are there all the same, but the client is told that it took too long."""
+        """A topic without leaders in time exists all the same; the client gets REQUEST_TIMED_OUT."""
         await self._waiters.wait_for_all(results, self._has_leaders, timeout_ms)
         for result in results:
             if timeout_ms <= 0 or not self._has_leaders(result):

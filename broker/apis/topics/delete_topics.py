@@ -1,8 +1,9 @@
-"""DeleteTopics: done when the topic is gone from this broker's metadata and from the tree.
+"""DeleteTopics: delete topics.
 
-Kafka answers when it is gone from the metadata; that a client may create it anew right away is better still.
+Behaviour: the response waits until the topic is gone from this broker's metadata and from the metadata store, so that a
+client can create the topic again at once. Kafka waits for the metadata alone.
 
-v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4 flexible · v5 messages (KIP-599) ·
+v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4 flexible · v5 error messages (KIP-599) ·
 v6 by name or topic id (KIP-516).
 """
 
@@ -42,7 +43,7 @@ class TopicsUnderControl(Protocol):
 
 
 class DeleteTopics:
-    """Handler. ``enabled`` tells ``delete.topic.enable``."""
+    """Handler. ``enabled``: the current value of ``delete.topic.enable``."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class DeleteTopics:
             )
         results = [self._find(state) for state in states]
         ids = {result.name: self._cache.topic_id(result.name) for result in results if result.name is not None}
-        first: dict[str | None, DeletableTopicResult] = {}  # of those that name a topic: it is deleted once
+        first: dict[str | None, DeletableTopicResult] = {}  # a topic that is named twice is deleted once
         found = [result for result in results if result.error_code == ErrorCode.NONE]
         for result in found:
             first.setdefault(result.name, result)
@@ -91,7 +92,7 @@ class DeleteTopics:
         for result in found:
             told = first[result.name]
             result.error_code, result.error_message = told.error_code, told.error_message
-        if context.api_version < 6:  # a topic that was named twice is answered twice
+        if context.api_version < 6:  # a topic that is named twice is answered twice
             by_name = {result.name: result for result in results}
             results = [by_name[name] for name in request.topic_names]
         return DeleteTopicsResponse(responses=results)
@@ -127,7 +128,7 @@ class DeleteTopics:
         return True
 
     def _is_there(self, topic: str, topic_id: UUID) -> bool:
-        """A topic of that name with another id does not count: some client has brought it back."""
+        """Whether the topic still exists. A topic of the same name with another id is new, so it does not count."""
         if self._controller.is_being_deleted(topic):
             return True
         return self._cache.has_topic(topic) and self._cache.topic_id(topic) == topic_id

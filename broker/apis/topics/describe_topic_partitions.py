@@ -1,8 +1,9 @@
-"""DescribeTopicPartitions: topics and their partitions, page by page (KIP-966). Only v0.
+"""DescribeTopicPartitions (KIP-966): topics and their partitions, page by page. Only v0.
 
-Kafka serves it with KRaft alone; here it is an extra. Topics come by name, at most
-``max.request.partition.size.limit`` partitions at once; ``next_cursor`` says where the next page begins. Eligible
-leader replicas are KRaft's too: nobody keeps them here.
+Behaviour:
+- Topics come sorted by name. A response has at most ``max.request.partition.size.limit`` partitions; ``next_cursor``
+  says where the next page begins.
+- Kafka serves this API in KRaft mode only. Eligible leader replicas exist in KRaft mode only and are empty here.
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ _NO_LEADER = -1
 
 
 class DescribeTopicPartitions:
-    """Handler. ``max_partitions`` bounds an answer, whatever the request allows."""
+    """Handler. ``max_partitions``: most partitions in one response, whatever the request allows."""
 
     def __init__(self, cache: MetadataCache, max_partitions: int) -> None:
         self._cache = cache
@@ -36,37 +37,37 @@ class DescribeTopicPartitions:
     def __call__(
         self, context: RequestContext, request: DescribeTopicPartitionsRequest
     ) -> DescribeTopicPartitionsResponse:
-        """At once. No topics asked for: all."""
+        """A request without topics asks for all topics."""
         names, first_partition = self._page(request)
-        room = max(1, min(request.response_partition_limit, self._max_partitions))
+        left = max(1, min(request.response_partition_limit, self._max_partitions))
         response = DescribeTopicPartitionsResponse()
         for name in names:
-            if room == 0:
+            if left == 0:
                 response.next_cursor = ResponseCursor(topic_name=name, partition_index=0)
                 break
             if self._cache.has_topic(name):
                 first = first_partition.get(name, 0)
                 states = self._cache.partitions(name)[first:]
-                response.topics.append(self._topic(context, name, states[:room]))
-                if len(states) > room:
-                    response.next_cursor = ResponseCursor(topic_name=name, partition_index=first + room)
+                response.topics.append(self._topic(context, name, states[:left]))
+                if len(states) > left:
+                    response.next_cursor = ResponseCursor(topic_name=name, partition_index=first + left)
                     break
-                room -= len(states)
+                left -= len(states)
             elif request.topics:
                 response.topics.append(_missing(name))
         return response
 
     def _page(self, request: DescribeTopicPartitionsRequest) -> tuple[list[str], dict[str, int]]:
-        """The topics from the cursor on, and the partition at which the first one begins."""
+        """The names of the topics from the cursor on; and for the cursor's topic, its first partition on this page."""
         asked: Iterable[str] = [topic.name for topic in request.topics] or self._cache.topics
         cursor = request.cursor
         if cursor is None:
             return sorted(set(asked)), {}
         names = sorted({name for name in asked if name >= cursor.topic_name})
         if request.topics and cursor.topic_name not in names:
-            raise InvalidRequestError(f"The topics asked for must contain that of the cursor: {cursor.topic_name}")
+            raise InvalidRequestError(f"The request must name the topic of its cursor: {cursor.topic_name}")
         if cursor.partition_index < 0:
-            raise InvalidRequestError(f"The partition of the cursor cannot be {cursor.partition_index}")
+            raise InvalidRequestError(f"The cursor has a negative partition index: {cursor.partition_index}")
         return names, {cursor.topic_name: cursor.partition_index}
 
     def _topic(

@@ -1,9 +1,9 @@
-"""Metadata: which topics and brokers there are, who leads what.
+"""Metadata: topics, the leaders and replicas of their partitions, and the brokers.
 
-v0 an empty list asks for all topics; brokers of replicas that are down make an error · v1 null asks for all, empty for
-none; controller, racks, internal topics · v2 cluster id · v4 whether missing topics may be created · v5 offline
-replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 authorized operations (KIP-430) · v9 flexible ·
-v10 topic ids (KIP-516), in requests from v12 on, when names may be null.
+v0 an empty list asks for all topics; a replica on a dead broker is an error · v1 null asks for all topics and an empty
+list for none; controller, racks, internal topics · v2 cluster id · v4 whether missing topics may be created · v5
+offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 authorized operations (KIP-430) · v9 flexible
+· v10 topic ids in responses (KIP-516) · v12 topic ids in requests; names may be null.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -50,7 +50,7 @@ class Metadata:
     def __call__(
         self, context: RequestContext, request: MetadataRequest
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        """At once, unless a topic is to be created."""
+        """Answers at once, unless it creates a topic."""
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
         if asks_for_all:
@@ -77,7 +77,7 @@ class Metadata:
     def _by_name(
         self, context: RequestContext, request: MetadataRequest, names: list[str], missing: dict[str, ErrorCode]
     ) -> MetadataResponse:
-        """``missing``: the codes of topics that were unknown; of those that came since, too."""
+        """``missing``: the codes of topics that were unknown when the request came, also of those created since."""
         topics = [
             _failed_topic(name, missing[name]) if name in missing else self._topic(context, name) for name in names
         ]
@@ -121,7 +121,7 @@ class Metadata:
         version = context.api_version
         listener = context.address.listener_name
         replicas, isr = state.replicas, state.isr
-        if version == 0:  # later ones leave it to the client to see which brokers are not listed
+        if version == 0:  # in later versions the client sees which brokers are not listed
             replicas = [broker_id for broker_id in replicas if self._cache.endpoint_of(broker_id, listener)]
             isr = [broker_id for broker_id in isr if self._cache.endpoint_of(broker_id, listener)]
         leader = state.leader

@@ -1,4 +1,4 @@
-"""DescribeProducers: who writes idempotently or in transactions to partitions, from their logs (KIP-664). Only v0."""
+"""DescribeProducers (KIP-664): the producers that write idempotently or in transactions to partitions. Only v0."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
@@ -26,16 +26,16 @@ __all__ = ["DescribeProducers"]
 class DescribeProducers:
     """Handler. Any replica answers, not only the leader.
 
-    One request after the other: a partition may have ten thousand producers, and a few bytes ask for them.
+    Requests run one at a time: a request of a few bytes may ask for partitions with ten thousand producers each.
     """
 
     def __init__(self, partitions: PartitionSet, cache: MetadataCache) -> None:
         self._partitions = partitions
         self._cache = cache
-        self._turn = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-        async with self._turn:
+        async with self._one_at_a_time:
             return DescribeProducersResponse(topics=[await self._topic(*each) for each in _wanted(request.topics)])
 
     async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
@@ -58,7 +58,7 @@ class DescribeProducers:
     async def _partition(self, topic_partition: TopicPartition) -> PartitionResponse:
         index = topic_partition.partition
         try:
-            # On the strand, where nobody changes it meanwhile.
+            # On the partition's strand, so that no append changes the producers meanwhile.
             producers = await self._partitions.require(topic_partition).run(_producers_of)
         except KafkaError as error:
             return PartitionResponse(partition_index=index, error_code=error.code)
@@ -80,7 +80,7 @@ def _producers_of(log: Log) -> list[ProducerState]:
 
 
 def _wanted(topics: Sequence[TopicRequest]) -> Iterable[tuple[str, Collection[int]]]:
-    """The partitions asked for by topic; one that is named very often comes once."""
+    """The requested partition indexes by topic. A repetitive request yields each partition once."""
     if not is_repetitive((topic.name, index) for topic in topics for index in topic.partition_indexes):
         return [(topic.name, topic.partition_indexes) for topic in topics]
     wanted: dict[str, dict[int, None]] = {}

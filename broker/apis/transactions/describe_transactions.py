@@ -1,4 +1,4 @@
-"""DescribeTransactions (KIP-664): transactions are not served, so none is known."""
+"""DescribeTransactions (KIP-664): every transactional id is unknown, because transactions are not served. Only v0."""
 
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_transactions import (

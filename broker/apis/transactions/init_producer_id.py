@@ -1,10 +1,10 @@
-"""InitProducerId (API 22): a producer id for an idempotent producer.
+"""InitProducerId: a producer id for an idempotent producer.
 
-v2 is flexible; v3 lets a producer keep its id and bump the epoch (KIP-360); v4 may answer PRODUCER_FENCED (KIP-588);
-v5 is v4 for clients that know TRANSACTION_ABORTABLE (KIP-890).
+Behaviour: transactions are not served. A request with a transactional id gets a fatal error. On a retriable error (no
+coordinator) the producer would retry for a minute and report a timeout instead of the reason.
 
-Transactions are not served: with a transactional id the answer is a fatal code. A retriable one (no coordinator)
-would make the producer try for a minute and then report a timeout instead of the reason.
+v2 flexible · v3 a producer keeps its id and bumps the epoch (KIP-360) · v4 may answer PRODUCER_FENCED (KIP-588) ·
+v5 the client knows TRANSACTION_ABORTABLE (KIP-890).
 """
 
 import logging
@@ -24,7 +24,7 @@ _NO_PRODUCER_EPOCH = -1
 
 
 class ProducerIds(Protocol):
-    """Ids that no other producer of the cluster has or had. Raises KafkaError while none can be got."""
+    """Ids that no other producer of the cluster has or had. Raises KafkaError while no id is available."""
 
     async def next(self) -> int: ...
 
@@ -37,14 +37,14 @@ class InitProducerId:
         if (request.producer_id == _NO_PRODUCER_ID) != (request.producer_epoch == _NO_PRODUCER_EPOCH):
             return _refusal(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is None:
-            # A producer that names its old id gets a new one all the same: without transactions nothing is tied to it.
+            # A producer with an id gets a new one too: without transactions nothing depends on the old id.
             return InitProducerIdResponse(producer_id=await self._producer_ids.next(), producer_epoch=0)
         if not request.transactional_id:
             return _refusal(ErrorCode.INVALID_REQUEST)
-        # The answer has no room for a message; what it means stands in our log.
+        # The response has no error message, so the log explains the error.
         logger.warning(
-            "client %s at %s asks for transactions (transactional.id %r), which this broker does not serve; "
-            "an idempotent producer needs no transactional.id",
+            "client %s at %s needs transactions (transactional.id %r), which this broker does not serve; "
+            "remove transactional.id (an idempotent producer needs none)",
             context.client_id,
             context.address,
             request.transactional_id,

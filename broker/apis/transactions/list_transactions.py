@@ -1,6 +1,6 @@
-"""ListTransactions (KIP-664): transactions are not served, so there are none.
+"""ListTransactions (KIP-664): always empty, because transactions are not served.
 
-v1 can ask for long ones only (KIP-994).
+v1 a filter for long transactions (KIP-994).
 """
 
 from ....protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse

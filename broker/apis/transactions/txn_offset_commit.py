@@ -1,12 +1,11 @@
-"""TxnOffsetCommit (KIP-98): offsets of a group that take effect when the transaction of a producer commits.
+"""TxnOffsetCommit (KIP-98): offsets of a group that take effect when the producer's transaction commits.
 
-v2 leader epochs (KIP-320) · v3 flexible, and fencing by member and generation (KIP-447) · v4 may answer
+Behaviour: only in a cluster, where a broker of Kafka may coordinate a transaction whose offsets this broker stores. The
+handler first asks the transaction's coordinator whether it knows the offsets partition (KIP-890). The coordinator ends
+the transaction with WriteTxnMarkers.
+
+v2 leader epochs (KIP-320) · v3 flexible; fencing by member and generation (KIP-447) · v4 may answer
 TRANSACTION_ABORTABLE (KIP-890).
-
-In a cluster brokers of Kafka may coordinate transactions of which offsets are kept here, and write their ends here
-(WriteTxnMarkers). Whether the coordinator knows of this part of the transaction it is asked first (KIP-890). Elsewhere
-they are refused for good: a producer that asks for transactions, which are not served, is to stop at once, with this
-code; on a retriable one it would go on for its whole time-out.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -42,7 +41,7 @@ Codes = Mapping[TopicPartition, ErrorCode]
 
 
 class TxnOffsetCommit:
-    """Handler of a broker in a cluster. ``checks``: with them, the coordinator of the transaction is asked."""
+    """Handler. ``checks`` asks the transaction's coordinator; None: commit without asking."""
 
     def __init__(
         self, groups: GroupCoordinator, topic_exists: TopicExists, checks: TransactionChecks | None = None
@@ -54,7 +53,7 @@ class TxnOffsetCommit:
     def __call__(
         self, context: RequestContext, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
-        """The answer comes when the offsets are written."""
+        """The response comes when the offsets are written."""
         asked = {
             TopicPartition(topic.name, partition.partition_index): OffsetAndMetadata(
                 partition.committed_offset,
@@ -85,7 +84,7 @@ class TxnOffsetCommit:
         return answer.take()
 
     def _commit(self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply) -> None:
-        """Once it is known that the group's partition is in the transaction."""
+        """Commit once the coordinator has verified that the group's offsets partition is in the transaction."""
         commits, producer_id, epoch = self._groups.commits, request.producer_id, request.producer_epoch
         error = commits.refusal_of_group(request.group_id)
         if error is not ErrorCode.NONE:

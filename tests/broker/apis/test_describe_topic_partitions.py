@@ -137,7 +137,7 @@ def test_a_page_begins_at_the_cursor() -> None:
 
 
 def test_a_cursor_must_fit() -> None:
-    with pytest.raises(InvalidRequestError, match="must contain"):
+    with pytest.raises(InvalidRequestError, match="must name the topic"):
         ask("a", "b", cursor=("c", 0))
     with pytest.raises(InvalidRequestError, match="-1"):
         ask("a", cursor=("a", -1))

@@ -86,7 +86,7 @@ async def test_transactions_that_are_not_served_are_refused_for_good(
     final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if version <= 2 else ErrorCode.UNSUPPORTED_VERSION
     assert found.error_code == final
     assert "transactions" in found.error_message
-    assert "asks for transactions, which this broker does not serve" in caplog.text
+    assert "needs transactions, which this broker does not serve" in caplog.text
 
 
 async def test_transactions_are_found_when_they_are_served() -> None:

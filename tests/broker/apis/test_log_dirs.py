@@ -204,6 +204,6 @@ async def test_very_many_refusals_of_a_request_leave_the_loop_to_others_and_are_
     wishes = [TopicPartition("unknown", number) for number in range(10 * BETWEEN_PAUSES)]
     assert await turns_during(move(replicas, tmp_path / "c", *wishes)) > 10
     assert [record.getMessage() for record in caplog.records] == [
-        f"unknown-0 is not moved to log directory {tmp_path / 'c'}: Log directory {tmp_path / 'c'} is not one of this "
+        f"unknown-0 not moved to log directory {tmp_path / 'c'}: Log directory {tmp_path / 'c'} is not one of this "
         f"broker's (and {len(wishes) - 1} other partitions)"
     ]
