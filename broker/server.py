@@ -25,7 +25,7 @@ from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
-from ..controller.metadata_plane import MetadataPlane, resolve_identity
+from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.tree.cluster_tree import ClusterTree
@@ -257,18 +257,20 @@ class BrokerServer:
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(
-            store=self._store,
-            config=config,
-            identity=identity,
+            self._store,
+            config,
+            identity,
             channel_to=self._channel_to,
             clock_ms=environment.clock_ms,
             random=environment.random,
             settings_limit=SettingsLimit(
                 config.int("pybroker.topic.settings.max.bytes"), lambda: self._overrides.size_bytes
             ),
-            fatal=self._fail,
-            on_deletion_settled=lambda _topic: self._waiters.recheck(),
-            on_registered=self._registered,
+            callbacks=MetadataCallbacks(
+                fatal=self._fail,
+                on_deletion_settled=lambda _topic: self._waiters.recheck(),
+                on_registered=self._registered,
+            ),
         )
         await self._overrides.load(self._metadata.tree)
 

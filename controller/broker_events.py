@@ -9,12 +9,10 @@ from ..base.topic_partition import TopicPartition
 from .broker_requests import BrokerRequests
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
-from .partition_state_machine import PartitionStateMachine
 from .reassignment_steps import ReassignmentSteps
-from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
+from .state_machines import StateMachines
 from .state_tables import PartitionReplica, PartitionState
-from .topic_deletion import TopicDeletion
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import EventType, WatchEvent
 from .tree.znodes import BrokerInfo, ZnodeDecodeError
@@ -33,9 +31,7 @@ class BrokerEvents:
         tree: ClusterTree,
         batch: RequestBatch,
         requests: BrokerRequests,
-        partitions: PartitionStateMachine,
-        replicas: ReplicaStateMachine,
-        deletion: TopicDeletion,
+        machines: StateMachines,
         reassignments: ReassignmentSteps,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
@@ -43,9 +39,9 @@ class BrokerEvents:
         self._tree = tree
         self._batch = batch
         self._requests = requests
-        self._partitions = partitions
-        self._replicas = replicas
-        self._deletion = deletion
+        self._partitions = machines.partitions
+        self._replicas = machines.replicas
+        self._deletion = machines.deletion
         self._reassignments = reassignments
         self._post = post
         self._watched: set[int] = set()

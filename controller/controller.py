@@ -29,10 +29,10 @@ from ..protocol.errors import (
 )
 from .broker_channel import ChannelTo
 from .context import ControllerContext
+from .controller_settings import ControllerSettings
 from .controller_term import ControllerTerm
 from .election_request import ElectionRequest, outcome
 from .isr_rules import IsrChange
-from .leader_balance import LeaderBalance
 from .leader_election import ElectionStrategy
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
 from .tree.cluster_tree import ClusterTree, ControllerMovedError
@@ -58,42 +58,34 @@ RETRY_SECONDS = 1.0
 
 
 class Controller:
-    """``channel_to`` makes the channel to a broker. ``fatal`` is called when the controller cannot go on: with the
-    embedded store there is no other broker to take over. ``on_deletion_settled`` hears of each topic
-    whose deletion is done, nodes and all, or has to wait for a broker. ``leader_balance``: None leaves leaderships
-    where they are."""
+    """One controller for the life of the broker; it is active while this broker holds /controller.
+
+    ``channel_to`` makes the channel to a broker. ``fatal`` is called when the controller cannot go on: with the
+    embedded store no other broker can take over. ``on_deletion_settled`` is called with each topic whose deletion is
+    complete, nodes included, or has to wait for a broker.
+    """
 
     def __init__(
         self,
-        *,
-        broker_id: int,
+        settings: ControllerSettings,
         tree: ClusterTree,
+        *,
         channel_to: ChannelTo,
-        inter_broker_listener: str,
-        protocol_version: str,
-        unclean_by_default: Callable[[], bool],
-        delete_topic_enable: bool,
-        leader_balance: LeaderBalance | None = None,
         clock_ms: Callable[[], int],
         random: Random,
         fatal: Callable[[Exception], None],
         on_deletion_settled: Callable[[str], None] = lambda _topic: None,
     ) -> None:
-        self.broker_id = broker_id
+        self.broker_id = settings.broker_id
         self._tree = tree
         self._producer_ids = ProducerIdBlocks(tree)
         self._clock_ms = clock_ms
         self._fatal = fatal
         self._new_term = partial(
             ControllerTerm,
-            broker_id=broker_id,
-            tree=tree,
+            settings,
+            tree,
             channel_to=channel_to,
-            inter_broker_listener=inter_broker_listener,
-            protocol_version=protocol_version,
-            unclean_by_default=unclean_by_default,
-            delete_topic_enable=delete_topic_enable,
-            leader_balance=leader_balance,
             random=random,
             on_deletion_settled=on_deletion_settled,
             post=self._post_of_term,

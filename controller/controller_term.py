@@ -11,7 +11,6 @@ from functools import partial
 from random import Random
 
 from ..base.topic_partition import TopicPartition
-from ..config.versions import is_at_least
 from .alter_partition_events import AlterPartitionEvents
 from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
@@ -19,13 +18,15 @@ from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
+from .controller_settings import ControllerSettings
 from .inbox_events import InboxEvents
-from .leader_balance import FIRST_CHECK_SECONDS, LeaderBalance, partitions_to_give_back
+from .leader_balance import FIRST_CHECK_SECONDS, partitions_to_give_back
 from .leader_election import ElectionStrategy
 from .partition_state_machine import PartitionStateMachine
 from .reassignment_steps import ReassignmentSteps
 from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
+from .state_machines import StateMachines
 from .topic_deletion import TopicDeletion
 from .topic_events import TopicEvents
 from .tree.cluster_tree import ClusterTree
@@ -36,80 +37,64 @@ __all__ = ["ControllerTerm"]
 
 logger = logging.getLogger(__name__)
 
-_FIRST_WITH_RECOVERY = "3.2-IV0"
-"""Of the protocol versions in which the state of a partition says that its leader was elected uncleanly."""
-
 
 class ControllerTerm:
-    """``post`` takes an event: its term, its name, and what to do. The other arguments are the controller's."""
+    """The state and the parts of one term.
+
+    ``post`` queues an event: the term it belongs to, its name, and its handler.
+    ``on_deletion_settled`` is called with each topic whose deletion is complete or has to wait for a broker.
+    """
 
     def __init__(
         self,
-        *,
-        broker_id: int,
+        settings: ControllerSettings,
         tree: ClusterTree,
+        *,
         channel_to: ChannelTo,
-        inter_broker_listener: str,
-        protocol_version: str,
-        unclean_by_default: Callable[[], bool],
-        delete_topic_enable: bool,
-        leader_balance: LeaderBalance | None,
         random: Random,
         on_deletion_settled: Callable[[str], None],
         post: Callable[["ControllerTerm", str, Callable[[], Awaitable[object]]], None],
     ) -> None:
+        self._settings = settings
         self._tree = tree
-        self._protocol_version = protocol_version
-        self._unclean_by_default = unclean_by_default
-        self._leader_balance = leader_balance
+        self._post = partial(post, self)
         self._balance_timer: asyncio.TimerHandle | None = None
         self.context = context = ControllerContext()
-        self._batch = batch = RequestBatch(context, broker_id, inter_broker_listener)
-        self.requests = requests = BrokerRequests(context, batch, channel_to, self._on_answer)
-        self.partitions = PartitionStateMachine(
-            context,
-            tree,
-            batch,
-            requests.flush,
-            self._allows_unclean,
-            marks_recovery=is_at_least(protocol_version, _FIRST_WITH_RECOVERY),
+        self._batch = RequestBatch(context, settings.broker_id, settings.inter_broker_listener)
+        self.requests = requests = BrokerRequests(context, self._batch, channel_to, self._on_answer)
+        self._machines = machines = self._new_state_machines(on_deletion_settled)
+        self.partitions = machines.partitions
+        inbox = ControllerInbox(tree)
+        self.reassignments = ReassignmentSteps(context, tree, inbox, self._batch, requests, machines)
+        self.brokers = BrokerEvents(context, tree, self._batch, requests, machines, self.reassignments, self._post)
+        self._topics = TopicEvents(context, tree, machines, random, self._post)
+        self._inbox = InboxEvents(
+            context, tree, inbox, requests, self.brokers, self.partitions, self.reassignments, self._post
         )
-        self._replicas = ReplicaStateMachine(context, tree, batch, requests.flush)
-        self._deletion = TopicDeletion(
+        self.alter_partition = AlterPartitionEvents(context, tree, requests, self._on_isrs_changed)
+        self._answers = BrokerAnswers(context, machines.deletion, self.brokers.replicas_offline, self._post)
+
+    def _new_state_machines(self, on_deletion_settled: Callable[[str], None]) -> StateMachines:
+        context, tree, batch, flush = self.context, self._tree, self._batch, self.requests.flush
+        partitions = PartitionStateMachine(
+            context, tree, batch, flush, self._allows_unclean, marks_recovery=self._settings.marks_recovery
+        )
+        replicas = ReplicaStateMachine(context, tree, batch, flush)
+        deletion = TopicDeletion(
             context,
             tree,
             batch,
-            requests.flush,
-            self.partitions,
-            self._replicas,
-            enabled=delete_topic_enable,
+            flush,
+            partitions,
+            replicas,
+            enabled=self._settings.delete_topic_enable,
             on_settled=on_deletion_settled,
         )
-
-        self._post = post_event = partial(post, self)
-        inbox = ControllerInbox(tree)
-        self.reassignments = reassignments = ReassignmentSteps(
-            context, tree, inbox, batch, requests, self.partitions, self._replicas, self._deletion
-        )
-        self.brokers = BrokerEvents(
-            context, tree, batch, requests, self.partitions, self._replicas, self._deletion, reassignments, post_event
-        )
-        self._topics = TopicEvents(context, tree, self.partitions, self._replicas, self._deletion, random, post_event)
-        self._inbox = InboxEvents(
-            context, tree, inbox, requests, self.brokers, self.partitions, reassignments, post_event
-        )
-
-        def isrs_changed(changed: Sequence[TopicPartition]) -> None:
-            moving = [partition for partition in changed if reassignments.is_under_way(partition)]
-            if moving:
-                post_event("new replicas in sync", partial(reassignments.complete_where_in_sync, moving))
-
-        self.alter_partition = AlterPartitionEvents(context, tree, requests, isrs_changed)
-        self._answers = BrokerAnswers(context, self._deletion, self.brokers.replicas_offline, post_event)
+        return StateMachines(partitions, replicas, deletion)
 
     async def take_over(self) -> None:
         """Read the tree, watch it, tell the brokers, go on with what an earlier controller left."""
-        await enable_features(self._tree.store, self._protocol_version)
+        await enable_features(self._tree.store, self._settings.protocol_version)
         await self._inbox.clear()
         await self.brokers.load()
         await self._topics.load()
@@ -119,11 +104,11 @@ class ControllerTerm:
         leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
         if leaderless:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
-        self._replicas.start()
+        self._machines.replicas.start()
         await self.partitions.start()
-        await self._replicas.take_the_gone_offline()
+        await self._machines.replicas.take_the_gone_offline()
         await self._inbox.resume()
-        await self._deletion.resume()
+        await self._machines.deletion.resume()
         await self._inbox.resume_elections()
         self._check_balance_in(FIRST_CHECK_SECONDS)
 
@@ -139,15 +124,16 @@ class ControllerTerm:
 
     async def balance_leaders(self) -> None:
         """Have preferred replicas lead again, where too many do not; and look again later."""
-        assert self._leader_balance is not None
-        self._check_balance_in(self._leader_balance.interval_seconds)
-        wanted = partitions_to_give_back(self.context, self._leader_balance.percentage)
+        balance = self._settings.leader_balance
+        assert balance is not None
+        self._check_balance_in(balance.interval_seconds)
+        wanted = partitions_to_give_back(self.context, balance.percentage)
         if wanted:
             logger.info("%d partitions get their preferred leaders again", len(wanted))
             await self.partitions.move_online(wanted, ElectionStrategy.PREFERRED)
 
     def _check_balance_in(self, seconds: float) -> None:
-        if self._leader_balance is not None:
+        if self._settings.leader_balance is not None:
             loop = asyncio.get_running_loop()
             self._balance_timer = loop.call_later(seconds, self._post, "leader balance", self.balance_leaders)
 
@@ -171,8 +157,16 @@ class ControllerTerm:
             except ZnodeDecodeError as error:  # rather no leader than one that costs records
                 logger.error("topic %s: no unclean leader election, its settings cannot be read: %s", topic, error)
                 setting = "false"
-            allowed[topic] = self._unclean_by_default() if setting is None else setting.strip().lower() == "true"
+            allowed[topic] = (
+                self._settings.unclean_by_default() if setting is None else setting.strip().lower() == "true"
+            )
         return allowed
+
+    def _on_isrs_changed(self, changed: Sequence[TopicPartition]) -> None:
+        moving = [partition for partition in changed if self.reassignments.is_under_way(partition)]
+        if moving:
+            complete = partial(self.reassignments.complete_where_in_sync, moving)
+            self._post("new replicas in sync", complete)
 
     def _on_answer(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
         self._answers.received(broker_id, request, response)

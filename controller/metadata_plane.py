@@ -18,7 +18,7 @@ from .broker_registration import (
     generate_broker_id,
 )
 from .controller import Controller
-from .leader_balance import LeaderBalance
+from .controller_settings import ControllerSettings
 from .partition_limit import PartitionLimit
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .settings_limit import SettingsLimit
@@ -28,7 +28,7 @@ from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .tree.znodes import BrokerInfo, Endpoint, ZnodeDecodeError
 
-__all__ = ["BrokerIdentity", "MetadataPlane", "resolve_identity", "session_end_wait_ms"]
+__all__ = ["BrokerIdentity", "MetadataCallbacks", "MetadataPlane", "resolve_identity", "session_end_wait_ms"]
 
 logger = logging.getLogger(__name__)
 
@@ -65,68 +65,71 @@ async def _own_number(tree: ClusterTree, config: Config) -> int:
     return await generate_broker_id(tree, reserved_max) if earlier is None else earlier
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetadataCallbacks:
+    """What the broker does when its metadata plane reports something.
+
+    Attributes:
+        fatal: the broker cannot go on: the store failed, or the controller found a bug of its own.
+        on_deletion_settled: nothing of this topic is left in the tree, or its deletion has to wait for a broker.
+        on_registered: this broker was registered with this broker epoch, at its start or in a new session.
+    """
+
+    fatal: Callable[[Exception], None]
+    on_deletion_settled: Callable[[str], None] = lambda _topic: None
+    on_registered: Callable[[int], None] = lambda _broker_epoch: None
+
+
 class MetadataPlane:
     """Built after `resolve_identity`; started when the broker's listeners are bound and its handlers can be called.
 
-    ``channel_to`` makes the channel to a broker; with the embedded store it is this one, and a `LocalChannel`.
-    ``fatal`` is called once the broker cannot go on (the store failed, the controller found a bug of ours).
-    ``on_deletion_settled`` hears of each topic when nothing of it is left in the tree, or its deletion has to wait.
-    ``on_registered`` is told the broker epoch of each registration: the first, and one for each session after it.
+    ``channel_to`` makes the channel to a broker; with the embedded store that is a `LocalChannel` to this broker.
     """
 
     def __init__(
         self,
-        *,
         store: MetadataStore,
         config: Config,
         identity: BrokerIdentity,
+        *,
         channel_to: ChannelTo,
         clock_ms: Callable[[], int],
         random: Random,
         settings_limit: SettingsLimit,
-        fatal: Callable[[Exception], None],
-        on_deletion_settled: Callable[[str], None] = lambda _topic: None,
-        on_registered: Callable[[int], None] = lambda _broker_epoch: None,
+        callbacks: MetadataCallbacks,
     ) -> None:
         self.store = store
         self.config = config
         self.identity = identity
         self.settings_limit = settings_limit
+        self._clock_ms = clock_ms
+        self._callbacks = callbacks
         self.tree = ClusterTree(store)
         self.registration = BrokerRegistration(self.tree)
         self.controller = Controller(
-            broker_id=identity.broker_id,
-            tree=self.tree,
+            ControllerSettings.from_config(
+                identity.broker_id, config, lambda: self.config.boolean("unclean.leader.election.enable")
+            ),
+            self.tree,
             channel_to=channel_to,
-            inter_broker_listener=config.inter_broker_listener_name,
-            protocol_version=config.string("inter.broker.protocol.version"),
-            unclean_by_default=lambda: self.config.boolean("unclean.leader.election.enable"),
-            delete_topic_enable=config.boolean("delete.topic.enable"),
-            leader_balance=_leader_balance(config),
             clock_ms=clock_ms,
             random=random,
-            fatal=fatal,
-            on_deletion_settled=on_deletion_settled,
+            fatal=callbacks.fatal,
+            on_deletion_settled=callbacks.on_deletion_settled,
         )
-        partition_limit = PartitionLimit(
-            config.int("pybroker.partitions.max"),
-            config.int("pybroker.partitions.max.per.creation"),
-            lambda: self.controller.context.partition_count,
-        )
-        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, partition_limit, settings_limit)
-        self.growth = TopicGrowth(self.tree, self._live_brokers, partition_limit)
+        limit = PartitionLimit.from_config(config, lambda: self.controller.context.partition_count)
+        self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, limit, settings_limit)
+        self.growth = TopicGrowth(self.tree, self._live_brokers, limit)
         self.auto_creation = AutoTopicCreation(self.topics, config)
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
+        # the registration
         self.broker_epoch = -1
         self._can_write = True
         self._has_session = asyncio.Event()
         self._has_session.set()
         self._endpoints: Sequence[Endpoint] = ()
         self._rejoining: asyncio.Task[None] | None = None
-        self._clock_ms = clock_ms
-        self._fatal = fatal
-        self._on_registered = on_registered
         store.on_session_event(self._on_session_event)
 
     async def start(self, endpoints: Sequence[Endpoint]) -> int:
@@ -154,7 +157,7 @@ class MetadataPlane:
             max(self.config.int("zookeeper.session.timeout.ms"), self.store.session_timeout_ms)
         )
         self.broker_epoch = await self.registration.register(self._info(self._endpoints), wait_ms)
-        self._on_registered(self.broker_epoch)
+        self._callbacks.on_registered(self.broker_epoch)
 
     async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
         """Have clients told other addresses from now on; the controller passes them on to every broker."""
@@ -197,7 +200,7 @@ class MetadataPlane:
         if event is SessionEvent.EXPIRED:
             self._has_session.clear()
             if self.config.uses_embedded_store:
-                self._fatal(StoreClosedError(None, "the embedded metadata store failed"))
+                self._callbacks.fatal(StoreClosedError(None, "the embedded metadata store failed"))
         elif event is SessionEvent.RENEWED:
             self._has_session.set()
             self._rejoin_soon()
@@ -216,7 +219,7 @@ class MetadataPlane:
             except (SessionExpiredError, StoreClosedError):
                 return  # there will be another session, or none
             except BrokerIdTakenError as error:
-                self._fatal(error)
+                self._callbacks.fatal(error)
                 return
             except (MetadataStoreError, ZnodeDecodeError) as error:
                 logger.error("broker %d cannot register: %s", self.identity.broker_id, error)
@@ -235,12 +238,3 @@ def session_end_wait_ms(session_timeout_ms: int) -> int:
     """How long another session's node is waited for: ZooKeeper ends a session up to one of its ticks later than it
     should, and no session is granted that is shorter than two of them."""
     return session_timeout_ms + min(session_timeout_ms // 2 + 1_000, _MOST_MARGIN_MS)
-
-
-def _leader_balance(config: Config) -> LeaderBalance | None:
-    """One broker alone leads all it can."""
-    if config.uses_embedded_store or not config.boolean("auto.leader.rebalance.enable"):
-        return None
-    return LeaderBalance(
-        config.int("leader.imbalance.check.interval.seconds"), config.int("leader.imbalance.per.broker.percentage")
-    )

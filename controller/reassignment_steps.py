@@ -23,12 +23,10 @@ from .broker_requests import BrokerRequests
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
 from .leader_election import ElectionStrategy
-from .partition_state_machine import PartitionStateMachine
 from .reassignment_rules import is_complete, requested_assignment
-from .replica_state_machine import ReplicaStateMachine
 from .request_batch import RequestBatch
+from .state_machines import StateMachines
 from .state_tables import PartitionReplica, PartitionState, ReplicaState
-from .topic_deletion import TopicDeletion
 from .tree.cluster_tree import ClusterTree
 from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .tree.replica_assignment import ReplicaAssignment
@@ -48,18 +46,16 @@ class ReassignmentSteps:
         inbox: ControllerInbox,
         batch: RequestBatch,
         requests: BrokerRequests,
-        partitions: PartitionStateMachine,
-        replicas: ReplicaStateMachine,
-        deletion: TopicDeletion,
+        machines: StateMachines,
     ) -> None:
         self._context = context
         self._tree = tree
         self._inbox = inbox
         self._batch = batch
         self._requests = requests
-        self._partitions = partitions
-        self._replicas = replicas
-        self._deletion = deletion
+        self._partitions = machines.partitions
+        self._replicas = machines.replicas
+        self._deletion = machines.deletion
 
     # -- who asks for it
 

@@ -1,5 +1,8 @@
-"""How much may be set while brokers run: topics' own settings (``pybroker.topic.settings.max.bytes``; Kafka leaves that
-to a policy class) and brokers' (``pybroker.broker.settings.max.bytes``; Kafka has what ZooKeeper takes as one node)."""
+"""The limits on settings that are stored in the metadata tree: of all topics together, and of one broker.
+
+``pybroker.topic.settings.max.bytes`` bounds the topics; Kafka leaves that to a policy class of the user's.
+``pybroker.broker.settings.max.bytes`` bounds a broker; Kafka's bound is the size of a ZooKeeper node.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -9,37 +12,37 @@ from ..protocol.text_size import text_bytes
 __all__ = ["SettingsLimit", "check_broker_settings", "settings_bytes"]
 
 _SETTING_BYTES = 100
-"""Of a broker: each is looked at again with each change, so that many short ones cost time."""
+"""Added for each setting of a broker: every change checks all of them again, so many short ones cost time."""
 
 
 def settings_bytes(settings: Mapping[str, str | None]) -> int:
-    """Names and values as texts. In memory, with the metadata store, they take about three times that."""
+    """The size of names and values as text. With the metadata store they take about three times that in memory."""
     return sum(text_bytes(name) + text_bytes(value or "") for name, value in settings.items())
 
 
 class SettingsLimit:
-    """``used_bytes`` says what those of all topics are by now; what this broker has not seen yet may come over it."""
+    """``used_bytes`` returns the size of all topics' settings; changes not seen yet may exceed the limit."""
 
     def __init__(self, max_bytes: int, used_bytes: Callable[[], int]) -> None:
         self._max_bytes = max_bytes
         self._used_bytes = used_bytes
 
     def check(self, before: Mapping[str, str], after: Mapping[str, str | None]) -> None:
-        """Raises PolicyViolationError when a topic's settings grow and there is no room for that."""
+        """Raises PolicyViolationError when a topic's settings grow beyond the limit."""
         growth = settings_bytes(after) - settings_bytes(before)
         used = self._used_bytes()
         if growth > 0 and used + growth > self._max_bytes:
             raise PolicyViolationError(
-                f"The settings of all topics have {used} bytes; with {growth} more they would have over "
-                f"{self._max_bytes}, which pybroker.topic.settings.max.bytes allows."
+                f"The settings of all topics have {used} bytes; {growth} more would exceed the limit of "
+                f"{self._max_bytes} (pybroker.topic.settings.max.bytes)."
             )
 
 
 def check_broker_settings(before: Mapping[str, str], after: Mapping[str, str], max_bytes: int) -> None:
-    """Raises PolicyViolationError when what is set for a broker, or for all, grows over ``max_bytes``."""
+    """Raises PolicyViolationError when the settings of one broker, or of all brokers, grow beyond ``max_bytes``."""
     size = settings_bytes(after) + _SETTING_BYTES * len(after)
     if size > max_bytes and size > settings_bytes(before) + _SETTING_BYTES * len(before):
         raise PolicyViolationError(
-            f"{len(after)} settings of {size} bytes, with {_SETTING_BYTES} for each, are more than the {max_bytes} "
-            "that pybroker.broker.settings.max.bytes allows."
+            f"{len(after)} settings have {size} bytes, counting {_SETTING_BYTES} for each; the limit is {max_bytes} "
+            "(pybroker.broker.settings.max.bytes)."
         )

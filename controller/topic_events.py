@@ -10,10 +10,8 @@ from ..base.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_election import ElectionStrategy
 from .missed_restarts import settle_missed_restarts
-from .partition_state_machine import PartitionStateMachine
-from .replica_state_machine import ReplicaStateMachine
+from .state_machines import StateMachines
 from .state_tables import PartitionState
-from .topic_deletion import TopicDeletion
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import WatchEvent
 from .tree.topic_ids import new_topic_id
@@ -31,17 +29,15 @@ class TopicEvents:
         self,
         context: ControllerContext,
         tree: ClusterTree,
-        partitions: PartitionStateMachine,
-        replicas: ReplicaStateMachine,
-        deletion: TopicDeletion,
+        machines: StateMachines,
         random: Random,
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context
         self._tree = tree
-        self._partitions = partitions
-        self._replicas = replicas
-        self._deletion = deletion
+        self._partitions = machines.partitions
+        self._replicas = machines.replicas
+        self._deletion = machines.deletion
         self._random = random
         self._post = post
         self._watched: set[str] = set()

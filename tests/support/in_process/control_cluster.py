@@ -7,7 +7,7 @@ from random import Random
 
 from pybroker.config.load import unchecked_config
 from pybroker.controller.controller import Controller
-from pybroker.controller.metadata_plane import BrokerIdentity, MetadataPlane
+from pybroker.controller.metadata_plane import BrokerIdentity, MetadataCallbacks, MetadataPlane
 from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.metadata_store import MetadataStore
 from pybroker.controller.tree.renewing_store import RenewingStore
@@ -53,17 +53,16 @@ class ControlCluster:
         self.brokers.setdefault(broker_id, FakeBroker(broker_id))
         store = await RenewingStore.open(begin_session, self.failures.append)
         plane = MetadataPlane(
-            store=store,
-            config=unchecked_config(
-                "", {"broker.id": str(broker_id), "zookeeper.connect": "model:2181", **(settings or {})}
-            ),
-            identity=BrokerIdentity(broker_id, "cluster"),
+            store,
+            unchecked_config("", {"broker.id": str(broker_id), "zookeeper.connect": "model:2181", **(settings or {})}),
+            BrokerIdentity(broker_id, "cluster"),
             channel_to=self._channel_to,
             clock_ms=lambda: self.now_ms,
             random=Random(broker_id),
             settings_limit=SettingsLimit(1 << 30, lambda: 0),
-            fatal=self.failures.append,
-            on_registered=self.registrations.setdefault(broker_id, []).append,
+            callbacks=MetadataCallbacks(
+                fatal=self.failures.append, on_registered=self.registrations.setdefault(broker_id, []).append
+            ),
         )
         await plane.tree.create_persistent_paths()
         self.planes[broker_id] = plane

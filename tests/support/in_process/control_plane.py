@@ -9,6 +9,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.controller.broker_channel import ControlRequest, ControlResponse
 from pybroker.controller.controller import Controller
+from pybroker.controller.controller_settings import ControllerSettings
 from pybroker.controller.leader_balance import LeaderBalance
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree
@@ -128,14 +129,16 @@ class ControlPlane:
         self.now_ms = 1_700_000_000_000
         self.unclean = False
         self.controller = Controller(
-            broker_id=broker_id,
-            tree=self.tree,
+            ControllerSettings(
+                broker_id=broker_id,
+                inter_broker_listener="PLAINTEXT",
+                protocol_version="3.9",
+                unclean_by_default=lambda: self.unclean,
+                delete_topic_enable=delete_topic_enable,
+                leader_balance=leader_balance,
+            ),
+            self.tree,
             channel_to=self._channel_to,
-            inter_broker_listener="PLAINTEXT",
-            protocol_version="3.9",
-            unclean_by_default=lambda: self.unclean,
-            delete_topic_enable=delete_topic_enable,
-            leader_balance=leader_balance,
             clock_ms=lambda: self.now_ms,
             random=self.random,
             fatal=self.failures.append,

@@ -10,7 +10,7 @@ from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import RequestContext
 from pybroker.config.config import Config
 from pybroker.config.load import load_config
-from pybroker.controller.metadata_plane import MetadataPlane, resolve_identity
+from pybroker.controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import Endpoint
@@ -49,15 +49,16 @@ class TopicApis:
         broker = FakeBroker(identity.broker_id)
         failures: list[Exception] = []
         plane = MetadataPlane(
-            store=store,
-            config=config,
-            identity=identity,
+            store,
+            config,
+            identity,
             channel_to=lambda _broker_id, _info: broker,
             clock_ms=lambda: 1_700_000_000_000,
             random=Random(2),
             settings_limit=SettingsLimit(1 << 30, lambda: 0),
-            fatal=failures.append,
-            on_deletion_settled=lambda _topic: apis.waiters.recheck(),
+            callbacks=MetadataCallbacks(
+                fatal=failures.append, on_deletion_settled=lambda _topic: apis.waiters.recheck()
+            ),
         )
         apis = cls(config, store, plane, broker)
         await plane.start([Endpoint("PLAINTEXT", "PLAINTEXT", "registered", 9092)])

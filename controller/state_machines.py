@@ -1,0 +1,18 @@
+"""The three state machines of a controller's term: partitions, replicas, and the deletion of topics."""
+
+from dataclasses import dataclass
+
+from .partition_state_machine import PartitionStateMachine
+from .replica_state_machine import ReplicaStateMachine
+from .topic_deletion import TopicDeletion
+
+__all__ = ["StateMachines"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachines:
+    """They share the term's context and request batch; each event of the controller moves several of them."""
+
+    partitions: PartitionStateMachine
+    replicas: ReplicaStateMachine
+    deletion: TopicDeletion
