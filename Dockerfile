@@ -1,6 +1,6 @@
-# A broker in a container: `docker build -t pybroker .`, then `docker run -p 9092:9092 pybroker`, or compose.yaml for a
-# cluster. All that is done here is done by scripts/image-build, which a test runs without a container engine.
-# Of the Pythons that will do this is the one that the tests are run with.
+# A broker in a container: `docker build -t pybroker .`, then `docker run -p 9092:9092 pybroker`; a cluster: compose.yaml.
+# scripts/image-build does all the work, so that a test can run it without a container engine.
+# The tests run with this version of Python.
 
 FROM python:3.11-slim AS build
 COPY . /src
@@ -17,9 +17,9 @@ ENV PATH=/opt/pybroker/bin:$PATH
 WORKDIR /var/lib/kafka
 VOLUME ["/var/lib/kafka/data", "/mnt/shared/config"]
 EXPOSE 9092
-# A number, so that whoever runs it can see that it is not root; in root's group, to which the directories belong.
+# A number, so that Kubernetes can check that it is not root. Group 0 owns the directories.
 USER 1000:0
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=3 \
     CMD ["/opt/pybroker/bin/pybroker", "healthcheck", "--config", "/etc/pybroker/server.properties"]
-# Where Apache Kafka's image has it, and no entry point, as there: test libraries start it by this path.
+# The same path as in Apache Kafka's image, and no entry point: test libraries start the broker by this path.
 CMD ["/etc/kafka/docker/run"]
