@@ -1,4 +1,4 @@
-"""The examples in the documentation do what they say: each ```python block runs as it stands there."""
+"""Runs the examples of README and docs/ as they stand, and checks their links and the defaults they name."""
 
 import json
 import re
@@ -20,14 +20,14 @@ _DEFAULT_ADDRESS = "localhost:9092"
 
 
 class Example(NamedTuple):
-    """A block of Python, by page and line."""
+    """A block of Python with its page and the line where it begins."""
 
     page: str
     line: int
     code: str
 
     def compiled(self) -> CodeType:
-        """Padded, so that a traceback names the page's line."""
+        """The code, with empty lines before it so that a traceback names the page's line."""
         return compile("\n" * self.line + self.code, str(ROOT / self.page), "exec")
 
 
@@ -64,7 +64,7 @@ def test_examples_of_the_library_page_run(example: Example, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("example", examples("README.md")[1:], ids=name_of)
 def test_examples_of_the_readme_run(example: Example) -> None:
-    """Against a broker of its own where the reader has started one."""
+    """Uses a broker of its own in place of the one that a reader has started."""
     with Broker() as broker:
         code = example.code.replace(_DEFAULT_ADDRESS, broker.bootstrap_servers)
         exec(example._replace(code=code).compiled(), {"__name__": "__main__"})

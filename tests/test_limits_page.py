@@ -1,4 +1,4 @@
-"""docs/operator/limits.md names settings that there are, their defaults, and tests that reach them."""
+"""Checks that the settings, defaults and tests named in docs/operator/limits.md exist."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ ROW = re.compile(r"\| `([\w.]+)` \| (?:`([^`]*)`)? ?\| .* \| `(tests/[^`]+\.py):
 
 
 def lines() -> list[str]:
-    """Those of the table of limits."""
+    """The rows of the table of limits, as text."""
     text = (ROOT / "docs" / "operator" / "limits.md").read_text(encoding="utf-8")
     table = text.partition("## Bounds")[2].partition("Not settings, ")[0]
     return [line for line in table.splitlines() if line.startswith("| `")]
