@@ -49,4 +49,3 @@ DYNAMIC_ONLY_SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {setting.name: setting for setting in quotas.DYNAMIC_ONLY}
 )
 TOPIC_SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in topic.SETTINGS})
-OWN_NAMES: frozenset[str] = frozenset(setting.name for setting in own.SETTINGS)

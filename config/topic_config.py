@@ -70,16 +70,6 @@ class TopicConfig(TypedValues):
         after = self.int("message.timestamp.after.max.ms")
         return after if after != _UNBOUNDED else self.int("message.timestamp.difference.max.ms")
 
-    @property
-    def is_compacted(self) -> bool:
-        """``cleanup.policy`` has ``compact``."""
-        return "compact" in self.list("cleanup.policy")
-
-    @property
-    def is_deleted_by_retention(self) -> bool:
-        """``cleanup.policy`` has ``delete``."""
-        return "delete" in self.list("cleanup.policy")
-
 
 def broker_defaults(config: Config) -> dict[str, Value | None]:
     """The values of a topic without settings of its own.

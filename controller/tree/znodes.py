@@ -15,7 +15,6 @@ from .replica_assignment import ReplicaAssignment
 from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json, uuid_from_text, uuid_to_text
 
 __all__ = [
-    "ADMIN_PATHS",
     "BROKER_IDS_PATH",
     "BROKER_SEQUENCE_PATH",
     "CLUSTER_ID_PATH",
@@ -42,7 +41,6 @@ __all__ = [
     "ZnodeDecodeError",
 ]
 
-ADMIN_PATHS = "/admin"
 BROKER_IDS_PATH = "/brokers/ids"
 BROKER_SEQUENCE_PATH = "/brokers/seqid"
 TOPICS_PATH = "/brokers/topics"
@@ -55,7 +53,6 @@ DELETE_TOPICS_PATH = "/admin/delete_topics"
 REASSIGN_PARTITIONS_PATH = "/admin/reassign_partitions"
 PREFERRED_ELECTION_PATH = "/admin/preferred_replica_election"
 ISR_CHANGE_PATH = "/isr_change_notification"
-ISR_CHANGE_PREFIX = f"{ISR_CHANGE_PATH}/isr_change_"
 LOG_DIR_EVENT_PATH = "/log_dir_event_notification"
 LOG_DIR_EVENT_PREFIX = f"{LOG_DIR_EVENT_PATH}/log_dir_event_"
 PRODUCER_ID_BLOCK_PATH = "/latest_producer_id_block"
@@ -460,11 +457,6 @@ def encode_reassignments(targets: Mapping[TopicPartition, Iterable[int]]) -> byt
 def decode_reassignments(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
     node = JsonNode.parse(REASSIGN_PARTITIONS_PATH, data)
     return {_decode_partition(item): item.integers("replicas") for item in node.children("partitions")}
-
-
-def encode_partition_list(partitions: Iterable[TopicPartition]) -> bytes:
-    """Of /admin/preferred_replica_election and of isr_change notifications."""
-    return encode_json({"version": 1, "partitions": [_partition_fields(partition) for partition in partitions]})
 
 
 def decode_partition_list(path: str, data: bytes) -> list[TopicPartition]:

@@ -14,7 +14,8 @@ from pybroker.config.document import (
 )
 from pybroker.config.dynamic_changes import check_dynamic
 from pybroker.config.setting import SupportKind
-from pybroker.config.table import BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
+from pybroker.config.settings import own
+from pybroker.config.table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs" / "operator"
 RENEW = "run: python -m pybroker.config.document docs/operator"
@@ -30,7 +31,7 @@ def test_the_deviations_page_lists_every_default_that_differs() -> None:
     for setting in BROKER_SETTINGS.values():
         if setting.own_default is not None:
             assert f"| `{setting.name}` |" in defaults_table()
-    for name in OWN_NAMES:
+    for name in (setting.name for setting in own.SETTINGS):
         assert f"`{name}`" in page
 
 

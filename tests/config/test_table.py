@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from pybroker.config.setting import AppliesWhen, Scope, Setting, SupportKind
-from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, OWN_NAMES, TOPIC_SETTINGS
+from pybroker.config.settings import own
+from pybroker.config.table import BROKER_SECTIONS, BROKER_SETTINGS, TOPIC_SETTINGS
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "settings.json").read_text(encoding="utf-8"))
 
@@ -50,7 +51,9 @@ def test_topic_setting_is_kafkas(row: dict[str, Any]) -> None:
 
 
 def test_there_are_no_settings_beside_kafkas_and_our_own() -> None:
-    assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | OWN_NAMES
+    assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | {
+        setting.name for setting in own.SETTINGS
+    }
     assert set(TOPIC_SETTINGS) == {row["name"] for row in REFERENCE["topic"]}
 
 

@@ -7,6 +7,7 @@ from pybroker.config.load import load_config, unchecked_config
 from pybroker.config.table import TOPIC_SETTINGS
 from pybroker.config.topic_config import TopicConfig, broker_defaults
 from pybroker.config.values import format_value
+from pybroker.storage.log_config import LogConfig
 
 
 def test_topic_without_settings_has_kafkas_defaults() -> None:
@@ -68,8 +69,8 @@ def test_timestamp_difference_max_applies_where_before_and_after_max_are_unset()
     [("delete", False, True), ("compact", True, False), ("compact,delete", True, True)],
 )
 def test_cleanup_policy_decides_between_compaction_and_retention(policy: str, compacted: bool, deleted: bool) -> None:
-    topic = TopicConfig.defaults(load_config(), {"cleanup.policy": policy})
-    assert (topic.is_compacted, topic.is_deleted_by_retention) == (compacted, deleted)
+    log = LogConfig.from_topic_config(TopicConfig.defaults(load_config(), {"cleanup.policy": policy}))
+    assert (log.compact, log.delete) == (compacted, deleted)
 
 
 def test_described_topic_shows_each_layer_that_could_have_given_the_value() -> None:

@@ -10,6 +10,7 @@ from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeade
 from pybroker.controller.tree.metadata_store import Create, Delete, SetData
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.control_plane import ControlPlane
+from support.in_process.partition_list_node import ISR_CHANGE_PREFIX, encode_partition_list
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -31,8 +32,8 @@ async def test_isr_written_to_the_tree_by_a_leader_is_sent_to_every_broker(plane
     """As leaders before Kafka 2.7 do."""
     state = znodes.encode_partition_state(PartitionLeadership(LeaderAndIsr(2, (2,)), 1))
     await plane.store.set(znodes.partition_state_path(T0), state)
-    await notify(plane, znodes.ISR_CHANGE_PREFIX, b"nothing that anybody understands")
-    await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([T0, TopicPartition("gone", 0)]))
+    await notify(plane, ISR_CHANGE_PREFIX, b"nothing that anybody understands")
+    await notify(plane, ISR_CHANGE_PREFIX, encode_partition_list([T0, TopicPartition("gone", 0)]))
     await plane.settled()
     for broker in plane.brokers.values():
         told = broker.metadata.partition("t", 0)
@@ -67,7 +68,7 @@ async def test_every_notification_of_a_failed_log_directory_is_handled(plane: Co
         alone = LeaderAndIsr(leader, (leader,), state.leader_epoch)
         written = znodes.encode_partition_state(PartitionLeadership(alone, 1))
         changed = await plane.store.set(znodes.partition_state_path(partition), written)
-        await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([partition]))
+        await notify(plane, ISR_CHANGE_PREFIX, encode_partition_list([partition]))
         await plane.settled()
         told = plane.brokers[1].metadata.partition(*partition)
         assert told is not None
@@ -93,7 +94,7 @@ async def test_a_controller_that_was_replaced_takes_no_notification_away(plane: 
 
 async def test_the_next_controller_starts_with_an_empty_inbox(plane: ControlPlane) -> None:
     await plane.controller.stop()
-    await notify(plane, znodes.ISR_CHANGE_PREFIX, znodes.encode_partition_list([T0]))
+    await notify(plane, ISR_CHANGE_PREFIX, encode_partition_list([T0]))
     await notify(plane, znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(2))
     await plane.start_controller()
     assert await plane.store.children(znodes.ISR_CHANGE_PATH) == []

@@ -11,6 +11,7 @@ from pybroker.controller.leader_election import ElectionStrategy
 from pybroker.controller.tree import znodes
 from pybroker.protocol.errors import ElectionNotNeededError, PreferredLeaderNotAvailableError
 from support.in_process.control_plane import ControlPlane
+from support.in_process.partition_list_node import encode_partition_list
 
 T = [TopicPartition("t", index) for index in range(4)]
 
@@ -91,7 +92,7 @@ async def test_no_timer_runs_when_auto_leader_rebalance_is_disabled(tmp_path: Pa
 async def test_election_request_in_the_tree_is_tried_once_and_removed(plane: ControlPlane) -> None:
     for _ in range(2):  # twice: the watch is set again
         wished = [*T, TopicPartition("nowhere", 0)]
-        await plane.store.create(znodes.PREFERRED_ELECTION_PATH, znodes.encode_partition_list(wished))
+        await plane.store.create(znodes.PREFERRED_ELECTION_PATH, encode_partition_list(wished))
         await plane.settled()
         assert await leaders(plane) == [2, 2, 3, 3]
         assert await plane.store.exists(znodes.PREFERRED_ELECTION_PATH) is None
@@ -102,7 +103,7 @@ async def test_election_request_in_the_tree_is_tried_once_and_removed(plane: Con
 
 async def test_next_controller_handles_election_requests_left_in_the_tree(plane: ControlPlane) -> None:
     await plane.controller.stop()
-    await plane.store.create(znodes.PREFERRED_ELECTION_PATH, znodes.encode_partition_list(T[:1]))
+    await plane.store.create(znodes.PREFERRED_ELECTION_PATH, encode_partition_list(T[:1]))
     await plane.start_controller()
     assert await leaders(plane) == [2, 3, 3, 3]
     assert await plane.store.exists(znodes.PREFERRED_ELECTION_PATH) is None

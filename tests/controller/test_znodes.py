@@ -20,6 +20,7 @@ from pybroker.controller.tree.znodes import (
     TopicInfo,
     ZnodeDecodeError,
 )
+from support.in_process.partition_list_node import encode_partition_list
 
 LOG_DIRS = Path(__file__).parent.parent / "reference" / "logdirs"
 
@@ -146,7 +147,7 @@ def test_admin_nodes_and_notifications() -> None:
     assert znodes.decode_reassignments(znodes.encode_reassignments(targets)) == targets
     partitions = [TopicPartition("t", 1), TopicPartition("u", 0)]
     path = znodes.PREFERRED_ELECTION_PATH
-    assert znodes.decode_partition_list(path, znodes.encode_partition_list(partitions)) == partitions
+    assert znodes.decode_partition_list(path, encode_partition_list(partitions)) == partitions
     change = znodes.encode_config_change("topics/t")
     assert json.loads(change) == {"version": 2, "entity_path": "topics/t"}
     assert znodes.decode_config_change("/p", change) == "topics/t"
