@@ -67,7 +67,7 @@ from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.topic_waiters import TopicWaiters
-from .network.errors import BindError
+from .network.bound_sockets import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint
 from .open_parts import OpenParts

@@ -16,8 +16,8 @@ from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, Message, decode, decode_prefix, encode
 from ...protocol.messages.headers import RequestHeader, ResponseHeader
+from ..network.frame_pool import FramePool
 from ..network.frame_reader import FrameReader, FrameSizeError, new_shared_buffer
-from ..network.spent_frames import SpentFrames
 
 __all__ = ["Address", "BrokerLink"]
 
@@ -171,7 +171,7 @@ class _Connection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, client_id: str, max_answer_bytes: int) -> None:
         self._loop = loop
         self._client_id = client_id
-        self._reader = FrameReader(new_shared_buffer(), max_answer_bytes, SpentFrames())
+        self._reader = FrameReader(new_shared_buffer(), max_answer_bytes, FramePool())
         self._transport: asyncio.Transport | None = None
         self._sent: deque[_Sent] = deque()
         self._correlation_id = 0

@@ -6,17 +6,33 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from .errors import AddressInUseError, BindError
 from .local_peers import LocalPeers
 from .settings import Endpoint, NetworkSettings
 
-__all__ = ["open_servers"]
+__all__ = ["AddressInUseError", "BindError", "open_servers"]
 
 _PORT_ATTEMPTS = 20
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
 _BOTH_FAMILIES = {"": ("0.0.0.0", "::"), "localhost": ("127.0.0.1", "::1")}
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
+
+
+class BindError(OSError):
+    """A listener's address cannot be bound. The message is one plain line that names the listener and the address."""
+
+    def __init__(self, listener_name: str, host: str, port: int, reason: str) -> None:
+        super().__init__(f"Listener {listener_name} cannot listen on {host or '*'}:{port}: {reason}")
+        self.listener_name = listener_name
+        self.host = host
+        self.port = port
+
+
+class AddressInUseError(BindError):
+    """Another process (or another listener of this one) listens there."""
+
+    def __init__(self, listener_name: str, host: str, port: int) -> None:
+        super().__init__(listener_name, host, port, "the address is in use, by another process or another listener")
 
 
 async def open_servers(

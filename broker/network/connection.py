@@ -24,7 +24,6 @@ from typing import Any, Protocol, cast
 from .connection_memory import ConnectionMemory
 from .connection_work import ConnectionWork
 from .decoded_requests import NOT_COUNTED, DecodedRequests
-from .descriptors import leaves_many_descriptors
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .heavy_requests import HEAVY_BYTES, OUTSIDE_TURNS
 from .holds import (
@@ -46,11 +45,11 @@ from .holds import (
 from .loop_resources import LoopResources
 from .parked_requests import ParkedRequest, ParkedRequests
 from .protocol_sniffing import Offence, recognise
-from .region_sender import RegionSender
+from .region_sender import RegionSender, RegionSenderFactory
 from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, no_connection
 from .request_header import BadRequestHeaderError
 from .response_writer import AnswerTooLongError, ResponseWriter
-from .socket_states import unread_bytes
+from .socket_states import leaves_many_descriptors, unread_bytes
 from .trickles import SMALL_PIECE, Trickle
 
 __all__ = ["Connection", "ConnectionOwner"]
@@ -74,7 +73,9 @@ _REMEMBERED_CLIENT_ID_BYTES = 256
 
 
 class ConnectionOwner(Protocol):
-    """The listener that a connection came in by."""
+    """The listener that accepted a connection."""
+
+    new_sender: RegionSenderFactory
 
     def connected(self, connection: "Connection", transport: asyncio.Transport) -> ConnectionInfo: ...
 
@@ -92,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, resources: LoopResources, owner: ConnectionOwner) -> None:
         self._resources = resources
         self._owner = owner
-        self._reader = FrameReader(resources.read_buffer, resources.settings.max_request_bytes, resources.spent_frames)
+        self._reader = FrameReader(resources.read_buffer, resources.settings.max_request_bytes, resources.frame_pool)
         self._max_parked = resources.settings.max_parked_requests
         self.last_active_s = 0.0
         self.is_admitted = False
@@ -181,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
         if not is_owed or self._parked.may_take_long or not leaves_many_descriptors(self._transport):
             return False
         self.finish()
-        self._resources.absent.forget(self)  # what it would find is known
+        self._resources.disconnects.forget(self)  # what it would find is known
         self._last_answers = self._resources.loop.call_later(_LAST_ANSWERS_S, self._end_last_answers)
         return True
 
@@ -211,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
         resources = self._resources
         resources.idle.forget(self)
         resources.unsent.forget(self)
-        resources.absent.forget(self)
+        resources.disconnects.forget(self)
         resources.trickles.forget(self)
         resources.local_peers.forget(self.info)
         self._owner.disconnected(self)
@@ -562,7 +563,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._resources.memory.end_turn(self)  # before the frame is complete
         self._held |= reason
         if reason & UNREAD_FOR_LONG and not self._lost:
-            self._resources.absent.watch(self)
+            self._resources.disconnects.watch(self)
 
     def _let_go(self, reasons: int) -> None:
         held = self._held
@@ -570,7 +571,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._held = held & ~reasons
         if reasons & UNREAD_FOR_LONG and not self._held & UNREAD_FOR_LONG:
-            self._resources.absent.forget(self)
+            self._resources.disconnects.forget(self)
         if not self._held & ~MEMORY:
             self._read_on()
 
@@ -697,6 +698,6 @@ class Connection(asyncio.BufferedProtocol):
     def _new_sender(self) -> RegionSender:
         resources = self._resources
         resources.local_peers.will_be_sent_records(self._transport, self.info)
-        return resources.new_sender(
+        return self._owner.new_sender(
             self._transport, resources.loop, resources.run_in_worker, self._writer.transport_is_full
         )

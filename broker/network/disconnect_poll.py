@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Protocol
 
-__all__ = ["AbsentPeers", "UnreadConnection"]
+__all__ = ["DisconnectPoll", "UnreadConnection"]
 
 CHECK_INTERVAL_S = 1.0
 """After all of them were asked for."""
@@ -31,7 +31,7 @@ class UnreadConnection(Protocol):
         """It is told so again and again, for as long as it is watched."""
 
 
-class AbsentPeers:
+class DisconnectPoll:
     """Looks after the connections that are not read because of what they have asked for. ``hung_up_of`` tells whose
     peers are gone of sockets with these descriptors (`socket_states.hung_up`, but in tests)."""
 

@@ -26,7 +26,7 @@ faults.
 
 from struct import Struct
 
-from .spent_frames import SpentFrames
+from .frame_pool import FramePool
 
 __all__ = [
     "FIRST_ALLOCATION",
@@ -47,7 +47,7 @@ FIRST_READ = 64 * 1024
 _SHORT_READ = 4 * 1024
 _BIG_FRAME = 288 * 1024
 """More than a batch of 256 KiB with what is around it: beyond that a copy costs more than further reads do."""
-_LEAST_SPENT_FRAME = 32 * 1024
+_LEAST_POOLED_FRAME = 32 * 1024
 
 _ZEROS = memoryview(bytes(1024 * 1024))
 """What a growing frame is extended by, at most at a time."""
@@ -87,19 +87,19 @@ class FrameReader:
         "_frame",
         "_is_scarce",
         "_max_size",
+        "_pool",
         "_prefix",
         "_read_size",
         "_rest",
         "_rest_position",
         "_shared",
         "_size",
-        "_spent",
         "held_bytes",
     )
 
-    def __init__(self, shared_buffer: bytearray, max_frame_size: int, spent: SpentFrames) -> None:
+    def __init__(self, shared_buffer: bytearray, max_frame_size: int, pool: FramePool) -> None:
         self._shared = shared_buffer
-        self._spent = spent
+        self._pool = pool
         self._max_size = max_frame_size
         self._prefix = b""  # up to three bytes of a size
         self._frame: bytearray | None = None
@@ -153,8 +153,8 @@ class FrameReader:
             return []
         self._frame = None
         self.held_bytes = 0
-        if self._size >= _LEAST_SPENT_FRAME:
-            self._spent.keep(frame)
+        if self._size >= _LEAST_POOLED_FRAME:
+            self._pool.keep(frame)
         self._read_size = self._read_size_behind(self._size)
         return [frame]
 
@@ -182,7 +182,7 @@ class FrameReader:
     def _read_size_behind(self, frame_size: int) -> int:
         if frame_size >= _BIG_FRAME:
             return _SHORT_READ
-        return LONG_READ if frame_size >= _LEAST_SPENT_FRAME else FIRST_READ
+        return LONG_READ if frame_size >= _LEAST_POOLED_FRAME else FIRST_READ
 
     def _split(self, source: bytearray, position: int, end: int) -> list[bytearray]:
         """The first frames from ``position`` on; what is behind them is kept."""
@@ -217,22 +217,22 @@ class FrameReader:
     def _own(self, source: bytearray, start: int, end: int) -> bytearray:
         """What stands there, in a bytearray of its own."""
         size = end - start
-        if size < _LEAST_SPENT_FRAME:
+        if size < _LEAST_POOLED_FRAME:
             return source[start:end]
-        frame = self._spent.take(size)
+        frame = self._pool.take(size)
         if frame is None:
             frame = source[start:end]
         else:
             if len(frame) < size:
                 frame += _ZEROS[: size - len(frame)]
             memoryview(frame)[:] = memoryview(source)[start:end]
-        self._spent.keep(frame)
+        self._pool.keep(frame)
         return frame
 
     def _begin(self, size: int, source: bytearray, start: int, end: int) -> None:
         self._size = size
         self._filled = end - start
-        frame = self._spent.take(size) if size >= _LEAST_SPENT_FRAME else None
+        frame = self._pool.take(size) if size >= _LEAST_POOLED_FRAME else None
         if frame is None:
             frame = bytearray(min(size, max(self._filled, _SHORT_READ if self._is_scarce else FIRST_ALLOCATION)))
         frame[: end - start] = memoryview(source)[start:end]

@@ -9,18 +9,17 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
-from .bound_sockets import open_servers
+from .bound_sockets import BindError, open_servers
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
-from .descriptors import leaves_descriptors
-from .errors import BindError
 from .local_peers import LocalPeers, congestion_control_that_paces
 from .loop_resources import LoopResources
 from .protocol_sniffing import Offence
-from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender
+from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
+from .socket_states import leaves_descriptors
 from .work_time import work_time_s
 
 __all__ = ["Listeners"]
@@ -65,11 +64,11 @@ class Listeners:
             stopwatch_s=stopwatch_s,
             work_time_s=work_time_s,
             run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
-            new_sender=new_sender,
             local_peers=self._local_peers,
             header_version=header_version,
             logger=logger,
         )
+        self._plaintext_sender = new_sender
         self._settings = settings
         self._limits = ConnectionLimits(settings.limits)
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
@@ -96,7 +95,7 @@ class Listeners:
         try:
             for endpoint in endpoints:
                 self._limits.add_listener(endpoint.listener_name)
-                origin = _Origin(self, endpoint)
+                origin = _Origin(self, endpoint, sender_for(endpoint.security_protocol, self._plaintext_sender))
                 servers, port = await open_servers(endpoint, self._settings, self._local_peers, origin.new_connection)
                 bound = replace(endpoint, port=port)
                 self._servers += [(bound, server) for server in servers]
@@ -157,7 +156,7 @@ class Listeners:
             await self.gone()
             timer.cancel()
         self._resources.idle.close()
-        self._resources.absent.close()
+        self._resources.disconnects.close()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
         await self._resources.cancel_tasks()
@@ -176,7 +175,7 @@ class Listeners:
         for connection in self.connections():
             connection.reset()
         self._resources.idle.close()
-        self._resources.absent.close()
+        self._resources.disconnects.close()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
         self._resources.kill_tasks()
@@ -289,9 +288,10 @@ class Listeners:
 class _Origin:
     """The listener that connections come in by, as they see it."""
 
-    def __init__(self, listeners: Listeners, endpoint: Endpoint) -> None:
+    def __init__(self, listeners: Listeners, endpoint: Endpoint, new_sender: RegionSenderFactory) -> None:
         self._listeners = listeners
         self._endpoint = endpoint
+        self.new_sender = new_sender
 
     def new_connection(self) -> Connection:
         return Connection(self._listeners._resources, self)

@@ -7,20 +7,20 @@ from functools import partial
 from typing import cast
 
 from .decoded_requests import DecodedAccounts
-from .disconnect_poll import AbsentPeers
+from .disconnect_poll import DisconnectPoll
+from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
 from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
 from .local_peers import LocalPeers
 from .measured_work import MeasuredWork
 from .protocol_sniffing import OffenderLog
-from .region_sender import RegionSenderFactory, RunInWorker
+from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
 from .request_memory import RequestMemory
 from .settings import NetworkSettings
 from .socket_states import hung_up, unread_bytes
-from .spent_frames import SpentFrames
 from .stalled_halves import HalfFrameUser, StalledHalves
 from .step_turns import StepTurns
 from .trickles import Trickles
@@ -42,7 +42,6 @@ class LoopResources:
         stopwatch_s: Callable[[], float],
         work_time_s: Callable[[], float],
         run_in_worker: RunInWorker,
-        new_sender: RegionSenderFactory,
         local_peers: LocalPeers,
         header_version: HeaderVersion,
         logger: logging.Logger,
@@ -52,13 +51,12 @@ class LoopResources:
         self.loop = loop
         self.clock_ms = clock_ms
         self.run_in_worker = run_in_worker
-        self.new_sender = new_sender
         self.local_peers = local_peers
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
         self._long_reader: object = None
         self._long_read_ms = -1
-        self.spent_frames = SpentFrames()
+        self.frame_pool = FramePool()
         self.memory = RequestMemory(
             settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
         )
@@ -69,7 +67,7 @@ class LoopResources:
         self.decoded = DecodedAccounts(settings.max_decoded_bytes, loop.call_soon, self.call_later)
         self.steps = StepTurns(loop)
         self.trickles = Trickles(self.call_later, loop.time)
-        self.absent = AbsentPeers(self.call_later, hung_up)
+        self.disconnects = DisconnectPoll(self.call_later, hung_up)
         self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         longest_silent = cast("Callable[[], list[HalfFrameUser]]", self.idle.by_activity)

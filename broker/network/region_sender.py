@@ -21,6 +21,7 @@ __all__ = [
     "SendfileSender",
     "TruncatedRegionError",
     "new_region_sender",
+    "sender_for",
 ]
 
 RunInWorker: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
@@ -29,6 +30,7 @@ RunInWorker: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 Done: TypeAlias = Callable[[OSError | None], None]
 
 _HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
+_UNENCRYPTED = ("PLAINTEXT", "SASL_PLAINTEXT")
 _CHUNK = 256 * 1024
 _CHUNKS_PER_TURN = 8  # then the other connections get the loop
 _PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: most sockets' buffers take less than a chunk
@@ -277,13 +279,14 @@ class CopyingSender(_Sender):
         return True
 
 
-def new_region_sender(
-    transport: asyncio.Transport,
-    loop: asyncio.AbstractEventLoop,
-    run_in_worker: RunInWorker,
-    is_full: Callable[[], bool],
-) -> RegionSender:
-    """The better way of this platform."""
-    if _HAS_LINUX_SENDFILE:
-        return SendfileSender(transport, loop, run_in_worker, is_full)
-    return CopyingSender(transport, loop, run_in_worker, is_full)
+new_region_sender: RegionSenderFactory = SendfileSender if _HAS_LINUX_SENDFILE else CopyingSender
+"""The faster sender of this platform, for connections whose bytes go to the socket as they are."""
+
+
+def sender_for(security_protocol: str, plaintext_sender: RegionSenderFactory) -> RegionSenderFactory:
+    """The sender for a listener's connections.
+
+    `SendfileSender` writes to the socket itself, past the transport: on a listener that encrypts it would send
+    plaintext. So only listeners without TLS get ``plaintext_sender``.
+    """
+    return plaintext_sender if security_protocol in _UNENCRYPTED else CopyingSender

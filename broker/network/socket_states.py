@@ -1,13 +1,16 @@
 """What the system knows of sockets that nobody reads from."""
 
+import asyncio
 import fcntl
+import resource
 import select
 import struct
 import sys
 import termios
 from collections.abc import Iterable
+from typing import cast
 
-__all__ = ["hung_up", "unread_bytes"]
+__all__ = ["hung_up", "leaves_descriptors", "leaves_many_descriptors", "reserved", "unread_bytes"]
 
 _INT = struct.Struct("i")
 
@@ -32,3 +35,26 @@ def unread_bytes(descriptor: int) -> int:
     """
     (count,) = _INT.unpack(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(_INT.size)))
     return int(count)
+
+
+def reserved(limit: int) -> int:
+    """How many of ``limit`` descriptors connections have to leave alone."""
+    return max(32, limit // 16)
+
+
+def leaves_descriptors(transport: asyncio.Transport) -> bool:
+    """Whether enough are left, now that this connection has one."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _number(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
+
+
+def leaves_many_descriptors(transport: asyncio.Transport) -> bool:
+    """Whether less than half of them were in use when this connection came."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _number(transport) < limit // 2 or limit == resource.RLIM_INFINITY
+
+
+def _number(transport: asyncio.Transport) -> int:
+    """The system gives the lowest number that is free, so it tells how many are in use."""
+    connection = transport.get_extra_info("socket")
+    return -1 if connection is None else cast("int", connection.fileno())

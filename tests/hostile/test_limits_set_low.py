@@ -106,7 +106,7 @@ def reads_apart(field: Arena) -> bool:
     """The process that reads large batches is there, as it is for ten seconds after one."""
     for child in psutil.Process(field.broker.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
-            if "apart_process" in " ".join(child.cmdline()):
+            if "big_batch_process" in " ".join(child.cmdline()):
                 return True
     return False
 

@@ -5,6 +5,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.broker.network.frame_pool import FramePool
 from pybroker.broker.network.frame_reader import (
     FIRST_ALLOCATION,
     FIRST_READ,
@@ -14,13 +15,12 @@ from pybroker.broker.network.frame_reader import (
     FrameSizeError,
     new_shared_buffer,
 )
-from pybroker.broker.network.spent_frames import SpentFrames
 
 MAX = 10 * 1024 * 1024
 
 
 def new_reader(max_size: int = MAX) -> FrameReader:
-    return FrameReader(new_shared_buffer(), max_size, SpentFrames())
+    return FrameReader(new_shared_buffer(), max_size, FramePool())
 
 
 def framed(body: bytes) -> bytes:
@@ -116,7 +116,7 @@ def test_any_cut_gives_the_same_frames(bodies: list[bytes], steps: list[int]) ->
 
 def test_connections_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
     shared = new_shared_buffer()
-    spent = SpentFrames()
+    spent = FramePool()
     one, other = FrameReader(shared, MAX, spent), FrameReader(shared, MAX, spent)
     assert feed(one, framed(b"one" * 10)[:-3], 5) == []
     assert feed(other, framed(b"other")[:2], 5) == []
@@ -126,7 +126,7 @@ def test_connections_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
 
 def test_a_frame_owns_its_bytes() -> None:
     shared = new_shared_buffer()
-    reader = FrameReader(shared, MAX, SpentFrames())
+    reader = FrameReader(shared, MAX, FramePool())
     data = framed(b"body")
     shared[: len(data)] = data
     (frame,) = reader.received(len(data))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from pybroker.broker.network import connection as connection_module
-from pybroker.broker.network.descriptors import leaves_many_descriptors
+from pybroker.broker.network.socket_states import leaves_many_descriptors
 from support.in_process.network_peer import ECHO, JOIN, LATER, Peer, Server, frame, serving, until
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from pybroker.broker.network import bound_sockets, listener
+from pybroker.broker.network.bound_sockets import AddressInUseError, BindError
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.connection_limits import LimitSettings
-from pybroker.broker.network.errors import AddressInUseError, BindError
 from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings

@@ -14,7 +14,7 @@ import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.holds import Hold
-from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
+from pybroker.broker.network.region_sender import CopyingSender, SendfileSender, sender_for
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.storage.files.page_cache import is_cached, read_ahead, read_if_cached
@@ -441,3 +441,9 @@ async def test_an_answer_too_long_for_its_size_closes_the_connection_with_one_li
         assert await peer.is_closed()
     (line,) = warnings(caplog.records)
     assert "an answer of 2147483648 bytes" in line
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_listeners_with_tls_never_write_to_the_socket_past_the_transport(protocol: str) -> None:
+    assert sender_for(protocol, SendfileSender) is CopyingSender
+    assert sender_for("PLAINTEXT", SendfileSender) is SendfileSender

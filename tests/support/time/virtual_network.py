@@ -9,6 +9,7 @@ from typing import Any, cast
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.local_peers import LocalPeers
 from pybroker.broker.network.loop_resources import LoopResources
+from pybroker.broker.network.region_sender import RegionSenderFactory
 from pybroker.broker.network.request import ConnectionInfo, Handler
 from pybroker.broker.network.settings import NetworkSettings
 
@@ -149,11 +150,11 @@ class VirtualNetwork:
             stopwatch_s=self.loop.time,
             work_time_s=self.loop.time,
             run_in_worker=_no_worker,
-            new_sender=_no_worker,
             local_peers=LocalPeers(None, settings),
             header_version=lambda api_key, api_version: 1,
             logger=logging.getLogger(__name__),
         )
+        self.new_sender = cast("RegionSenderFactory", _no_worker)
         self._count = 0
 
     def connect(self) -> VirtualPeer:

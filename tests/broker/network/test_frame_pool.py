@@ -4,13 +4,13 @@ import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.broker.network.frame_pool import FramePool
 from pybroker.broker.network.frame_reader import FrameReader, new_shared_buffer
-from pybroker.broker.network.spent_frames import SpentFrames
 
 KIB = 1024
 
 
-def new_reader(spent: SpentFrames) -> FrameReader:
+def new_reader(spent: FramePool) -> FrameReader:
     return FrameReader(new_shared_buffer(), 10 * KIB * KIB, spent)
 
 
@@ -31,13 +31,13 @@ def receive(reader: FrameReader, body: bytes) -> bytearray:
 
 
 def test_a_frame_that_nobody_holds_is_received_into_again() -> None:
-    reader = new_reader(SpentFrames())
+    reader = new_reader(FramePool())
     first = id(receive(reader, b"a" * 100 * KIB))
     assert id(receive(reader, b"b" * 90 * KIB)) == first
 
 
 def test_frames_that_come_in_one_read_are_copied_to_spent_ones() -> None:
-    spent = SpentFrames()
+    spent = FramePool()
     reader = new_reader(spent)
     receive(reader, b"a" * 50 * KIB)  # behind it much is read at once
     data = b"".join(struct.pack(">i", 40 * KIB) + letter * 40 * KIB for letter in (b"b", b"c"))
@@ -48,7 +48,7 @@ def test_frames_that_come_in_one_read_are_copied_to_spent_ones() -> None:
 
 
 def test_a_view_of_a_frame_keeps_it_as_it_is() -> None:
-    reader = new_reader(SpentFrames())
+    reader = new_reader(FramePool())
     records = memoryview(receive(reader, b"a" * 100 * KIB))[500:600]
     for _ in range(3):
         receive(reader, b"b" * 100 * KIB)
@@ -57,7 +57,7 @@ def test_a_view_of_a_frame_keeps_it_as_it_is() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 300 * KIB), st.booleans()), max_size=12))
 def test_frames_are_what_was_sent_whichever_of_them_are_held(frames: list[tuple[int, bool]]) -> None:
-    reader = new_reader(SpentFrames(512 * KIB))
+    reader = new_reader(FramePool(512 * KIB))
     held: list[tuple[memoryview, bytes]] = []
     for number, (size, is_held) in enumerate(frames):
         body = bytes([number]) * size
@@ -69,7 +69,7 @@ def test_frames_are_what_was_sent_whichever_of_them_are_held(frames: list[tuple[
 
 
 def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
-    spent = SpentFrames(max_bytes=250)
+    spent = FramePool(max_bytes=250)
     for letter in b"abc":
         spent.keep(bytearray([letter]) * 100)
     assert spent.held_bytes == 200
@@ -78,7 +78,7 @@ def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
 
 
 def test_a_spent_frame_is_found_behind_one_that_is_held() -> None:
-    spent = SpentFrames()
+    spent = FramePool()
     spent.keep(bytearray(b"a" * 100))
     held = bytearray(b"b" * 100)
     spent.keep(held)
@@ -88,6 +88,6 @@ def test_a_spent_frame_is_found_behind_one_that_is_held() -> None:
 
 
 def test_a_huge_frame_is_not_kept() -> None:
-    spent = SpentFrames()
+    spent = FramePool()
     spent.keep(bytearray(2 * KIB * KIB + 1))
     assert spent.held_bytes == 0

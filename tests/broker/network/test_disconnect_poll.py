@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 import pytest
-from pybroker.broker.network.disconnect_poll import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, AbsentPeers
+from pybroker.broker.network.disconnect_poll import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, DisconnectPoll
 from support.time.virtual_timers import VirtualTimers
 
 
@@ -22,7 +22,7 @@ class World:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
         self.gone: set[int] = set()
-        self.absent = AbsentPeers(self.call_later, self.hung_up_of)
+        self.disconnects = DisconnectPoll(self.call_later, self.hung_up_of)
         self._count = 0
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
@@ -37,7 +37,7 @@ class World:
     def connection(self) -> Connection:
         self._count += 1
         connection = Connection(self._count)
-        self.absent.watch(connection)
+        self.disconnects.watch(connection)
         return connection
 
     def hangs_up(self, connection: Connection) -> None:
@@ -53,7 +53,7 @@ def test_it_is_told_of_one_that_has_hung_up_until_that_is_gone_and_of_no_other()
         if step == "gone":
             world.hangs_up(gone)
         elif step == "forgotten":
-            world.absent.forget(gone)
+            world.disconnects.forget(gone)
         world.check()
         told.append((there.times_told, gone.times_told))
     assert told == [(0, 0), (0, 1), (0, 2), (0, 2)]
@@ -62,12 +62,12 @@ def test_it_is_told_of_one_that_has_hung_up_until_that_is_gone_and_of_no_other()
 def test_one_that_is_read_again_is_not_asked_for() -> None:
     world = World()
     connection = world.connection()
-    world.absent.forget(connection)
+    world.disconnects.forget(connection)
     world.hangs_up(connection)
     world.check()
     assert not connection.times_told
     assert world.timers.pending == 0  # nothing left to look after
-    world.absent.watch(connection)
+    world.disconnects.watch(connection)
     world.check()
     assert connection.times_told
 
@@ -76,13 +76,13 @@ def test_there_is_one_timer_however_many_hang_up(monkeypatch: pytest.MonkeyPatch
     """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
     for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
     world = World()
-    monkeypatch.setattr(Connection, "peer_has_hung_up", lambda connection: world.absent.watch(connection))
+    monkeypatch.setattr(Connection, "peer_has_hung_up", lambda connection: world.disconnects.watch(connection))
     for _ in range(20):
         connection = world.connection()
         world.hangs_up(connection)
         world.check()
         assert world.timers.pending == 1
-        world.absent.forget(connection)
+        world.disconnects.forget(connection)
 
 
 def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
@@ -101,5 +101,5 @@ def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
 def test_when_it_is_closed_no_timer_is_left() -> None:
     world = World()
     world.connection()
-    world.absent.close()
+    world.disconnects.close()
     assert world.timers.pending == 0

@@ -1,15 +1,14 @@
-"""Buffers of frames that nobody works with any more, for the frames that come next.
+"""A buffer pool for large frames: a frame's bytearray is used again once no handler refers to it.
 
-A fresh buffer of 256 KiB costs up to 100 µs: the kernel gives its pages one fault at a time, and zeroes each. A frame
-is kept here when it is handed out, and is free as soon as nobody but this place refers to it or to a view of it, which
-CPython's reference count tells: no handler has to say that it is done, and none that forgets to can have its bytes
-written over.
+Why: a fresh buffer of 256 KiB costs up to 100 µs, because the kernel maps and zeroes its pages one fault at a time.
+How: the pool remembers each frame it hands out. CPython's reference count tells when nothing else refers to the frame
+or to a view of it, so no handler has to give a frame back, and no handler can see its frame overwritten.
 """
 
 import sys
 from collections import deque
 
-__all__ = ["SpentFrames"]
+__all__ = ["FramePool"]
 
 _MAX_BYTES = 8 * 1024 * 1024
 _MAX_FRAME = 2 * 1024 * 1024
@@ -30,7 +29,7 @@ def _refcount_of_unused() -> int | None:
 _UNUSED = _refcount_of_unused()
 
 
-class SpentFrames:
+class FramePool:
     """One per loop; holds ``max_bytes`` at most."""
 
     __slots__ = ("_bytes", "_frames", "_max_bytes")
