@@ -1,4 +1,4 @@
-"""The states of transactions by the numbers that stand for them in __transaction_state (Kafka: TransactionState)."""
+"""Names of transaction states, by their number in ``__transaction_state`` (Kafka's TransactionState)."""
 
 __all__ = ["TRANSACTION_STATES"]
 

@@ -8,11 +8,11 @@ v8 a reason (KIP-800) · v9 a returning static leader may skip the assignment (K
 from collections.abc import Awaitable
 
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
-from ...coordinator.answer import Answer
 from ...coordinator.group.joining import JoinRequest
 from ...coordinator.group.member import MemberProtocol
 from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import JoinResult
+from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 
 __all__ = ["JoinGroup"]
@@ -28,10 +28,10 @@ class JoinGroup:
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
         """The response may take as long as a rebalance."""
-        answer = Answer[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
-        self._membership.join(_domain_request(context, request), answer)
-        context.abandon = answer.abandon
-        return answer.take()
+        response = PendingResponse[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
+        self._membership.join(_domain_request(context, request), response)
+        context.abandon = response.abandon
+        return response.take()
 
 
 def _domain_request(context: RequestContext, request: JoinGroupRequest) -> JoinRequest:

@@ -18,9 +18,9 @@ from ....protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ...coordinator.answer import Answer
 from ...coordinator.group.commits import CommitRequest, Commits
 from ...coordinator.group.offsets import OffsetAndMetadata
+from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 from .legacy_offsets import LegacyOffsets, TopicExists
 
@@ -53,11 +53,11 @@ class OffsetCommit:
             return _response(codes)
         if context.api_version == 0:
             return self._commit_to_tree(request.group_id, known, codes)
-        answer = Answer[Mapping[TopicPartition, ErrorCode], OffsetCommitResponse](
+        response = PendingResponse[Mapping[TopicPartition, ErrorCode], OffsetCommitResponse](
             lambda results: _response({**codes, **results})
         )
-        self._commits.commit(_domain_request(context, request, known), answer)
-        return answer.take()
+        self._commits.commit(_domain_request(context, request, known), response)
+        return response.take()
 
     async def _commit_to_tree(
         self,

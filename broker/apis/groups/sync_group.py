@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ...coordinator.answer import Answer
 from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import SyncResult
 from ...coordinator.group.syncing import SyncRequest
+from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 
 __all__ = ["SyncGroup"]
@@ -30,7 +30,7 @@ class SyncGroup:
         """The response may wait for the leader's assignment."""
         if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        answer = Answer[SyncResult, SyncGroupResponse](_response)
+        response = PendingResponse[SyncResult, SyncGroupResponse](_response)
         self._membership.sync(
             SyncRequest(
                 request.group_id,
@@ -41,10 +41,10 @@ class SyncGroup:
                 request.protocol_name,
                 {each.member_id: bytes(each.assignment) for each in request.assignments},
             ),
-            answer,
+            response,
         )
-        context.abandon = answer.abandon
-        return answer.take()
+        context.abandon = response.abandon
+        return response.take()
 
 
 def _response(result: SyncResult) -> SyncGroupResponse:

@@ -22,12 +22,12 @@ from ....protocol.messages.txn_offset_commit import (
 from ....protocol.records.batch import NO_SEQUENCE
 from ....replication.transaction_checks import ProducerBatch, TransactionChecks
 from ....storage.producers.transaction_guards import TransactionGuard
-from ...coordinator.answer import Answer
 from ...coordinator.group.commits import CommitReply, CommitRequest
 from ...coordinator.group.coordinator import GroupCoordinator
 from ...coordinator.group.group_log import commit_error
 from ...coordinator.group.offset_batch import TransactionalProducer
 from ...coordinator.group.offsets import OffsetAndMetadata
+from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 from ..groups.legacy_offsets import TopicExists
 
@@ -69,19 +69,19 @@ class TxnOffsetCommit:
         if not known:
             return _response(unknown)
 
-        def shape(codes: Codes) -> TxnOffsetCommitResponse:
+        def to_response(codes: Codes) -> TxnOffsetCommitResponse:
             if context.api_version < _FIRST_VERSION_FOR_LOADING:
                 codes = {key: _for_old_clients(code) for key, code in codes.items()}
             elif context.api_version < _FIRST_VERSION_FOR_ABORTABLE:
                 codes = {key: _without_abortable(code) for key, code in codes.items()}
             return _response({**unknown, **codes})
 
-        answer = Answer[Codes, TxnOffsetCommitResponse](shape)
+        response = PendingResponse[Codes, TxnOffsetCommitResponse](to_response)
         commit = CommitRequest(
             request.group_id, known, request.member_id, request.group_instance_id, request.generation_id
         )
-        self._commit(request, commit, answer)
-        return answer.take()
+        self._commit(request, commit, response)
+        return response.take()
 
     def _commit(self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply) -> None:
         """Commit once the coordinator has verified that the group's offsets partition is in the transaction."""

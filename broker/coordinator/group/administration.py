@@ -1,4 +1,4 @@
-"""Looking at groups and clearing them away: list, describe, delete, expire (KIP-211, KIP-229, KIP-496, KIP-518)."""
+"""Lists, describes and deletes groups, and expires their offsets (KIP-211, KIP-229, KIP-496, KIP-518)."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Administration:
-    """What administrators and the clock do to groups."""
+    """Requests of administrators, and the expiry of offsets."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Administration:
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
     ) -> tuple[ErrorCode, list[GroupListing]]:
-        """ListGroups; empty filters let everything through, and none looks at upper or lower case.
+        """ListGroups. An empty filter matches every group; filters ignore case.
 
-        COORDINATOR_LOAD_IN_PROGRESS comes with the groups that are known so far.
+        With COORDINATOR_LOAD_IN_PROGRESS the list has the groups loaded so far.
         """
         if not self._registry.is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
@@ -55,7 +55,7 @@ class Administration:
         return error, listings
 
     def describe(self, group_id: str) -> GroupSummary:
-        """DescribeGroups; a group that does not exist is Dead."""
+        """DescribeGroups. A group that does not exist has the state Dead."""
         error = self._registry.check(group_id, may_be_empty=True)
         if error is not ErrorCode.NONE:
             return GroupSummary(error)
@@ -63,7 +63,7 @@ class Administration:
         return GroupSummary(ErrorCode.NONE, GroupState.DEAD.value) if group is None else group.summary()
 
     def delete_group(self, group_id: str) -> ErrorCode:
-        """DeleteGroups: only a group without members."""
+        """DeleteGroups. NON_EMPTY_GROUP for a group with members."""
         error = self._registry.check(group_id, may_be_empty=True)
         if error is not ErrorCode.NONE:
             return error
@@ -78,7 +78,7 @@ class Administration:
     def delete_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
-        """OffsetDelete: of topics that no member reads."""
+        """OffsetDelete. GROUP_SUBSCRIBED_TO_TOPIC for partitions of topics that a member reads."""
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return error, {}
@@ -99,24 +99,28 @@ class Administration:
         return ErrorCode.NONE, codes
 
     def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """Topics were deleted: so are the offsets in them."""
+        """Delete the offsets of deleted partitions."""
         deleted_partitions = frozenset(partitions)
         for group in self._registry.groups():
             removed = group.offsets.remove(group.offsets.known_among(deleted_partitions))
             if removed:
                 deleted = ", ".join(map(str, removed))
-                logger.info("group %s: offsets of %s are dropped with their topics", group.group_id, deleted)
+                logger.info("group %s: offsets of %s deleted with their topics", group.group_id, deleted)
             self._clear(group, removed)
 
     def expire(self) -> int:
-        """Drop offsets past ``offsets.retention.minutes`` and groups that have nothing left; how many offsets."""
+        """Delete offsets past ``offsets.retention.minutes``, and groups that are left without offsets and members.
+
+        Returns the number of offsets deleted.
+        """
         now_ms = self._now_ms()
         count = 0
         for group in self._registry.groups():
             expired = group.expired_offsets(now_ms, self._settings.retention_ms)
             if expired:
                 logger.info(
-                    "group %s: offsets of %s are dropped, past the retention of %d minutes or their commit's own",
+                    "group %s: offsets of %s deleted, past the %d minutes of offsets.retention.minutes or their own"
+                    " retention",
                     group.group_id,
                     ", ".join(map(str, expired)),
                     self._settings.retention_ms // 60_000,
@@ -126,13 +130,12 @@ class Administration:
         return count
 
     def _clear(self, group: Group, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:
-        """Write that these offsets are gone, and the group with them when it was its last reason to be.
-
-        Not while somebody was handed a member id: that one is about to join.
+        """Write tombstones for ``removed`` offsets. A group without members and offsets is removed too, unless a client
+        that got a member id is about to join.
         """
         is_finished = group.state is GroupState.EMPTY and group.offsets.is_empty() and not group.pending_members
         if is_deleted or is_finished:
-            logger.info("group %s is removed in generation %d", group.group_id, group.generation_id)
-            self._rebalances.bury(group)
+            logger.info("group %s removed in generation %d", group.group_id, group.generation_id)
+            self._rebalances.mark_dead(group)
             self._registry.remove(group)
         self._group_log.store_tombstones(group, removed, whole_group=group.is_dead)

@@ -1,4 +1,4 @@
-"""Turns awaited appends into calls, so that the rest of the coordinator needs no asyncio."""
+"""Turns appends that are awaited into appends with a callback, so that other coordinator code needs no asyncio."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ class AppendBridge:
         awaits_replicas: bool = True,
         guard: TransactionGuard | None = None,
     ) -> None:
-        """Begin the append; ``done`` hears its outcome."""
+        """Start the append; ``done`` is called with its outcome."""
         if not self._log.is_leader(partition):
             done(NotLeaderOrFollowerError())
             return
@@ -46,12 +46,12 @@ class AppendBridge:
         future.add_done_callback(partial(self._finish, partition))
 
     def abandon(self, partition: int) -> None:
-        """Another broker leads the partition: nobody waits to hear what became of the appends under way."""
+        """Another broker leads the partition: complete its running appends with NotLeaderOrFollowerError at once."""
         for done in self._running.pop(partition, {}).values():
             done(NotLeaderOrFollowerError())
 
     async def drain(self) -> None:
-        """Wait for the appends under way, whatever becomes of them."""
+        """Wait until all running appends have ended, with or without an error."""
         while self._running:
             await asyncio.wait([future for running in self._running.values() for future in running])
 
@@ -61,7 +61,7 @@ class AppendBridge:
         done = running.pop(future, None)
         if not running:
             self._running.pop(partition, None)
-        if done is not None:  # else it was abandoned
+        if done is not None:  # None: abandoned
             done(outcome)
 
 

@@ -12,7 +12,7 @@ from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer
-from .offset_limit import OffsetRoom
+from .offset_limit import OffsetLimit
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from .ports import AppendOutcome
 from .rebalance import Rebalances
@@ -26,7 +26,7 @@ __all__ = ["INVALID_OFFSET", "CommitReply", "CommitRequest", "Commits"]
 logger = logging.getLogger(__name__)
 
 INVALID_OFFSET = -1
-"""What OffsetFetch says where nothing is committed."""
+"""OffsetFetch's offset for a partition without a committed offset."""
 
 NOTHING_COMMITTED = OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.NONE)
 UNSTABLE = OffsetFetchResult(INVALID_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -37,7 +37,7 @@ CommitReply = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """An OffsetCommit. Generation −1 with no member id is somebody who only keeps offsets here."""
+    """An OffsetCommit. Generation −1 without a member id: a client that stores offsets but is no group member."""
 
     group_id: str
     offsets: Offsets
@@ -47,7 +47,7 @@ class CommitRequest:
 
 
 class Commits:
-    """Stores and shows offsets."""
+    """OffsetCommit, TxnOffsetCommit and OffsetFetch of the groups on this broker."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Commits:
         self._rebalances = rebalances
         self._group_log = group_log
         self._now_ms = now_ms
-        self._room = OffsetRoom(settings.offsets_max_bytes, registry.count_offset_bytes, now_ms)
+        self._limit = OffsetLimit(settings.offsets_max_bytes, registry.count_offset_bytes, now_ms)
 
     def commit(self, request: CommitRequest, reply: CommitReply) -> None:
-        """OffsetCommit: the reply comes when the offsets are written, with one code for each partition."""
+        """OffsetCommit. Calls ``reply`` with a code for each partition when the offsets are written."""
         error = self._registry.check(request.group_id, may_be_empty=True)
         group = self._registry.get(request.group_id)
         if error is ErrorCode.NONE and group is None:
@@ -84,13 +84,13 @@ class Commits:
         self._store(group, request.offsets, reply)
 
     def refusal_of_group(self, group_id: str) -> ErrorCode:
-        """NONE where this broker coordinates the group."""
+        """Why this broker does not coordinate the group; NONE when it does."""
         return self._registry.check(group_id)
 
     def commit_in_transaction(
         self, request: CommitRequest, producer: TransactionalProducer, reply: CommitReply
     ) -> None:
-        """TxnOffsetCommit: offsets that take effect when the producer's transaction commits."""
+        """TxnOffsetCommit. The offsets take effect when the producer's transaction commits."""
         error = self._registry.check(request.group_id)
         group = self._registry.get(request.group_id)
         if error is ErrorCode.NONE and group is None:
@@ -104,22 +104,22 @@ class Commits:
 
     def _new_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         now_ms = self._now_ms()
-        if self._registry.has_room_for(group_bytes(group_id), now_ms):
+        if self._registry.has_space_for(group_bytes(group_id), now_ms):
             return ErrorCode.NONE, self._registry.get_or_create(group_id, now_ms)
-        logger.warning("group %s: no room for it, pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
+        logger.warning("group %s not created: pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
 
     def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
-        """An end marker was written to these partitions of the offsets topic."""
+        """An end marker of the producer's transaction was written to these partitions of ``__consumer_offsets``."""
         for partition in partitions:
             self._registry.end_transaction(partition, TransactionEnd(producer_id, is_commit))
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
     ) -> tuple[ErrorCode, dict[TopicPartition, OffsetFetchResult]]:
-        """OffsetFetch: of the given partitions, or of all that have an offset when None.
+        """OffsetFetch. ``partitions``: None for all partitions with a committed offset.
 
-        ``require_stable``: UNSTABLE_OFFSET_COMMIT where a transaction may still change the answer (KIP-447).
+        ``require_stable``: UNSTABLE_OFFSET_COMMIT for an offset that an open transaction may change (KIP-447).
         """
         error = self._registry.check(group_id, may_be_empty=True)
         if error is not ErrorCode.NONE:
@@ -136,9 +136,9 @@ class Commits:
         accepted = {key: value for key, value in offsets.items() if self.is_metadata_short_enough(value.metadata)}
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         growth = {key: group.offsets.growth_bytes(key, value) for key, value in accepted.items()}
-        if (total := sum(growth.values())) and not self._room.take(total):
+        if (total := sum(growth.values())) and not self._limit.reserve(total):
             logger.warning(
-                "group %s: no room for its offsets, pybroker.offsets.max.bytes is reached", group.group_id, extra=QUIET
+                "group %s: offsets not stored, pybroker.offsets.max.bytes is reached", group.group_id, extra=QUIET
             )
             codes.update((key, ErrorCode.INVALID_COMMIT_OFFSET_SIZE) for key in growth if growth[key])
             accepted = {key: value for key, value in accepted.items() if not growth[key]}
@@ -150,10 +150,10 @@ class Commits:
             if isinstance(outcome, KafkaError):
                 error = commit_error(outcome.code)
                 level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
-                logger.log(level, "group %s: offsets could not be stored: %s", group.group_id, outcome.code.name)
+                logger.log(level, "group %s: offsets not stored: %s", group.group_id, outcome.code.name)
             else:
                 error = ErrorCode.NONE
-            _settle(group, accepted, outcome, producer)
+            _finish_append(group, accepted, outcome, producer)
             codes.update(dict.fromkeys(accepted, error))
             reply(codes)
 
@@ -190,8 +190,10 @@ def _refusal(group: Group, request: CommitRequest, *, is_transactional: bool) ->
     return ErrorCode.NONE
 
 
-def _settle(group: Group, offsets: Offsets, outcome: AppendOutcome, producer: TransactionalProducer | None) -> None:
-    """Staged offsets become committed ones, or are dropped."""
+def _finish_append(
+    group: Group, offsets: Offsets, outcome: AppendOutcome, producer: TransactionalProducer | None
+) -> None:
+    """Staged offsets become committed offsets, or are dropped."""
     match outcome, producer:
         case KafkaError(), None:
             group.offsets.on_append_failed(offsets)

@@ -1,7 +1,7 @@
-"""The group coordinator of one broker: puts the parts together, takes partitions over and gives them away.
+"""The group coordinator of one broker. It loads and unloads partitions of ``__consumer_offsets``.
 
-Everything happens on the event loop. Rules are in the pure parts; here are the loading of a partition, the timer of
-expiry and the end. Handlers use ``membership``, ``commits`` and ``administration``.
+Everything runs on the event loop. The rules of groups are in other files, without I/O; this file has the loading of a
+partition, the expiry timer and the shutdown. Handlers use ``membership``, ``commits`` and ``administration``.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class GroupCoordinator:
     """Kafka's GroupCoordinator with its GroupMetadataManager.
 
-    ``now_ms`` is the wall clock, ``new_uuid`` makes the random part of member ids.
+    ``now_ms``: the wall clock. ``new_uuid`` makes the random part of member ids.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class GroupCoordinator:
     # -- partitions come and go
 
     def load_partition(self, partition: int, coordinator_epoch: int) -> Coroutine[Any, Any, None]:
-        """This broker leads the partition: read its groups, then answer for them. What is returned does the reading.
+        """This broker leads the partition now. Returns a coroutine that reads its groups.
 
-        From the call on they are COORDINATOR_LOAD_IN_PROGRESS. When reading fails they stay NOT_COORDINATOR, since to
-        answer "nothing committed" would send consumers back to the start, and the error is raised. A load that an
-        ``unload_partition`` or a later leadership overtook ends without effect.
+        From this call on, requests for these groups get COORDINATOR_LOAD_IN_PROGRESS. When reading fails, the coroutine
+        raises KafkaError and requests get NOT_COORDINATOR: "nothing committed" would send consumers back to the start.
+        After an ``unload_partition`` or a newer ``load_partition`` the coroutine ends without effect.
         """
         if self.registry.begin_loading(partition, coordinator_epoch):
             return self._load(partition, coordinator_epoch)
@@ -70,13 +70,16 @@ class GroupCoordinator:
         return _nothing_to_load()
 
     def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
-        """Another broker leads the partition now: forget its groups and turn away who waits. None: it was deleted."""
+        """Another broker leads the partition now: forget its groups and answer their parked requests.
+
+        ``coordinator_epoch`` is None when the topic was deleted.
+        """
         groups = self.registry.release(partition, coordinator_epoch)
         if groups is None:
             logger.info("not unloading __consumer_offsets-%d for old epoch %s", partition, coordinator_epoch)
             return
         for group in groups:
-            self._rebalances.bury(group)
+            self._rebalances.mark_dead(group)
         self._appends.abandon(partition)
         logger.info("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
 
@@ -89,7 +92,7 @@ class GroupCoordinator:
             )
         except BaseException as error:
             if not self.registry.is_loading(partition, epoch) and isinstance(error, KafkaError):
-                return  # it is gone because it moved
+                return  # the partition moved to another broker while it was read
             self.registry.give_up_loading(partition, epoch)
             raise
         if groups is None:
@@ -112,24 +115,24 @@ class GroupCoordinator:
         for member in group.members.values():
             self._rebalances.keep_alive(group, member)
 
-    # -- life
+    # -- start and stop
 
     def start(self) -> None:
-        """Begin to drop expired offsets from time to time."""
+        """Start to delete expired offsets periodically."""
         self._schedule_expiry()
 
     async def close(self) -> None:
-        """Answer nothing any more, stop all timers, and wait for what is being written."""
+        """Stop answering, cancel all timers, and wait for running appends."""
         self.kill()
         await self._appends.drain()
 
     def kill(self) -> None:
-        """Answer nothing any more, stop all timers."""
+        """Stop answering and cancel all timers."""
         self.registry.is_active = False
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         for group in self.registry.groups():
-            self._rebalances.bury(group)
+            self._rebalances.mark_dead(group)
 
     def _schedule_expiry(self) -> None:
         delay_s = self._settings.retention_check_interval_ms / 1000
@@ -141,4 +144,4 @@ class GroupCoordinator:
 
 
 async def _nothing_to_load() -> None:
-    """It is ours or being read already, or was led longer ago than what is known."""
+    """The partition is loaded or loading already, or its epoch is older than the known one."""

@@ -1,7 +1,7 @@
 """One group: its members, its generation and its offsets (Kafka's GroupMetadata). No clock, no I/O.
 
-Who may join, when a rebalance ends and what is stored is decided in ``joining.py``, ``rebalance.py`` and
-``syncing.py``; here live the facts and the rules that must always hold between them.
+This file has the state and its invariants. The decisions are elsewhere: ``joining.py`` (who may join), ``rebalance.py``
+(when a rebalance ends) and ``syncing.py`` (what is stored).
 """
 
 from collections import Counter, OrderedDict
@@ -25,7 +25,8 @@ CLASSIC_GROUP_TYPE = "classic"
 class Group:
     """A group of the classic protocol.
 
-    ``state_timestamp_ms`` is when it came into its state (wall clock), None when loaded from a record too old to say.
+    ``state_timestamp_ms``: when it entered its state (wall clock); None when it was loaded from a record of an old
+    version without that time.
     """
 
     __slots__ = (
@@ -63,31 +64,31 @@ class Group:
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
         self.members: OrderedDict[str, Member] = OrderedDict()
-        """In the order of joining. Asked for its first one again and again while members go in that order, a dict would
-        step over the places of all that are gone."""
+        """In the order of joining. An OrderedDict finds its first member at once; a dict would need linear time after
+        many first members were removed."""
         self.static_members: dict[str, str] = {}
         """group.instance.id → member id"""
         self.pending_members: dict[str, Timer] = {}
-        """Ids handed out with MEMBER_ID_REQUIRED whose owners have not come back yet (KIP-394)."""
+        """Ids handed out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394), with their expiry timers."""
         self.pending_sync: dict[str, None] = {}
         """Members of this generation that have not sent a SyncGroup yet, in the order of joining."""
         self.subscribed_topics: frozenset[str] | None = None
-        """What the members of a consumer group read; None when that cannot be known."""
+        """Topics that the members of a consumer group read; None when unknown."""
         self.offsets = GroupOffsets()
         self.has_new_member = False
-        """Somebody new came during the first rebalance: its initial delay may be prolonged."""
+        """A new member came during the first rebalance: the initial delay may be extended."""
         self.is_in_initial_delay = False
-        """The first rebalance waits its full delay, even when all known members are there."""
+        """The first rebalance waits its full delay, even when all known members have joined."""
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
         self.failed_count = 0
-        """Members whose session ended since the last generation was made."""
+        """Members whose session expired since the last generation began."""
         self.storing_generation: int | None = None
-        """The generation whose assignment is being written: its leader's repeated SyncGroup starts no second write."""
+        """The generation whose assignment is being written. A repeated SyncGroup must not start a second write."""
         self.size_bytes = group_bytes(group_id)
-        """What it takes in memory, about, but for its offsets."""
+        """Estimated memory of the group without its offsets."""
         self.memory: GroupMemory | None = None
-        """The account that ``size_bytes`` is part of, while the group is in a registry."""
+        """The memory counter that includes ``size_bytes``, while the group is in a registry."""
         self._awaiting_join = 0
         self._supporters: Counter[str] = Counter()
 
@@ -99,7 +100,7 @@ class Group:
     # -- state
 
     def transition_to(self, target: GroupState, now_ms: int) -> None:
-        """Move to ``target``; IllegalGroupTransitionError and no change when the table forbids it."""
+        """Move to ``target``. Raises IllegalGroupTransitionError, without a change, when the table forbids the move."""
         if not may_move(self.state, target):
             raise IllegalGroupTransitionError(f"group {self.group_id}: {self.state.value} to {target.value}")
         self.state = target
@@ -107,7 +108,7 @@ class Group:
 
     @property
     def is_unused(self) -> bool:
-        """Nothing of it was ever stored, and nobody is about to join."""
+        """Whether nothing of the group was ever stored and no client is about to join."""
         return (
             self.state is GroupState.EMPTY
             and self.generation_id == 0
@@ -117,7 +118,7 @@ class Group:
 
     @property
     def is_dead(self) -> bool:
-        """Removed from its coordinator."""
+        """Whether it was removed from this coordinator."""
         return self.state is GroupState.DEAD
 
     @property
@@ -126,7 +127,7 @@ class Group:
         return may_move(self.state, GroupState.PREPARING_REBALANCE)
 
     def init_next_generation(self, now_ms: int) -> None:
-        """Count the generation up; with members choose their protocol and wait for syncs, without be empty."""
+        """Begin the next generation: with members, choose a protocol and wait for SyncGroups; without, become empty."""
         protocol_name = self.select_protocol() if self.members else None
         self.transition_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now_ms)
         self.generation_id += 1
@@ -138,7 +139,7 @@ class Group:
     # -- members
 
     def add(self, member: Member, reply: JoinReply | None = None) -> None:
-        """Take in a member whose protocols the group supports. The first one leads and gives the protocol type."""
+        """Add a member whose protocols the group supports. The first member leads and sets the protocol type."""
         if member.group_instance_id is not None:
             if member.group_instance_id in self.static_members:
                 raise RuntimeError(f"static member {member.group_instance_id} is already in group {self.group_id}")
@@ -154,17 +155,17 @@ class Group:
         self.forget_pending(member.member_id)
 
     def set_protocol_type(self, protocol_type: str | None) -> None:
-        """It stays when the members are gone."""
+        """Set the protocol type, which remains when all members have left."""
         self._grow(text_bytes(protocol_type or "") - text_bytes(self.protocol_type or ""))
         self.protocol_type = protocol_type
 
     def assign(self, member: Member, assignment: bytes) -> None:
-        """What it is told to work on, in the leader's words."""
+        """Set the member's assignment as the leader sent it."""
         self._grow(len(assignment) - len(member.assignment))
         member.assignment = assignment
 
     def remove(self, member_id: str) -> Member | None:
-        """Take out a member (or an id that was only handed out). The member that joined first among the rest leads."""
+        """Remove a member, or an id that has not joined yet. If it was the leader, the earliest other member leads."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._grow(-member_bytes(member) - protocols_bytes(member.protocols))
@@ -186,8 +187,8 @@ class Group:
         session_timeout_ms: int,
         reply: JoinReply | None,
     ) -> None:
-        """A member joins again. A JoinGroup of it still parked is an older attempt: it is answered, so that what was
-        asked behind it on its connection is, too."""
+        """A member joins again. An older parked JoinGroup of it is answered, so that requests behind it on its
+        connection are answered too."""
         older = member.join_reply
         self._drop_support(member)
         self._grow(protocols_bytes(protocols) - protocols_bytes(member.protocols))
@@ -200,7 +201,7 @@ class Group:
             older(JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
 
     def replace_static_member(self, instance_id: str, old_member_id: str, new_member_id: str) -> Member:
-        """The same static member came back under a new id: requests parked under the old id are fenced."""
+        """A static member returned under a new id: requests parked under the old id get FENCED_INSTANCE_ID."""
         member = self.members.pop(old_member_id)
         self.answer_join(member, JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_member_id))
         member.answer_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
@@ -217,12 +218,12 @@ class Group:
         return member
 
     def remember_pending(self, member_id: str, timer: Timer) -> None:
-        """An id is handed out; ``timer`` takes it back."""
+        """Remember an id that was handed out; ``timer`` expires it."""
         self.pending_members[member_id] = timer
         self._grow(pending_bytes(member_id))
 
     def forget_pending(self, member_id: str) -> bool:
-        """An id handed out is used, given up or too old; whether it was known."""
+        """Forget an id that was handed out. Returns whether it was known."""
         timer = self.pending_members.pop(member_id, None)
         if timer is None:
             return False
@@ -231,7 +232,7 @@ class Group:
         return True
 
     def member_error(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Whether a request may speak for this member: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID (KIP-345)."""
+        """UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID (KIP-345) for a request of this member; NONE when it is valid."""
         if instance_id is not None:
             current = self.static_members.get(instance_id)
             if current is None:
@@ -241,15 +242,15 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def is_leader(self, member_id: str) -> bool:
-        """Whether it computes the assignment of this generation."""
+        """Whether the member computes the assignment of this generation."""
         return self.leader_id == member_id
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest of the members'; 0 without members."""
+        """The longest rebalance timeout of all members; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    # -- joins under way
+    # -- parked JoinGroups
 
     def answer_join(self, member: Member, result: JoinResult) -> None:
         """Answer the member's parked JoinGroup, if there is one."""
@@ -265,7 +266,7 @@ class Group:
 
     @property
     def have_all_joined(self) -> bool:
-        """Every known member is back, and every id handed out was used."""
+        """Whether every member has a JoinGroup parked and every id handed out has joined."""
         return self._awaiting_join == len(self.members) and not self.pending_members
 
     def members_not_joined(self) -> list[Member]:
@@ -273,7 +274,7 @@ class Group:
         return [member for member in self.members.values() if not member.is_awaiting_join]
 
     def maybe_elect_joined_leader(self) -> bool:
-        """Make sure that the leader is one who joined; False when nobody did."""
+        """Make a member with a parked JoinGroup the leader, preferably the current leader. False when there is none."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].is_awaiting_join:
@@ -287,14 +288,14 @@ class Group:
     # -- protocols
 
     def supports(self, protocol_type: str, protocols: Iterable[MemberProtocol]) -> bool:
-        """Whether somebody with these protocols can take part: the same type, and one that all members have."""
+        """Whether a member with these protocols can join: the type is the same and all members share a protocol."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in protocols)
         size = len(self.members)
         return self.protocol_type == protocol_type and any(self._supporters[p.name] == size for p in protocols)
 
     def select_protocol(self) -> str:
-        """The protocol all support that most members prefer; at a draw the one that was voted for first."""
+        """The protocol with most votes among those that all members support; at a tie, the earliest vote."""
         size = len(self.members)
         candidates = frozenset(name for name, supporters in self._supporters.items() if supporters == size)
         votes = Counter(member.vote(candidates) for member in self.members.values())
@@ -302,11 +303,11 @@ class Group:
 
     @property
     def is_consumer_group(self) -> bool:
-        """Whether its members are consumers, whose metadata the broker can read."""
+        """Whether the members are consumers, whose metadata the broker can read."""
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def refresh_subscribed_topics(self) -> None:
-        """Read the members' subscriptions anew: at each generation and after loading."""
+        """Read the members' subscriptions again: at each generation and after loading."""
         before = self.subscribed_topics
         self.subscribed_topics = self._read_subscriptions()
         self._grow(subscription_bytes(self.subscribed_topics) - subscription_bytes(before))
@@ -321,7 +322,7 @@ class Group:
         return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether members read the topic; True also when that cannot be known."""
+        """Whether members read the topic; True also when unknown."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     # -- offsets
@@ -351,7 +352,7 @@ class Group:
     # -- views
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """What the leader is told: everybody's metadata for the chosen protocol."""
+        """All members with their metadata for the chosen protocol, for the leader."""
         assert self.protocol_name is not None
         return tuple(
             JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
@@ -359,7 +360,7 @@ class Group:
         )
 
     def join_result(self, member_id: str, *, leader_id: str | None = None, skip_assignment: bool = False) -> JoinResult:
-        """The current generation as ``member_id`` is to see it; ``leader_id`` shows another one as its leader."""
+        """The current generation for ``member_id``. ``leader_id``: the leader to show in place of the actual one."""
         shown_leader = leader_id if leader_id is not None else self.leader_id or ""
         return JoinResult(
             ErrorCode.NONE,

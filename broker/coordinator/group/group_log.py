@@ -1,4 +1,4 @@
-"""Writes groups and offsets to ``__consumer_offsets`` and says how it went, in the codes that clients understand."""
+"""Writes groups and offsets to ``__consumer_offsets`` and maps append errors to the codes that clients expect."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_L
 
 
 def store_group_error(code: ErrorCode) -> ErrorCode:
-    """What a member is told when its group's generation could not be stored."""
+    """The error code for members whose group's generation was not stored."""
     if code in _UNAVAILABLE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in _MOVED:
@@ -44,20 +44,20 @@ def store_group_error(code: ErrorCode) -> ErrorCode:
 
 
 def commit_error(code: ErrorCode) -> ErrorCode:
-    """What a client is told when its offsets could not be stored."""
+    """The error code for a client whose offsets were not stored."""
     if code in _UNAVAILABLE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in _MOVED:
         return ErrorCode.NOT_COORDINATOR
     if code in _TOO_LARGE:
         return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    if code is ErrorCode.NETWORK_EXCEPTION:  # the check of a transaction failed on its way: try again
+    if code is ErrorCode.NETWORK_EXCEPTION:  # the coordinator of the transaction was unreachable: the client retries
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return code
 
 
 class GroupLog:
-    """The coordinator's pen."""
+    """Writes to ``__consumer_offsets``."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class GroupLog:
         self._codec = codec
 
     def store_group(self, group: Group, assignments: Mapping[str, bytes], done: StoreDone) -> None:
-        """Write the group's generation with everybody's assignment."""
+        """Write the group's generation with the assignments of all members."""
         generation_id = group.generation_id
 
         def finish(outcome: AppendOutcome) -> None:
@@ -83,7 +83,7 @@ class GroupLog:
             level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
             logger.log(
                 level,
-                "group %s generation %d could not be stored: %s",
+                "group %s: generation %d not stored: %s",
                 group.group_id,
                 generation_id,
                 outcome.code.name,
@@ -100,13 +100,15 @@ class GroupLog:
         done: CommitDone,
         producer: TransactionalProducer | None = None,
     ) -> None:
-        """Write committed offsets, as part of the producer's transaction if one is given."""
+        """Write committed offsets, in the transaction of ``producer`` when given."""
         records = [(encode_offset_key(group.group_id, key), encode_offset(value)) for key, value in offsets.items()]
         self._append(group.group_id, records, done, producer)
 
     def store_tombstones(self, group: Group, partitions: Iterable[TopicPartition], *, whole_group: bool) -> None:
-        """Delete offsets, and the group too when ``whole_group``. Nobody waits for it, and it is written however few
-        replicas are in sync, as Kafka does it: what is lost is written again when the offsets expire anew.
+        """Write tombstones for offsets, and for the group when ``whole_group``.
+
+        No request waits for them. As in Kafka they are written even when too few replicas are in sync: lost tombstones
+        are written again when the offsets expire again.
         """
         records: list[tuple[bytes, bytes | None]] = [(encode_offset_key(group.group_id, p), None) for p in partitions]
         # A group that never had a generation was never written either.
@@ -136,4 +138,4 @@ class GroupLog:
 
 def _log_lost_tombstones(group_id: str, outcome: AppendOutcome) -> None:
     if isinstance(outcome, KafkaError):
-        logger.warning("deletions of group %s were not written: %s", group_id, outcome.code.name)
+        logger.warning("group %s: tombstones not written: %s", group_id, outcome.code.name)

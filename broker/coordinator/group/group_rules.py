@@ -1,4 +1,4 @@
-"""The pure parts of the coordinator, put together: everything but loading, awaiting and closing."""
+"""Builds the parts of the group coordinator that do no I/O: all but loading, awaited appends and shutdown."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ __all__ = ["GroupRules"]
 
 
 class GroupRules:
-    """``now_ms`` is the wall clock, for what is stored; sessions and waits go by the scheduler's."""
+    """``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class GroupRules:
         group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)
-        syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_room_for(size_bytes, now_ms()))
+        syncs = Syncs(rebalances, group_log, lambda size_bytes: registry.has_space_for(size_bytes, now_ms()))
         self.registry = registry
         self.rebalances = rebalances
         self.membership = Membership(settings, registry, rebalances, joins, syncs, now_ms)

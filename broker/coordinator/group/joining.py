@@ -1,7 +1,7 @@
-"""JoinGroup: who gets into a group, under which id, and whether that calls for a rebalance.
+"""Decides JoinGroup requests: whether a client may join, under which member id, and whether the group rebalances.
 
-Dynamic members get an id first and join with it (KIP-394); static ones come back under their instance id and take
-over from their former self, without a rebalance if nothing else changed (KIP-345, KIP-814).
+A dynamic member gets an id first and joins with it (KIP-394). A static member returns under its instance id with a new
+member id, without a rebalance if nothing else changed (KIP-345, KIP-814).
 """
 
 import logging
@@ -22,7 +22,7 @@ __all__ = ["UNKNOWN_MEMBER_ID", "JoinRequest", "Joins"]
 logger = logging.getLogger(__name__)
 
 UNKNOWN_MEMBER_ID = ""
-"""The member id of somebody who has none yet."""
+"""The member id of a client that has no id yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class JoinRequest:
     protocols: tuple[MemberProtocol, ...]
     reason: str = "not provided"
     requires_known_member_id: bool = False
-    """The client knows MEMBER_ID_REQUIRED (version 4)."""
+    """Version 4: the client knows MEMBER_ID_REQUIRED."""
     supports_skipping_assignment: bool = False
-    """The client, made leader, can be told that there is nothing to assign (version 9)."""
+    """Version 9: a leader can be told to skip the assignment."""
 
 
 class Joins:
-    """Decides JoinGroups of groups that are ours."""
+    """JoinGroup for groups that this broker coordinates."""
 
     def __init__(
         self, settings: GroupSettings, rebalances: Rebalances, group_log: GroupLog, new_uuid: Callable[[], str]
@@ -57,11 +57,11 @@ class Joins:
         self._new_uuid = new_uuid
 
     def join(self, group: Group, request: JoinRequest, reply: JoinReply) -> None:
-        """Answer the request now, or park it until the rebalance is over."""
+        """Reply now, or park the request until the rebalance is over."""
         error = self._refusal(group, request)
         if error is not ErrorCode.NONE:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
-                self._rebalances.turn_away(group, request.member_id)
+                self._rebalances.drop_from_full_group(group, request.member_id)
             member_id = UNKNOWN_MEMBER_ID if error is ErrorCode.GROUP_MAX_SIZE_REACHED else request.member_id
             reply(JoinResult(error, member_id))
         elif request.member_id == UNKNOWN_MEMBER_ID:
@@ -71,7 +71,7 @@ class Joins:
         self._rebalances.maybe_complete_join(group)
 
     def _refusal(self, group: Group, request: JoinRequest) -> ErrorCode:
-        if not self._has_room(group, request.member_id):
+        if not self._has_place(group, request.member_id):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         if group.is_dead:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -79,9 +79,9 @@ class Joins:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.NONE
 
-    def _has_room(self, group: Group, member_id: str) -> bool:
-        """``group.max.size`` (KIP-389). While a rebalance waits, those who came back count, and the last to come loses
-        its place when the limit was lowered.
+    def _has_place(self, group: Group, member_id: str) -> bool:
+        """Whether ``group.max.size`` lets the member in (KIP-389). While a rebalance waits for joins, only members that
+        have joined count: when the limit was lowered, the last members to join are rejected.
         """
         member = group.members.get(member_id)
         match group.state:
@@ -100,11 +100,11 @@ class Joins:
         prefix = request.client_id if instance_id is None else instance_id
         new_member_id = f"{prefix}-{self._new_uuid()}"
         if instance_id is None and request.requires_known_member_id:
-            logger.info("group %s: a new member gets the id %s", group.group_id, new_member_id)
+            logger.info("group %s: new member gets id %s", group.group_id, new_member_id)
             self._rebalances.remember_pending(group, new_member_id, request.session_timeout_ms)
             reply(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, new_member_id))
         elif instance_id is not None and instance_id in group.static_members:
-            self._take_over(group, request, group.static_members[instance_id], new_member_id, reply)
+            self._replace_static_member(group, request, group.static_members[instance_id], new_member_id, reply)
         else:
             self._add_and_rebalance(group, request, new_member_id, reply)
 
@@ -124,7 +124,7 @@ class Joins:
             group.has_new_member = True
         group.add(member, reply)
         self._rebalances.maybe_prepare(group, f"member {member_id} joins (client's reason: {request.reason})")
-        # Only now: a rebalance time-out of just as long (which is the default of consumers) is to end first.
+        # After maybe_prepare: a rebalance timeout of the same length (the default of consumers) must fire first.
         if member.is_new:
             self._rebalances.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
 
@@ -145,9 +145,10 @@ class Joins:
             self._update_and_rebalance(group, member, request, reply)
 
     def _may_keep_generation(self, group: Group, member: Member, request: JoinRequest) -> bool:
-        """A repeated join that changes nothing is told the current generation.
+        """Whether a repeated JoinGroup without changes is answered with the current generation.
 
-        Not a leader's in a stable group: that is how it asks for a new assignment, say because topics grew.
+        A leader of a stable group starts a rebalance instead: it asks for a new assignment, for example because topics
+        have more partitions.
         """
         if member.protocols != request.protocols:
             return False
@@ -163,13 +164,13 @@ class Joins:
 
     # -- static members (KIP-345)
 
-    def _take_over(
+    def _replace_static_member(
         self, group: Group, request: JoinRequest, old_member_id: str, new_member_id: str, reply: JoinReply
     ) -> None:
-        """A static member came back under a new id: the old one is fenced from here on."""
+        """A static member returned under a new id. From now on its old id is fenced."""
         assert request.group_instance_id is not None
         logger.info(
-            "group %s: static member %s comes back as %s in place of %s",
+            "group %s: static member %s returns as %s in place of %s",
             group.group_id,
             request.group_instance_id,
             new_member_id,
@@ -183,8 +184,8 @@ class Joins:
         if group.state is GroupState.PREPARING_REBALANCE:
             return
         if group.state is GroupState.COMPLETING_REBALANCE:
-            # The leader may be assigning to the old id already, and the new one would get nothing.
-            self._rebalances.prepare(group, f"static member {new_member_id} comes back during a rebalance")
+            # The leader may be assigning to the old id already; the new id would get nothing.
+            self._rebalances.prepare(group, f"static member {new_member_id} returns during a rebalance")
         elif group.select_protocol() != group.protocol_name:
             self._rebalances.prepare(group, f"static member {new_member_id} changes the group's protocol")
         else:
@@ -199,19 +200,19 @@ class Joins:
         old_leader_id: str | None,
         before: tuple[tuple[MemberProtocol, ...], int, int],
     ) -> None:
-        """Nothing changed but the id: store it, then answer with the current generation."""
+        """Only the member id changed: store it, then reply with the current generation."""
         new_member_id, generation_id = member.member_id, group.generation_id
 
         def finish(error: ErrorCode) -> None:
             if member.member_id != new_member_id or group.members.get(new_member_id) is not member:
-                return  # it came back once more, or left
+                return  # the member returned once more, or left
             if group.state is not GroupState.STABLE or group.generation_id != generation_id:
-                return  # a rebalance began: the parked join is part of it
+                return  # a rebalance began, which answers the parked JoinGroup
             if error is not ErrorCode.NONE:
-                self._take_back(group, member, old_member_id, before, error, old_leader_id)
+                self._restore_old_id(group, member, old_member_id, before, error, old_leader_id)
                 return
-            # Older clients would compute an assignment as leader that a stable group ignores: they are shown the id
-            # that they no longer have as the leader's. From version 9 on they can be told to skip it (KIP-814).
+            # A stable group ignores an assignment. From version 9 on a leader can be told to skip it (KIP-814). Older
+            # clients are shown their old id as the leader's id, so that they do not act as leader.
             if request.supports_skipping_assignment:
                 is_leader = group.is_leader(new_member_id)
                 result = group.join_result(new_member_id, skip_assignment=is_leader)
@@ -222,7 +223,7 @@ class Joins:
         assignments = {other.member_id: other.assignment for other in group.members.values()}
         self._group_log.store_group(group, assignments, finish)
 
-    def _take_back(
+    def _restore_old_id(
         self,
         group: Group,
         member: Member,
@@ -231,7 +232,7 @@ class Joins:
         error: ErrorCode,
         old_leader_id: str | None,
     ) -> None:
-        """The new id could not be stored: all is as it was, and the client tries again without an id."""
+        """The new id was not stored: restore the old id. The client retries without an id."""
         group.answer_join(
             member,
             JoinResult(

@@ -1,7 +1,7 @@
-"""Reads partitions of ``__consumer_offsets`` back into groups, a few at once and in small steps.
+"""Reads partitions of ``__consumer_offsets`` back into groups, a few at a time and in small steps.
 
-A broker may become leader of many of them at the same moment. Each may hold a lot: nobody else is to wait while one is
-gone through, and what is read is not to be in memory for all of them.
+Why: a broker may become leader of many partitions at the same moment, and each may be large. Small steps keep the event
+loop free; a few at a time bound the memory.
 """
 
 import asyncio
@@ -14,23 +14,23 @@ from .replay import Replay
 
 __all__ = ["PartitionReading"]
 
-_AT_ONCE = 4
-"""A log directory that hangs holds up no more than these; each takes ``offsets.load.buffer.size`` of memory."""
-_STEPS_BETWEEN_PAUSES = 100
-"""Some 10 microseconds each."""
+_MAX_CONCURRENT_LOADS = 4
+"""Each takes ``offsets.load.buffer.size`` of memory."""
+_STEPS_BETWEEN_YIELDS = 100
+"""A step takes about 10 microseconds."""
 
 
 class PartitionReading:
-    """``now_ms`` is the wall clock."""
+    """``now_ms``: the wall clock."""
 
     def __init__(self, log: OffsetsLog, now_ms: Callable[[], int]) -> None:
         self._log = log
         self._now_ms = now_ms
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_LOADS)
 
     async def groups_of(self, partition: int, replay: Replay, is_wanted: Callable[[], bool]) -> list[Group] | None:
-        """The groups that the partition's log amounts to; None when they are not wanted any more. Raises KafkaError."""
-        async with self._places:
+        """The groups in the partition's log; None when ``is_wanted`` has become False. Raises KafkaError."""
+        async with self._slots:
             if not is_wanted():
                 return None
             steps = _Steps(is_wanted)
@@ -45,17 +45,17 @@ class PartitionReading:
 
 
 class _Steps:
-    """Counts the steps that were taken since others had their turn."""
+    """Runs steps and yields to the event loop every so many of them."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self._is_wanted = is_wanted
         self._count = 0
 
     async def take(self, steps: Iterable[None]) -> bool:
-        """All of them, with pauses; False when it turned out in one that they are not wanted."""
+        """Run all steps. False when ``is_wanted`` has become False meanwhile."""
         for _ in steps:
             self._count += 1
-            if self._count % _STEPS_BETWEEN_PAUSES == 0:
+            if self._count % _STEPS_BETWEEN_YIELDS == 0:
                 await asyncio.sleep(0)
                 if not self._is_wanted():
                     return False

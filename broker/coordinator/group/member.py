@@ -1,4 +1,4 @@
-"""A member of a group: a consumer, a Connect worker, or whatever speaks the group protocol."""
+"""A member of a group: a consumer, a Connect worker, or another client of the group protocol."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class MemberProtocol(NamedTuple):
 class Member:
     """One member. ``protocols`` are in its order of preference.
 
-    A parked JoinGroup or SyncGroup is ``join_reply`` or ``sync_reply``: called once with the answer, then dropped.
-    Only :class:`~.group.Group` sets ``join_reply``, since it counts who is waiting.
+    ``join_reply`` and ``sync_reply`` answer a parked JoinGroup or SyncGroup; each is called once, then dropped.
+    Only :class:`~.group.Group` sets ``join_reply``, because it counts the parked JoinGroups.
     """
 
     member_id: str
@@ -46,10 +46,10 @@ class Member:
     join_reply: JoinReply | None = None
     sync_reply: SyncReply | None = None
     is_new: bool = False
-    """It has never been told its member id, so that a parked join must not keep it alive for ever."""
+    """It does not know its member id yet and cannot send heartbeats, so its parked JoinGroup is bounded in time."""
 
     session_deadline: float = 0.0
-    """When the session ends, on the scheduler's clock, in seconds. Heartbeats only move this number."""
+    """When the session ends, in seconds of the scheduler's clock. A heartbeat only moves this number."""
     session_timer_due: float = 0.0
     session_timer: Timer | None = None
 
@@ -60,32 +60,27 @@ class Member:
 
     @property
     def is_awaiting_join(self) -> bool:
-        """Whether a JoinGroup of it is parked."""
+        """Whether it has a parked JoinGroup."""
         return self.join_reply is not None
 
     @property
-    def is_awaiting_sync(self) -> bool:
-        """Whether a SyncGroup of it is parked."""
-        return self.sync_reply is not None
-
-    @property
     def is_excused_from_heartbeats(self) -> bool:
-        """A parked request shows that the member lives; a new one's join is bounded all the same."""
+        """Whether its session does not expire now: it has a parked request. (A new member's JoinGroup can expire.)"""
         return not self.is_new and (self.join_reply is not None or self.sync_reply is not None)
 
     def metadata(self, protocol_name: str) -> bytes:
-        """The metadata it sent for a protocol it supports (KeyError else)."""
+        """The metadata it sent for a protocol. Raises KeyError when it does not support the protocol."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
         raise KeyError(protocol_name)
 
     def vote(self, candidates: frozenset[str]) -> str:
-        """The first of its protocols that is a candidate; candidates are supported by every member."""
+        """Its first protocol among the candidates, which every member supports."""
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
 
     def answer_sync(self, result: SyncResult) -> bool:
-        """Answer the parked SyncGroup, if there is one; whether there was."""
+        """Answer the parked SyncGroup. Returns whether there was one."""
         reply, self.sync_reply = self.sync_reply, None
         if reply is None:
             return False
@@ -93,7 +88,7 @@ class Member:
         return True
 
     def summary(self, protocol_name: str | None) -> MemberSummary:
-        """For DescribeGroups; without a protocol its metadata and assignment stay out."""
+        """For DescribeGroups; without a protocol the metadata and assignment are empty."""
         return MemberSummary(
             self.member_id,
             self.group_instance_id,

@@ -1,4 +1,4 @@
-"""Members' requests: join, sync, heartbeat, leave. Finds the group, checks that it is ours, lets its rules decide."""
+"""Requests of members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup. Finds the group and checks who coordinates it."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Membership:
-    """What members ask of their coordinator. Replies come at once or when a rebalance is over."""
+    """Replies come at once or when a rebalance is over."""
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class Membership:
         self._now_ms = now_ms
 
     def join(self, request: JoinRequest, reply: JoinReply) -> None:
-        """JoinGroup. Only somebody without a member id makes a group that does not exist."""
+        """JoinGroup. Only a client without a member id creates a missing group."""
         error = self._registry.check(request.group_id)
         if error is ErrorCode.NONE and not self._is_session_timeout_allowed(request.session_timeout_ms):
             error = ErrorCode.INVALID_SESSION_TIMEOUT
-        if error is ErrorCode.NONE and not self._has_room_for(request):
+        if error is ErrorCode.NONE and not self._has_space_for(request):
             logger.warning(
-                "group %s: no room for a member, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
+                "group %s: member rejected, pybroker.groups.max.bytes is reached", request.group_id, extra=QUIET
             )
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
         if error is not ErrorCode.NONE:
@@ -63,10 +63,9 @@ class Membership:
             self._joins.join(group, request, reply)
 
     def sync(self, request: SyncRequest, reply: SyncReply) -> None:
-        """SyncGroup."""
         error = self._registry.check(request.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            # The rebalance it belongs to is lost. Old clients do not expect the true code here, and join again on this.
+            # The rebalance is lost. Old clients do not know COORDINATOR_LOAD_IN_PROGRESS here; they join again on this.
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = self._registry.get(request.group_id)
         if error is not ErrorCode.NONE:
@@ -77,7 +76,7 @@ class Membership:
             self._syncs.sync(group, request, reply)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> ErrorCode:
-        """Heartbeat: the member lives. REBALANCE_IN_PROGRESS asks it to join again."""
+        """Heartbeat: extend the member's session. REBALANCE_IN_PROGRESS asks it to join again."""
         group = self._registry.get(group_id)
         if group is None or not group_id or not self._registry.is_active:
             return self._heartbeat_without_group(group_id)
@@ -92,7 +91,7 @@ class Membership:
         return ErrorCode.NONE
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveResult:
-        """LeaveGroup: each member by its id, or by its instance id alone."""
+        """LeaveGroup. A member is named by its id, or by its instance id alone."""
         error = self._registry.check(group_id)
         if error is not ErrorCode.NONE:
             return LeaveResult(error)
@@ -128,12 +127,12 @@ class Membership:
     def _heartbeat_without_group(self, group_id: str) -> ErrorCode:
         error = self._registry.check(group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            return ErrorCode.NONE  # it may well be a member: do not alarm it while we read
+            return ErrorCode.NONE  # the client may be a member: let it wait until the group is loaded
         return ErrorCode.UNKNOWN_MEMBER_ID if error is ErrorCode.NONE else error
 
-    def _has_room_for(self, request: JoinRequest) -> bool:
+    def _has_space_for(self, request: JoinRequest) -> bool:
         size_bytes = group_bytes(request.group_id) + protocols_bytes(request.protocols)
-        return self._registry.has_room_for(size_bytes, self._now_ms())
+        return self._registry.has_space_for(size_bytes, self._now_ms())
 
     def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:
         return self._settings.min_session_timeout_ms <= timeout_ms <= self._settings.max_session_timeout_ms

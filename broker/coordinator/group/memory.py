@@ -1,6 +1,6 @@
-"""What groups take in memory, counted as members come and go (``pybroker.groups.max.bytes``; Kafka has no bound).
+"""Memory used by groups, counted as members come and go (limit: ``pybroker.groups.max.bytes``; Kafka has none).
 
-The numbers are estimates of Python's objects, and what clients say of themselves at its size.
+The constants are estimates of the size of Python objects. Texts and metadata that clients send count at their size.
 """
 
 from ....protocol.text_size import text_bytes
@@ -23,7 +23,7 @@ _TOPIC_BYTES = 150
 
 
 class GroupMemory:
-    """The account of all groups of a coordinator."""
+    """The memory used by all groups of a coordinator."""
 
     __slots__ = ("max_bytes", "used_bytes")
 
@@ -31,22 +31,22 @@ class GroupMemory:
         self.max_bytes = max_bytes
         self.used_bytes = 0
 
-    def has_room_for(self, size_bytes: int) -> bool:
+    def has_space_for(self, size_bytes: int) -> bool:
         return self.used_bytes + size_bytes <= self.max_bytes
 
 
 def group_bytes(group_id: str) -> int:
-    """Of a group that nobody is in. Its id is kept in several places."""
+    """A group without members. Its id is stored several times."""
     return _GROUP_BYTES + 2 * text_bytes(group_id)
 
 
 def pending_bytes(member_id: str) -> int:
-    """Of an id that was handed out."""
+    """A member id that was handed out and has not joined yet."""
     return _PENDING_BYTES + text_bytes(member_id)
 
 
 def subscription_bytes(topics: frozenset[str] | None) -> int:
-    """Of what a group's members read, as the broker has taken it from their metadata."""
+    """The set of topics that the members of a group read."""
     return sum(_TOPIC_BYTES + text_bytes(topic) for topic in topics or ())
 
 
@@ -55,7 +55,7 @@ def protocols_bytes(protocols: tuple[MemberProtocol, ...]) -> int:
 
 
 def member_bytes(member: Member) -> int:
-    """Without its protocols. Its ids are kept in several places."""
+    """A member without its protocols. Its ids are stored several times."""
     ids_bytes = text_bytes(member.member_id) + text_bytes(member.group_instance_id or "")
     own_bytes = text_bytes(member.client_id) + text_bytes(member.protocol_type) + len(member.assignment)
     return _MEMBER_BYTES + 2 * ids_bytes + own_bytes

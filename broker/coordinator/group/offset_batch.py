@@ -12,7 +12,7 @@ __all__ = ["TransactionalProducer", "build_records"]
 
 
 class TransactionalProducer(NamedTuple):
-    """The producer in whose transaction offsets are committed; ``guard``: under which that was verified."""
+    """The producer whose transaction commits offsets. ``guard``: proof that the coordinator verified it."""
 
     producer_id: int
     producer_epoch: int
@@ -25,7 +25,7 @@ def build_records(
     codec: Codec,
     producer: TransactionalProducer | None = None,
 ) -> bytes:
-    """One batch of (key, value) records with one timestamp; its base offset is the log's to set."""
+    """One batch of (key, value) records with one timestamp. The log sets its base offset."""
     stamped = [Record(offset, timestamp_ms, key, value) for offset, (key, value) in enumerate(records)]
     if producer is None:
         return build_batch(stamped, base_offset=0, codec=codec)

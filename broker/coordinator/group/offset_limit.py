@@ -1,20 +1,20 @@
-"""Room for committed offsets over all groups (``pybroker.offsets.max.bytes``; Kafka has no bound).
+"""The memory limit for committed offsets of all groups (``pybroker.offsets.max.bytes``; Kafka has none).
 
-Offsets go in many ways (they expire, groups and topics are deleted, partitions of the offsets topic move), so only what
-is committed is added here; when that makes too much, the groups are asked what they have. What was read from the log
-counts from then on.
+Offsets are removed in many ways: they expire, groups and topics are deleted, partitions of ``__consumer_offsets`` move.
+So only commits are added here; when the sum passes the limit, the offsets of all groups are counted again. Offsets read
+from the log count from then on.
 """
 
 from collections.abc import Callable
 
-__all__ = ["OffsetRoom"]
+__all__ = ["OffsetLimit"]
 
 _COUNT_INTERVAL_MS = 1_000
-"""It asks every group."""
+"""A count goes through every group."""
 
 
-class OffsetRoom:
-    """``count_bytes`` says what all groups have; ``now_ms`` is a clock."""
+class OffsetLimit:
+    """``count_bytes``: the memory of the offsets of all groups. ``now_ms``: a clock."""
 
     def __init__(self, max_bytes: int, count_bytes: Callable[[], int], now_ms: Callable[[], int]) -> None:
         self._max_bytes = max_bytes
@@ -23,8 +23,8 @@ class OffsetRoom:
         self._used_bytes = 0
         self._counted_ms: int | None = None
 
-    def take(self, size_bytes: int) -> bool:
-        """Whether so much may come; it counts from then on."""
+    def reserve(self, size_bytes: int) -> bool:
+        """Reserve memory for a commit. False when the limit does not allow it."""
         if self._used_bytes + size_bytes > self._max_bytes:
             self._count()
             if self._used_bytes + size_bytes > self._max_bytes:

@@ -1,4 +1,4 @@
-"""The offsets of one group: committed, being written, and waiting for a transaction to end."""
+"""The offsets of one group: committed, being written, or in an open transaction."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _OFFSET_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """One committed offset. ``leader_epoch`` −1: none. ``expire_timestamp_ms`` comes from OffsetCommit v2–4 only."""
+    """One committed offset. ``leader_epoch`` −1: unknown. ``expire_timestamp_ms``: from OffsetCommit v2-4 only."""
 
     offset: int
     leader_epoch: int
@@ -26,10 +26,10 @@ class OffsetAndMetadata:
 
 
 class CommitRecord(NamedTuple):
-    """A commit with the base offset of the batch that holds it in ``__consumer_offsets``; None: not written yet.
+    """A commit, and the base offset of its batch in ``__consumer_offsets`` (None: not written yet).
 
-    The position decides between a plain commit and one whose transaction ended later: the later written one wins,
-    which is also the one that compaction keeps.
+    Of a plain commit and a transactional commit for one partition, the one written later wins. Compaction keeps that
+    record too.
     """
 
     appended_at: int | None
@@ -37,7 +37,7 @@ class CommitRecord(NamedTuple):
 
 
 class GroupOffsets:
-    """Kafka's offsets of GroupMetadata: ``committed`` is what OffsetFetch shows."""
+    """The offsets in Kafka's GroupMetadata. OffsetFetch returns those in ``committed``."""
 
     __slots__ = ("_committed_bytes", "_ended_by_producer", "_pending", "_pending_by_producer", "committed")
 
@@ -47,16 +47,16 @@ class GroupOffsets:
         self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
         self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
         self._ended_by_producer: dict[int, bool] = {}
-        """Whether a transaction committed that ended before it was known whether all its offsets are written."""
+        """Producer id → is_commit, for transactions that ended while some of their offsets were being written."""
 
     # -- plain commits
 
     def stage(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These are about to be written."""
+        """Note plain commits before they are written."""
         self._pending.update(offsets)
 
     def on_appended(self, appended_at: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These were written at ``appended_at``. One removed meanwhile (its topic was deleted) stays removed."""
+        """Plain commits were written at ``appended_at``. An offset removed meanwhile (deleted topic) stays removed."""
         for partition, value in offsets.items():
             staged = self._pending.get(partition)
             if staged is None:
@@ -66,7 +66,7 @@ class GroupOffsets:
                 del self._pending[partition]
 
     def on_append_failed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These were not written; a newer commit in flight for the same partition stays."""
+        """Plain commits were not written. A newer commit for the same partition that is being written stays."""
         for partition, value in offsets.items():
             if self._pending.get(partition) is value:
                 del self._pending[partition]
@@ -74,8 +74,8 @@ class GroupOffsets:
     # -- commits inside transactions (KIP-98)
 
     def stage_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These are about to be written under a transaction."""
-        self._ended_by_producer.pop(producer_id, None)  # this is of its next transaction
+        """Note transactional commits before they are written."""
+        self._ended_by_producer.pop(producer_id, None)  # the producer began its next transaction
         pending = self._pending_by_producer.setdefault(producer_id, {})
         for partition, value in offsets.items():
             pending[partition] = CommitRecord(None, value)
@@ -83,7 +83,7 @@ class GroupOffsets:
     def on_transactional_appended(
         self, producer_id: int, appended_at: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        """These were written; they show when the transaction commits."""
+        """Transactional commits were written. They take effect when the transaction commits."""
         pending = self._pending_by_producer.get(producer_id, {})
         for partition, value in offsets.items():
             record = pending.get(partition)
@@ -94,7 +94,7 @@ class GroupOffsets:
     def on_transactional_append_failed(
         self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        """These were not written."""
+        """Transactional commits were not written."""
         pending = self._pending_by_producer.get(producer_id)
         if pending is None:
             return
@@ -110,9 +110,9 @@ class GroupOffsets:
             self.complete_transaction(producer_id, is_commit=is_commit)
 
     def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The producer's transaction ended: its offsets take effect, or are forgotten.
+        """The producer's transaction ended: its offsets take effect, or are dropped.
 
-        For those of which it is not known yet whether they were written, that comes when it is.
+        Offsets whose append is still running are completed when the append finishes.
         """
         pending = self._pending_by_producer.pop(producer_id, {})
         unwritten = {partition: record for partition, record in pending.items() if record.appended_at is None}
@@ -125,7 +125,7 @@ class GroupOffsets:
                     self._keep_later(partition, record)
 
     def load_pending(self, producer_id: int, offsets: Mapping[TopicPartition, CommitRecord]) -> None:
-        """Offsets of a transaction that had no end yet when the log was read."""
+        """Offsets of a transaction that is still open at the end of the log."""
         self._pending_by_producer.setdefault(producer_id, {}).update(offsets)
 
     @property
@@ -141,60 +141,61 @@ class GroupOffsets:
 
     @property
     def size_bytes(self) -> int:
-        """What committed offsets, and those in open transactions, take in memory, about."""
+        """Estimated memory of committed offsets and of offsets in open transactions."""
         pending = self._pending_by_producer.values()
         return self._committed_bytes + sum(value_bytes(record.value) for own in pending for record in own.values())
 
     def growth_bytes(self, partition: TopicPartition, value: OffsetAndMetadata) -> int:
-        """By how much a commit will make this larger; 0 when it takes no more than what it replaces."""
+        """By how much a commit increases the memory; 0 when it is no larger than the commit it replaces."""
         present = self.committed.get(partition)
         replaced = self._pending.get(partition) or (None if present is None else present.value)
         return max(0, value_bytes(value) - (0 if replaced is None else value_bytes(replaced)))
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
-        """The committed offset."""
+        """The committed offset; None when there is none."""
         record = self.committed.get(partition)
         return None if record is None else record.value
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether a commit of it is being written as a plain one."""
+        """Whether a plain commit for the partition is being written."""
         return partition in self._pending
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Whether a commit of it is in flight or in an open transaction (KIP-447)."""
+        """Whether a commit for the partition is being written or in an open transaction (KIP-447)."""
         return partition in self._pending or any(partition in own for own in self._pending_by_producer.values())
 
     def is_empty(self) -> bool:
-        """Nothing committed and nothing under way: the group may go."""
+        """Whether nothing is committed, being written or in an open transaction."""
         return not (self.committed or self._pending or self._pending_by_producer)
 
     # -- removal
 
     def known_among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
-        """Those of them of which there is anything to forget. Costs what is known here, however many they are."""
+        """Those of ``partitions`` that have an offset here. Takes time for the offsets here, not for ``partitions``."""
         known = dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
         return [partition for partition in known if partition in partitions]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget everything about these; returned are those that need a tombstone.
+        """Remove all offsets of these partitions. Returns the partitions that need a tombstone.
 
-        That is those with a committed offset, and those with one on its way to the log, which will stand before it.
+        These have a committed offset, or a plain commit that is being written; the log has that commit before the
+        tombstone.
         """
         removed = []
         for partition in partitions:
-            was_on_its_way = self._pending.pop(partition, None) is not None
+            was_being_written = self._pending.pop(partition, None) is not None
             for producer_id, own in list(self._pending_by_producer.items()):
                 if own.pop(partition, None) is not None and not own:
                     del self._pending_by_producer[producer_id]
             committed = self.committed.pop(partition, None)
             if committed is not None:
                 self._committed_bytes -= value_bytes(committed.value)
-            if committed is not None or was_on_its_way:
+            if committed is not None or was_being_written:
                 removed.append(partition)
         return removed
 
     def remove_all(self) -> list[TopicPartition]:
-        """The same for all; open transactions stay, their ends are yet to come."""
+        """`remove` for all partitions. Offsets in open transactions stay until the transactions end."""
         return self.remove(list(dict.fromkeys((*self.committed, *self._pending))))
 
     def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
@@ -211,7 +212,7 @@ class GroupOffsets:
 
 
 def value_bytes(value: OffsetAndMetadata) -> int:
-    """What an offset takes in memory, with its place."""
+    """Estimated memory of an offset with its dictionary entry."""
     return _OFFSET_BYTES + text_bytes(value.metadata)
 
 

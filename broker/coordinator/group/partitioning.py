@@ -1,4 +1,4 @@
-"""Which partition of ``__consumer_offsets`` a group belongs to."""
+"""The partition of an internal topic that a group id or transactional id belongs to."""
 
 from functools import lru_cache
 
@@ -9,15 +9,15 @@ _DOUBLINGS = 5
 _BLOCK_BYTES = 2 << _DOUBLINGS
 REMEMBERED_NAMES = 8192
 REMEMBERED_NAME_LENGTH = 128
-"""Clients name groups as they like: what is longer is not kept for them."""
+"""Hashes of longer names are not cached: clients choose the names, so their length must not decide the memory."""
 
 
 def java_string_hash(text: str) -> int:
     """Java's ``String.hashCode``: over UTF-16 code units, wrapped to a signed 32-bit number.
 
-    Unit by unit a name of 32 KB would take milliseconds. Here all neighbours are folded at once, in one large number
-    whose lanes begin with 16 bits for a unit: what two lanes come to always fits into their places taken together. Five
-    times doubled, a lane stands for 32 units.
+    Why: unit by unit, a name of 32 KB would take milliseconds. How: one large integer holds all units in lanes of 16
+    bits. Each round combines neighbouring lanes into one lane of twice the width, where the result always fits. After
+    five rounds a lane stands for 32 units.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     units = bytes(-len(units) % _BLOCK_BYTES) + units  # leading zeros change nothing
@@ -37,7 +37,7 @@ _remembered_hash = lru_cache(maxsize=REMEMBERED_NAMES)(java_string_hash)
 
 
 def partition_for_key(key: str, partition_count: int) -> int:
-    """The partition of an internal topic that a group id (or transactional id) maps to.
+    """The partition for ``key``.
 
     Kafka's ``Utils.abs(hashCode) % count``, where the absolute value of the smallest int is 0.
     """

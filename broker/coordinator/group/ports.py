@@ -1,4 +1,4 @@
-"""What the group coordinator needs from the rest of the broker."""
+"""Interfaces that the group coordinator needs from the rest of the broker: timers and ``__consumer_offsets``."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ __all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink", "Scheduler
 
 
 class Scheduler(Protocol):
-    """Timers as an asyncio loop has them; ``time()`` is the clock, in seconds, that ``call_later`` goes by."""
+    """The timers of an asyncio loop. ``time()``: the clock of ``call_later``, in seconds."""
 
     def time(self) -> float: ...
 
@@ -23,22 +23,22 @@ class OffsetsLog(Protocol):
 
     @property
     def partition_count(self) -> int:
-        """Partitions of the topic, or as many as it will get (``offsets.topic.num.partitions``)."""
+        """Partitions of the topic; before it is created, ``offsets.topic.num.partitions``."""
         ...
 
     def append(
         self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
     ) -> Awaitable[int]:
-        """Write a batch and wait until it is committed (``offsets.commit.required.acks``): its base offset.
+        """Write a batch and wait until it is committed (``offsets.commit.required.acks``). Returns its base offset.
 
-        Without ``awaits_replicas`` it is only written here, also while too few replicas are in sync. Batches of one
-        partition are written in the order of the calls. ``guard`` is that of the transaction that the batch belongs
-        to. KafkaError when it could not be written.
+        Without ``awaits_replicas`` the batch is written to this broker only, even when too few replicas are in sync.
+        Batches of one partition are written in the order of the calls. ``guard``: proof that the coordinator verified
+        the batch's transaction. Raises KafkaError when the batch was not written.
         """
         ...
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:
-        """Whole batches from the log start offset to the log end offset, also what is appended meanwhile."""
+        """Whole batches from the log start offset to the log end offset, including batches appended meanwhile."""
         ...
 
     def is_leader(self, partition: int) -> bool:
@@ -53,7 +53,7 @@ AppendDone = Callable[[AppendOutcome], None]
 
 
 class RecordSink(Protocol):
-    """An :class:`OffsetsLog`'s ``append`` with the outcome as a call; it may come before ``append`` returns."""
+    """The ``append`` of :class:`OffsetsLog` with a callback, which may be called before ``append`` returns."""
 
     def append(
         self,

@@ -1,7 +1,7 @@
-"""Rebalances: who is waited for and how long, what ends the wait, and who is thrown out (KIP-62, KIP-134, KIP-394).
+"""Rebalances and sessions: how long a rebalance waits for joins and syncs, and which members are removed.
 
-Plain code on an injected scheduler. A session's timer is armed once and looks at the member's deadline when it fires:
-a heartbeat only moves a number.
+KIP-62 (rebalance timeout), KIP-134 (initial delay), KIP-394 (member ids). No asyncio: timers come from the scheduler.
+A session's timer compares the member's deadline when it fires, so that a heartbeat only moves a number.
 """
 
 import logging
@@ -21,13 +21,13 @@ __all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalances"]
 
 logger = logging.getLogger(__name__)
 
-_FAILURES_TOLD = 10
+_MAX_LOGGED_FAILURES = 10
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
-"""How long a first JoinGroup is parked. Its sender has no member id for heartbeats yet, and may be gone long ago."""
+"""The longest wait of a first JoinGroup. Its client has no member id for heartbeats yet, and may be gone."""
 
 
 class Rebalances:
-    """Starts and ends rebalances, and keeps sessions."""
+    """Starts and ends rebalances, and expires sessions."""
 
     def __init__(
         self, settings: GroupSettings, scheduler: Scheduler, now_ms: Callable[[], int], group_log: GroupLog
@@ -40,15 +40,15 @@ class Rebalances:
     # -- beginning and end of a rebalance
 
     def maybe_prepare(self, group: Group, reason: str) -> None:
-        """Start a rebalance unless one is already waiting for joins."""
+        """Start a rebalance unless one already waits for joins."""
         if group.can_rebalance:
             self.prepare(group, reason)
 
     def prepare(self, group: Group, reason: str) -> None:
-        """Start a rebalance: all members are to join again."""
+        """Start a rebalance: all members must join again."""
         if group.state is GroupState.COMPLETING_REBALANCE:
             self.propagate_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._forget_sync_timer(group)
+        self._cancel_sync_timer(group)
         group.pending_sync.clear()
         is_first = group.state is GroupState.EMPTY
         group.transition_to(GroupState.PREPARING_REBALANCE, self._now_ms())
@@ -60,7 +60,7 @@ class Rebalances:
             self.maybe_complete_join(group)
 
     def maybe_complete_join(self, group: Group) -> None:
-        """End the wait for joins when nobody is missing."""
+        """End the wait for joins when no member is missing."""
         if group.state is GroupState.PREPARING_REBALANCE and not group.is_in_initial_delay and group.have_all_joined:
             self._complete_join(group)
 
@@ -77,7 +77,7 @@ class Rebalances:
         group.join_timer = self._call_later(delay_ms, self._on_initial_delay_over, group, delay_ms, remaining_ms)
 
     def _on_initial_delay_over(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
-        """Whenever somebody came during the delay, wait once more, up to the rebalance time-out in all."""
+        """If a new member came during the delay, wait again, up to the rebalance timeout in total."""
         group.join_timer = None
         if group.has_new_member and remaining_ms > 0:
             group.has_new_member = False
@@ -90,20 +90,20 @@ class Rebalances:
             self._complete_join(group)
 
     def _complete_join(self, group: Group) -> None:
-        """The wait for joins is over: with those who came make the next generation."""
-        self._forget_join_timer(group)
-        if group.failed_count > _FAILURES_TOLD:
+        """The wait for joins is over: the members that joined make the next generation."""
+        self._cancel_join_timer(group)
+        if group.failed_count > _MAX_LOGGED_FAILURES:
             logger.info("group %s: %d members failed", group.group_id, group.failed_count)
             group.failed_count = 0
         self._remove_absent_dynamic_members(group)
         if group.members and not group.maybe_elect_joined_leader():
-            logger.info("group %s waits on: none of its static members came back", group.group_id)
+            logger.info("group %s keeps waiting: none of its static members joined again", group.group_id)
             self._wait_for_members(group)
             return
         group.init_next_generation(self._now_ms())
         if group.state is GroupState.EMPTY:
             logger.info("group %s is empty in generation %d", group.group_id, group.generation_id)
-            # Should the write be lost, the former generation comes back at the next start and times out again.
+            # If this write is lost, the previous generation returns at the next start and expires again.
             self._group_log.store_group(group, {}, _ignore_outcome)
         else:
             self._answer_joins(group)
@@ -135,17 +135,17 @@ class Rebalances:
     # -- assignments
 
     def note_sync(self, group: Group, member_id: str) -> None:
-        """The member sent its SyncGroup of this generation."""
+        """Note that the member sent its SyncGroup of this generation."""
         group.pending_sync.pop(member_id, None)
         if not group.pending_sync:
-            self._forget_sync_timer(group)
+            self._cancel_sync_timer(group)
 
     def become_stable(self, group: Group) -> None:
         """The generation's assignment is stored."""
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def propagate_assignment(self, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Answer all parked syncs: with the members' assignments, or with the error after taking them back."""
+        """Answer all parked SyncGroups with the members' assignments, or with the error after clearing them."""
         for member in group.members.values():
             if error is ErrorCode.NONE:
                 result = SyncResult(error, group.protocol_type, group.protocol_name, member.assignment)
@@ -153,7 +153,7 @@ class Rebalances:
                 group.assign(member, b"")
                 result = SyncResult(error)
             if member.answer_sync(result):
-                # A session that ran out while its sync was parked was let off; from here on it counts again.
+                # While its SyncGroup was parked the session could not expire; from now on it can.
                 self.keep_alive(group, member)
 
     def _on_sync_overdue(self, group: Group, generation_id: int) -> None:
@@ -170,11 +170,11 @@ class Rebalances:
     # -- sessions
 
     def keep_alive(self, group: Group, member: Member) -> None:
-        """The member was heard of: its session starts anew."""
+        """Extend the member's session, because it sent a request."""
         self.expect(group, member, member.session_timeout_ms)
 
     def expect(self, group: Group, member: Member, timeout_ms: int) -> None:
-        """Remove the member unless it is heard of within ``timeout_ms``."""
+        """Remove the member unless it sends a request within ``timeout_ms``."""
         deadline = self._scheduler.time() + timeout_ms / 1000
         member.session_deadline = deadline
         if member.session_timer is None:
@@ -192,22 +192,22 @@ class Rebalances:
         member.session_timer = None
         if group.members.get(member.member_id) is not member:
             return
-        if member.session_deadline > member.session_timer_due:  # it was heard of since the timer was armed
+        if member.session_deadline > member.session_timer_due:  # extended since the timer was armed
             self._arm_session_timer(group, member)
-        elif not member.is_excused_from_heartbeats:  # else the end of its wait starts the session anew
-            self._tell_failure(group, member)
-            self.remove_member(group, member, f"the session of member {member.member_id} is over")
+        elif not member.is_excused_from_heartbeats:  # else the reply to its parked request extends the session
+            self._log_failure(group, member)
+            self.remove_member(group, member, f"the session of member {member.member_id} expired")
 
-    def _tell_failure(self, group: Group, member: Member) -> None:
-        """Ten thousand members may vanish together: those past the first few are counted, and told of at the end."""
+    def _log_failure(self, group: Group, member: Member) -> None:
+        """Log the first few failures; the rest are counted and logged together, because thousands may fail at once."""
         group.failed_count += 1
-        if group.failed_count <= _FAILURES_TOLD:
-            logger.info("group %s: member %s failed, its session is over", group.group_id, member.member_id)
+        if group.failed_count <= _MAX_LOGGED_FAILURES:
+            logger.info("group %s: member %s failed, its session expired", group.group_id, member.member_id)
 
     # -- leaving
 
     def remove_member(self, group: Group, member: Member, reason: str) -> None:
-        """Throw a member out, or let it go; the others share its partitions."""
+        """Remove a member that failed or left, and rebalance the others."""
         group.answer_join(member, JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
         member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         self._drop(group, member)
@@ -216,28 +216,29 @@ class Rebalances:
         self.maybe_complete_join(group)
 
     def remember_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:
-        """An id was handed out; a rebalance waits for its owner, who has ``timeout_ms`` to come back (KIP-394)."""
+        """An id was handed out. Rebalances wait for it to join for up to ``timeout_ms`` (KIP-394)."""
         group.remember_pending(member_id, self._call_later(timeout_ms, self.remove_pending, group, member_id))
 
     def remove_pending(self, group: Group, member_id: str) -> None:
-        """The owner of an id that was handed out does not come any more."""
+        """An id that was handed out will not join: stop waiting for it."""
         if group.forget_pending(member_id):
             self.maybe_complete_join(group)
 
-    def bury(self, group: Group) -> None:
-        """The group is deleted or goes to another broker: turn everybody away and stop its timers."""
+    def mark_dead(self, group: Group) -> None:
+        """The group was deleted or moved to another broker: cancel its timers and answer parked requests with
+        NOT_COORDINATOR."""
         group.transition_to(GroupState.DEAD, self._now_ms())
-        self._forget_join_timer(group)
-        self._forget_sync_timer(group)
+        self._cancel_join_timer(group)
+        self._cancel_sync_timer(group)
         for member_id in list(group.pending_members):
             group.forget_pending(member_id)
         for member in group.members.values():
-            _forget_session(member)
+            _cancel_session_timer(member)
             group.answer_join(member, JoinResult(ErrorCode.NOT_COORDINATOR, member.member_id))
             member.answer_sync(SyncResult(ErrorCode.NOT_COORDINATOR))
 
-    def turn_away(self, group: Group, member_id: str) -> None:
-        """The group is full: forget the member or the id handed out. The others do not wait for it any longer."""
+    def drop_from_full_group(self, group: Group, member_id: str) -> None:
+        """The group is full: remove the member or the id handed out, so that a rebalance does not wait for it."""
         member = group.members.get(member_id)
         if member is None:
             group.forget_pending(member_id)
@@ -246,30 +247,30 @@ class Rebalances:
 
     def _drop(self, group: Group, member: Member) -> None:
         group.remove(member.member_id)
-        _forget_session(member)
+        _cancel_session_timer(member)
 
     # -- timers
 
     def _call_later(self, delay_ms: int, callback: Callable[..., None], *args: object) -> Timer:
         return self._scheduler.call_later(delay_ms / 1000, partial(callback, *args))
 
-    def _forget_join_timer(self, group: Group) -> None:
+    def _cancel_join_timer(self, group: Group) -> None:
         group.is_in_initial_delay = False
         if group.join_timer is not None:
             group.join_timer.cancel()
             group.join_timer = None
 
-    def _forget_sync_timer(self, group: Group) -> None:
+    def _cancel_sync_timer(self, group: Group) -> None:
         if group.sync_timer is not None:
             group.sync_timer.cancel()
             group.sync_timer = None
 
 
-def _forget_session(member: Member) -> None:
+def _cancel_session_timer(member: Member) -> None:
     if member.session_timer is not None:
         member.session_timer.cancel()
         member.session_timer = None
 
 
 def _ignore_outcome(error: ErrorCode) -> None:
-    """The log line of a lost write is written where it is lost."""
+    """`GroupLog` logs the error."""

@@ -1,8 +1,10 @@
 """The records of ``__consumer_offsets``, byte for byte as Kafka 3.9 writes them.
 
-Key version 1 names a committed offset (0 is an older twin), 2 a group; a null value deletes what the key names. Values
-are written in version 3, the newest without tagged fields, except that an offset with its own expiry needs version 1;
-all versions up to 4 are read. Other key versions belong to group types that this coordinator does not serve.
+Keys: version 1 (or the older 0) names a committed offset, version 2 a group. A null value deletes the named item. Other
+key versions belong to group types that this coordinator does not serve.
+
+Values: written in version 3, the newest without tagged fields; an offset with its own expiry needs version 1. All
+versions up to 4 are read.
 """
 
 import struct
@@ -50,14 +52,14 @@ Value = TypeVar("Value", bound=Message)
 
 
 class OffsetKey(NamedTuple):
-    """Names one group's offset of one partition."""
+    """The key of one group's offset for one partition."""
 
     group_id: str
     partition: TopicPartition
 
 
 class GroupKey(NamedTuple):
-    """Names a group's generation."""
+    """The key of a group."""
 
     group_id: str
 
@@ -75,13 +77,13 @@ class _Versioned:
 
 
 def encode_offset_key(group_id: str, partition: TopicPartition) -> bytes:
-    """Key of a committed offset."""
+    """The key of a committed offset."""
     key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
     return _with_version(key, _OFFSET_KEY_VERSION)
 
 
 def encode_offset(value: OffsetAndMetadata) -> bytes:
-    """Value of a committed offset."""
+    """The value of a committed offset."""
     expires = value.expire_timestamp_ms is not None
     message = OffsetCommitValue(
         offset=value.offset,
@@ -94,12 +96,15 @@ def encode_offset(value: OffsetAndMetadata) -> bytes:
 
 
 def encode_group_key(group_id: str) -> bytes:
-    """Key of a group."""
+    """The key of a group."""
     return _with_version(GroupMetadataKey(group=group_id), _GROUP_KEY_VERSION)
 
 
 def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
-    """Value of a group: its generation with everybody's subscription and assignment (member id → bytes)."""
+    """The value of a group: its generation with the subscription and assignment of each member.
+
+    ``assignments``: member id → bytes.
+    """
     message = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation_id,
@@ -112,7 +117,7 @@ def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
 
 
 def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
-    """What a record is about; DecodeError when the key is broken."""
+    """What the record names. Raises DecodeError for a broken key."""
     versioned = _split(key)
     if versioned.version in (0, _OFFSET_KEY_VERSION):
         offset_key = decode(OffsetCommitKey, versioned.body, versioned.version)
@@ -123,7 +128,7 @@ def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
 
 
 def decode_offset(value: Bytes) -> OffsetAndMetadata:
-    """A committed offset from its record's value; DecodeError when broken or too new."""
+    """A committed offset from its record's value. Raises DecodeError for a broken or too new value."""
     message = _decode_value(OffsetCommitValue, value)
     return OffsetAndMetadata(
         message.offset,
@@ -135,7 +140,8 @@ def decode_offset(value: Bytes) -> OffsetAndMetadata:
 
 
 def decode_group(group_id: str, value: Bytes) -> Group:
-    """A group as it was stored: stable with its members, or empty; DecodeError when broken or too new."""
+    """A group from its record's value: stable with its members, or empty. Raises DecodeError for a broken or too new
+    value."""
     message = _decode_value(GroupMetadataValue, value)
     timestamp = message.current_state_timestamp
     group = Group(
@@ -171,7 +177,7 @@ def _member_record(group: Group, member: Member, assignments: Mapping[str, bytes
 
 
 def _member(group: GroupMetadataValue, record: MemberMetadata) -> Member:
-    # Version 0 has no rebalance time-out: there the session time-out was both.
+    # Version 0 has no rebalance timeout; the session timeout serves as both.
     rebalance_timeout_ms = record.rebalance_timeout if record.rebalance_timeout >= 0 else record.session_timeout
     return Member(
         record.member_id,

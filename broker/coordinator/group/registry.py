@@ -1,4 +1,4 @@
-"""The groups in memory, and which partitions of ``__consumer_offsets`` this broker answers for."""
+"""The groups in memory, and the partitions of ``__consumer_offsets`` that this broker coordinates."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -9,24 +9,24 @@ from .memory import GroupMemory
 from .partitioning import partition_for_key
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
-"""Of ``pybroker.groups.max.bytes``."""
+"""Default of ``pybroker.groups.max.bytes``."""
 _SWEEP_INTERVAL_MS = 1_000
 
 __all__ = ["GroupRegistry", "TransactionEnd"]
 
 
 class TransactionEnd(NamedTuple):
-    """A marker of a producer's transaction that was written to a partition."""
+    """An end marker of a producer's transaction, written to a partition."""
 
     producer_id: int
     is_commit: bool
 
 
 class GroupRegistry:
-    """Groups by id; partitions are owned, loading or not ours.
+    """Groups by id, and the state of each partition: owned, loading, or coordinated by another broker.
 
-    A partition's coordinator epoch is its leader epoch: what an older leadership asks for is ignored, so that neither a
-    load nor an unload that comes late undoes a newer one.
+    A partition's coordinator epoch is its leader epoch. Calls with an older epoch are ignored, so that a late load or
+    unload does not undo a newer one.
     """
 
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -35,7 +35,7 @@ class GroupRegistry:
         self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
-        # Not asked of ``partition_for`` again: the topic may grow, and then a group's name leads to another partition.
+        # Kept, because ``partition_for`` changes when the topic gets more partitions.
         self._partitions: dict[str, int] = {}
         self._owned: set[int] = set()
         self._loading: dict[int, list[TransactionEnd]] = {}
@@ -43,13 +43,13 @@ class GroupRegistry:
         self.is_active = True
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of the offsets topic that keeps the group."""
+        """The partition of ``__consumer_offsets`` that stores the group."""
         return partition_for_key(group_id, self._partition_count())
 
     def check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
-        """Whether requests for the group may be answered here and now.
+        """NONE when this broker coordinates the group, else the error for the client.
 
-        ``may_be_empty``: offsets can be kept under the empty group id, but nobody can join it.
+        ``may_be_empty``: whether the request allows the empty group id, which can have offsets but no members.
         """
         if not group_id and not may_be_empty:
             return ErrorCode.INVALID_GROUP_ID
@@ -69,7 +69,7 @@ class GroupRegistry:
         return self._groups.get(group_id)
 
     def get_or_create(self, group_id: str, now_ms: int) -> Group:
-        """The group, made empty if there is none. Only after ``check``."""
+        """The group, created empty if missing. Call `check` first."""
         group = self._groups.get(group_id)
         if group is None:
             group = Group(group_id, now_ms)
@@ -77,7 +77,7 @@ class GroupRegistry:
         return group
 
     def add(self, group: Group) -> None:
-        """Take in a group of a partition that is ours."""
+        """Add a group of an owned partition."""
         self._add(group, self.partition_for(group.group_id))
 
     def _add(self, group: Group, partition: int) -> None:
@@ -88,45 +88,44 @@ class GroupRegistry:
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
 
     def remove(self, group: Group) -> None:
-        """Forget a group."""
         if self._groups.pop(group.group_id, None) is not None:
             partition = self._partitions.pop(group.group_id)
             del self._groups_by_partition[partition][group.group_id]
-            self._settle(group)
+            self._release_memory(group)
 
     def groups(self) -> Iterable[Group]:
-        """All groups; a snapshot, so that they may be removed meanwhile."""
+        """A snapshot of all groups, which may be removed while it is iterated."""
         return list(self._groups.values())
 
     def groups_in(self, partition: int) -> Iterable[Group]:
-        """The groups of one partition; a snapshot."""
+        """A snapshot of the groups of one partition."""
         return list(self._groups_by_partition.get(partition, {}).values())
 
     def count_offset_bytes(self) -> int:
-        """What the offsets of all groups take."""
+        """Estimated memory of the offsets of all groups."""
         return sum(group.offsets.size_bytes for group in self._groups.values())
 
-    def has_room_for(self, size_bytes: int, now_ms: int) -> bool:
-        """Whether members or groups of that size may come in. Groups that nobody uses make room for them."""
-        if self.memory.has_room_for(size_bytes):
+    def has_space_for(self, size_bytes: int, now_ms: int) -> bool:
+        """Whether members or groups of this size fit into the limit. If not, unused groups are removed first."""
+        if self.memory.has_space_for(size_bytes):
             return True
-        if abs(now_ms - self._swept_ms) >= _SWEEP_INTERVAL_MS:  # it looks at every group
+        if abs(now_ms - self._swept_ms) >= _SWEEP_INTERVAL_MS:  # a sweep goes through every group
             self._swept_ms = now_ms
             for group in self.groups():
                 if group.is_unused:
                     self.remove(group)
-        return self.memory.has_room_for(size_bytes)
+        return self.memory.has_space_for(size_bytes)
 
-    def _settle(self, group: Group) -> None:
+    def _release_memory(self, group: Group) -> None:
         group.memory = None
         self.memory.used_bytes -= group.size_bytes
 
     # -- partitions
 
     def begin_loading(self, partition: int, epoch: int) -> bool:
-        """Whether to load the partition: not when it is ours or being loaded already, nor for an old leadership.
+        """Whether the caller must load the partition: False when it is owned or loading already, or ``epoch`` is old.
 
-        What is ours stays so under a new epoch: nobody else wrote to its log in between.
+        An owned partition stays owned under a new epoch, because no other broker wrote to its log in between.
         """
         if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or partition in self._owned:
             return False
@@ -134,33 +133,33 @@ class GroupRegistry:
         return True
 
     def is_loading(self, partition: int, epoch: int) -> bool:
-        """Whether the load begun under ``epoch`` is still wanted."""
+        """Whether the load that began under ``epoch`` is still valid."""
         return partition in self._loading and self._epochs.get(partition) == epoch
 
     def finish_loading(self, partition: int, groups: Iterable[Group]) -> list[Group]:
-        """The partition is ours, with these groups; returns those that were taken in.
+        """The partition is owned now, with these groups. Returns the groups that were added.
 
-        Two partitions have records of one group when the topic grew in its lifetime; as in Kafka, the one that was
-        there first stays.
+        When the topic got more partitions, two of them may have records of one group. As in Kafka, the group that was
+        loaded first stays.
         """
         ended = self._loading.pop(partition, [])
         self._owned.add(partition)
-        taken = [group for group in groups if group.group_id not in self._groups]
-        for group in taken:
+        added = [group for group in groups if group.group_id not in self._groups]
+        for group in added:
             self._add(group, partition)
         for end in ended:
             self.end_transaction(partition, end)
-        return taken
+        return added
 
     def give_up_loading(self, partition: int, epoch: int) -> None:
-        """The partition could not be read: it is nobody's until the next leadership."""
+        """The partition could not be read: requests get NOT_COORDINATOR until this broker is elected again."""
         if self.is_loading(partition, epoch):
             del self._loading[partition]
 
     def release(self, partition: int, epoch: int | None) -> list[Group] | None:
-        """Give the partition away with its groups; None when ``epoch`` is old.
+        """Remove the partition and its groups, which are returned; None when ``epoch`` is old.
 
-        None as epoch: whatever it is, for the topic is deleted; one that is made anew counts its epochs from 0.
+        ``epoch`` None: the topic was deleted. A new topic of that name counts its epochs from 0 again.
         """
         if epoch is None:
             self._epochs.pop(partition, None)
@@ -172,14 +171,14 @@ class GroupRegistry:
         for group in groups:
             del self._groups[group.group_id]
             del self._partitions[group.group_id]
-            self._settle(group)
+            self._release_memory(group)
         return groups
 
     def end_transaction(self, partition: int, end: TransactionEnd) -> None:
-        """The end stands in the partition's log: offsets that waited for it take effect, or are forgotten.
+        """The marker is in the partition's log: offsets of the transaction take effect, or are dropped.
 
-        While the partition is read it is not known yet whether the reading will come to it. It is kept for the end of
-        that: then there is nothing left to do if it did.
+        During a load the end is kept and applied afterwards, because the load may or may not reach the marker. If it
+        did, applying the end again changes nothing.
         """
         waiting = self._loading.get(partition)
         if waiting is not None:
@@ -190,12 +189,12 @@ class GroupRegistry:
 
     @property
     def is_loading_any(self) -> bool:
-        """Whether some partition is being read."""
+        """Whether any partition is being loaded."""
         return bool(self._loading)
 
     @property
     def owned_partitions(self) -> list[int]:
-        """Partitions this broker answers for, in order."""
+        """The owned partitions, sorted."""
         return sorted(self._owned)
 
     def _accept_epoch(self, partition: int, epoch: int) -> bool:

@@ -1,4 +1,4 @@
-"""From the records of one ``__consumer_offsets`` partition back to groups (KIP-98 for the transactional part)."""
+"""Rebuilds groups and offsets from the records of one ``__consumer_offsets`` partition."""
 
 import logging
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class Replay:
-    """Takes batches in the order of the log; ``groups()`` is what they amount to.
+    """Takes batches in the order of the log, then ``groups()`` returns the groups.
 
-    Both come in steps: a partition may hold more than can be gone through while everybody else waits.
+    Both work in steps, between which the caller yields to the event loop, because a partition may be large.
 
-    Offsets of a transaction take effect at its commit marker, unless the same offset was committed later in the log;
-    what an open transaction holds stays pending, so that its end can be applied after loading.
+    Offsets of a transaction (KIP-98) take effect at its commit marker, unless a later record committed the same offset.
+    Offsets of an open transaction stay pending, so that its end can be applied after loading.
     """
 
     def __init__(self, partition: int) -> None:
@@ -40,7 +40,7 @@ class Replay:
             pass
 
     def steps(self, batch: RecordBatch) -> Iterator[None]:
-        """Apply one batch, a record at a step."""
+        """Apply one batch, one record for each step."""
         self.record_count += batch.record_count
         if batch.is_control:
             self._end_transaction(batch)
@@ -54,20 +54,23 @@ class Replay:
             try:
                 self._apply(record, producer_id, appended_at)
             except DecodeError as error:
-                # One bad record must not take all groups of the partition away; what it would replace stays.
+                # One bad record must not make the partition unavailable. The record it would replace stays.
                 logger.error(
                     "__consumer_offsets-%d: record at offset %d skipped: %s", self._partition, record.offset, error
                 )
             yield
 
     def groups(self, now_ms: int) -> Iterator[Group]:
-        """Every group with members, offsets or offsets in an open transaction; ``now_ms`` dates the unwritten ones."""
+        """Every group with members, offsets or offsets in an open transaction.
+
+        ``now_ms``: the state timestamp of groups without a record of their own.
+        """
         pending: dict[str, dict[int, dict[TopicPartition, CommitRecord]]] = {}
         for producer_id, commits in self._pending.items():
             for key, record in commits.items():
                 pending.setdefault(key.group_id, {}).setdefault(producer_id, {})[key.partition] = record
         for group_id in dict.fromkeys((*self._groups, *self._offsets, *pending)):
-            # One without a record of its own only ever committed offsets.
+            # A group without a record of its own only committed offsets.
             group = self._groups.get(group_id) or Group(group_id, now_ms)
             for partition, record in self._offsets.get(group_id, {}).items():
                 group.offsets.load(partition, record)
@@ -84,7 +87,7 @@ class Replay:
             case GroupKey(group_id):
                 self._apply_group(group_id, record.value)
             case unknown:
-                # Groups of the newer protocols (KIP-848, KIP-932), left by another coordinator.
+                # Groups of newer protocols (KIP-848, KIP-932), written by another coordinator.
                 logger.warning(
                     "__consumer_offsets-%d: key version %d ignored at offset %d",
                     self._partition,

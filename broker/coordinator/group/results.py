@@ -1,4 +1,4 @@
-"""What the coordinator answers, before an API shapes it for its version."""
+"""Results of the group coordinator, which API handlers turn into responses of a version."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +22,7 @@ NO_GENERATION = -1
 
 
 class JoinedMember(NamedTuple):
-    """One member as the leader of a new generation sees it; ``metadata`` is that of the chosen protocol."""
+    """A member as the leader sees it. ``metadata``: for the chosen protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -31,7 +31,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """Answer to a JoinGroup. ``members`` is filled for the leader only."""
+    """The result of a JoinGroup. ``members``: for the leader only."""
 
     error: ErrorCode
     member_id: str
@@ -45,7 +45,7 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """Answer to a SyncGroup."""
+    """The result of a SyncGroup."""
 
     error: ErrorCode
     protocol_type: str | None = None
@@ -54,7 +54,7 @@ class SyncResult:
 
 
 class LeavingMember(NamedTuple):
-    """Whom a LeaveGroup names. An empty ``member_id`` with an instance id is an administrator's removal (KIP-345)."""
+    """A member in a LeaveGroup. An empty ``member_id`` with an instance id: removal by an administrator (KIP-345)."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -62,7 +62,7 @@ class LeavingMember(NamedTuple):
 
 
 class LeftMember(NamedTuple):
-    """What became of one leaving member."""
+    """The result for one leaving member."""
 
     member_id: str
     group_instance_id: str | None
@@ -71,14 +71,14 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveResult:
-    """Answer to a LeaveGroup; with an error ``members`` is empty."""
+    """The result of a LeaveGroup. With an error, ``members`` is empty."""
 
     error: ErrorCode
     members: tuple[LeftMember, ...] = ()
 
 
 class OffsetFetchResult(NamedTuple):
-    """One partition's answer in OffsetFetch; offset −1 and no error: nothing committed."""
+    """One partition in OffsetFetch. Offset −1 without an error: nothing is committed."""
 
     offset: int
     leader_epoch: int
@@ -87,7 +87,7 @@ class OffsetFetchResult(NamedTuple):
 
 
 class GroupListing(NamedTuple):
-    """One line of ListGroups."""
+    """One group in ListGroups."""
 
     group_id: str
     protocol_type: str

@@ -1,4 +1,4 @@
-"""The settings the group coordinator goes by, read once from the broker's configuration."""
+"""The settings of the group coordinator, read once from the broker's configuration."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ __all__ = ["GroupSettings"]
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Limits and delays under Kafka's names (``group.min.session.timeout.ms`` …), with its defaults.
+    """Limits and delays, named after Kafka's settings (``group.min.session.timeout.ms`` …), with Kafka's defaults.
 
-    ``max_bytes`` is ``pybroker.groups.max.bytes``, ``offsets_max_bytes`` is ``pybroker.offsets.max.bytes``.
+    ``max_bytes``: ``pybroker.groups.max.bytes``. ``offsets_max_bytes``: ``pybroker.offsets.max.bytes``.
     """
 
     min_session_timeout_ms: int = 6_000

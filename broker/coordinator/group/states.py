@@ -7,27 +7,27 @@ __all__ = ["LEGAL_PREVIOUS_STATES", "GroupState", "IllegalGroupTransitionError",
 
 
 class GroupState(Enum):
-    """Where a group is in its life. The value is the name that clients see in DescribeGroups and ListGroups."""
+    """The state of a group. The value is the name in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
-    """No members. It lives on while it has offsets, or only ever committed offsets. A join starts a rebalance."""
+    """No members. The group exists as long as it has offsets. A join starts a rebalance."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
-    """Joins are parked until all members came back or time is up. Heartbeats say REBALANCE_IN_PROGRESS, commits of the
-    previous generation are still taken."""
+    """JoinGroups are parked until all members have joined or the rebalance timeout is over. Heartbeats get
+    REBALANCE_IN_PROGRESS; commits of the previous generation are accepted."""
 
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """A generation exists; syncs are parked until its leader's assignment is stored. Commits are turned away."""
+    """A generation exists; SyncGroups are parked until the leader's assignment is stored. Commits are rejected."""
 
     STABLE = "Stable"
-    """Every member may have its assignment. Leaving, failing, or a join that changes something starts a rebalance."""
+    """Members can fetch their assignments. A member that leaves, fails or joins with a change starts a rebalance."""
 
     DEAD = "Dead"
-    """Deleted, expired or handed to another broker: its members are told to look for their coordinator again."""
+    """Deleted, expired or moved to another broker: members must find their coordinator again."""
 
 
 class IllegalGroupTransitionError(RuntimeError):
-    """A move that the table forbids: a bug of the caller, and the group is unchanged."""
+    """A move that the table forbids: a bug in the caller. The group is unchanged."""
 
 
 LEGAL_PREVIOUS_STATES: Mapping[GroupState, frozenset[GroupState]] = {
@@ -37,9 +37,9 @@ LEGAL_PREVIOUS_STATES: Mapping[GroupState, frozenset[GroupState]] = {
     GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
     GroupState.DEAD: frozenset(GroupState),
 }
-"""State → states from which a group may move there."""
+"""State → states from which a group may enter it."""
 
 
 def may_move(previous: GroupState, target: GroupState) -> bool:
-    """Whether a group may go from ``previous`` to ``target``."""
+    """Whether a group may move from ``previous`` to ``target``."""
     return previous in LEGAL_PREVIOUS_STATES[target]

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader's assignment is stored, then everybody gets a share."""
+"""Decides SyncGroup requests: the leader's assignment is stored, then each member gets its own part."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SyncRequest:
-    """A SyncGroup, whatever its version. ``assignments`` (member id → bytes) is the leader's; others send none."""
+    """A SyncGroup, whatever its version. ``assignments`` (member id → bytes): from the leader only."""
 
     group_id: str
     generation_id: int
@@ -32,16 +32,16 @@ class SyncRequest:
 
 
 class Syncs:
-    """Decides SyncGroups of groups that are ours."""
+    """SyncGroup for groups that this broker coordinates."""
 
-    def __init__(self, rebalances: Rebalances, group_log: GroupLog, has_room_for: Callable[[int], bool]) -> None:
-        """``has_room_for``: whether the groups' memory may grow by so many bytes."""
+    def __init__(self, rebalances: Rebalances, group_log: GroupLog, has_space_for: Callable[[int], bool]) -> None:
+        """``has_space_for``: whether the memory of groups may grow by this number of bytes."""
         self._rebalances = rebalances
         self._group_log = group_log
-        self._has_room_for = has_room_for
+        self._has_space_for = has_space_for
 
     def sync(self, group: Group, request: SyncRequest, reply: SyncReply) -> None:
-        """Answer with the assignment, or park the request until the leader's is stored."""
+        """Reply with the member's assignment, or park the request until the leader's assignment is stored."""
         error = self._refusal(group, request)
         if error is not ErrorCode.NONE:
             reply(SyncResult(error))
@@ -52,7 +52,7 @@ class Syncs:
             reply(SyncResult(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment))
             self._rebalances.keep_alive(group, member)
             return
-        member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))  # an older attempt: others may wait behind it
+        member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))  # an older attempt of the client
         member.sync_reply = reply
         if group.is_leader(request.member_id) and group.storing_generation != group.generation_id:
             self._store_assignment(group, request)
@@ -78,11 +78,11 @@ class Syncs:
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
         if len(given) < len(assignments):
             missing = [member_id for member_id in assignments if member_id not in given]
-            logger.warning("group %s: its leader assigned nothing to %s", group.group_id, missing)
+            logger.warning("group %s: the leader assigned nothing to %s", group.group_id, missing)
         growth = sum(len(assignments[each]) - len(member.assignment) for each, member in group.members.items())
-        if growth > 0 and not self._has_room_for(growth):
+        if growth > 0 and not self._has_space_for(growth):
             logger.warning(
-                "group %s: no room for its assignment, pybroker.groups.max.bytes is reached",
+                "group %s: assignment rejected, pybroker.groups.max.bytes is reached",
                 group.group_id,
                 extra=QUIET,
             )
@@ -93,22 +93,22 @@ class Syncs:
         def finish(error: ErrorCode) -> None:
             if group.storing_generation == generation_id:
                 group.storing_generation = None
-            # Somebody may have joined, left or failed while the write was under way.
+            # A member may have joined, left or failed during the write.
             if group.state is not GroupState.COMPLETING_REBALANCE or group.generation_id != generation_id:
                 return
             if error is not ErrorCode.NONE:
                 self._fail(group, error)
                 return
-            self._share_out(group, assignments)
+            self._hand_out_assignments(group, assignments)
 
         group.storing_generation = generation_id
         self._group_log.store_group(group, assignments, finish)
 
     def _fail(self, group: Group, error: ErrorCode) -> None:
         self._rebalances.propagate_assignment(group, error)
-        self._rebalances.prepare(group, f"the assignment could not be stored: {error.name}")
+        self._rebalances.prepare(group, f"the assignment was not stored: {error.name}")
 
-    def _share_out(self, group: Group, assignments: Mapping[str, bytes]) -> None:
+    def _hand_out_assignments(self, group: Group, assignments: Mapping[str, bytes]) -> None:
         for member in group.members.values():
             group.assign(member, assignments[member.member_id])
         self._rebalances.become_stable(group)

@@ -1,7 +1,7 @@
-"""Offsets that version 0 of OffsetCommit keeps in the metadata tree: /consumers/G/offsets/T/P.
+"""Offsets that version 0 of OffsetCommit stores in the metadata tree: /consumers/G/offsets/T/P.
 
-Nobody takes them away again, in Kafka neither, and all of the embedded tree is in memory: what they may take is bounded
-(``pybroker.legacy.offsets.max.bytes``). Each broker counts what it found when it was first asked, and what it made.
+As in Kafka they are never deleted, and the embedded tree is in memory, so ``pybroker.legacy.offsets.max.bytes`` limits
+them. Each broker counts the offsets that exist at its first OffsetCommit, and those that it adds.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _COPIES_OF_PATH = 8
 
 
 def tree_offset_bytes(path: str) -> int:
-    """What an offset takes in memory, with the nodes above it and their paths."""
+    """Estimated memory of an offset with its parent nodes and their paths."""
     return _OFFSET_BYTES + _COPIES_OF_PATH * text_bytes(path)
 
 
@@ -38,7 +38,7 @@ class TreeOffsets:
         self._counting = asyncio.Lock()
 
     async def get(self, group_id: str, partition: TopicPartition) -> int | None:
-        """Raises UnknownServerError, as Kafka answers, for a group id that can be no part of a path."""
+        """Raises UnknownServerError, as Kafka does, for a group id that cannot be part of a path."""
         path = znodes.consumer_offset_path(group_id, partition)
         try:
             data, _ = await self._tree.store.get(path)
@@ -49,10 +49,10 @@ class TreeOffsets:
         return znodes.decode_number(path, data)
 
     async def set(self, group_id: str, partition: TopicPartition, offset: int) -> None:
-        """Raises UnknownServerError for a group id that can be no name of a node, InvalidCommitOffsetSizeError where
-        there is no room for one more."""
-        if "/" in group_id:  # a node for each slash, and each with all of the path above it
-            raise UnknownServerError("A group whose id has slashes keeps no offsets in the metadata.")
+        """Raises UnknownServerError for a group id that cannot be the name of a node, InvalidCommitOffsetSizeError when
+        the limit is reached."""
+        if "/" in group_id:  # each slash would add a node with its whole path
+            raise UnknownServerError("A group id with a slash cannot have offsets in the metadata store.")
         path = znodes.consumer_offset_path(group_id, partition)
         data = znodes.encode_number(offset)
         try:
@@ -60,17 +60,19 @@ class TreeOffsets:
         except InvalidPathError as error:
             raise UnknownServerError(str(error)) from error
         if is_new:
-            await self._take_room(path)
+            await self._reserve(path)
             await self._tree.ensure(path, data)
         await self._tree.store.set(path, data)
 
-    async def _take_room(self, path: str) -> None:
+    async def _reserve(self, path: str) -> None:
         async with self._counting:
             if self._used_bytes is None:
                 self._used_bytes = await self._count()
         size_bytes = tree_offset_bytes(path)
         if self._used_bytes + size_bytes > self._max_bytes:
-            logger.warning("no room for an offset in the metadata: pybroker.legacy.offsets.max.bytes", extra=QUIET)
+            logger.warning(
+                "offset not stored in the metadata store: pybroker.legacy.offsets.max.bytes is reached", extra=QUIET
+            )
             raise InvalidCommitOffsetSizeError("pybroker.legacy.offsets.max.bytes is reached.")
         self._used_bytes += size_bytes
 

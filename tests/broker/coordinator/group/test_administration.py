@@ -223,8 +223,8 @@ def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pyte
 
     world.topic.append = note  # type: ignore[method-assign]
     assert world.rules.administration.expire() == 1
-    dropped = f"offsets of {T0} are dropped, past the retention of {7 * 24 * 60} minutes or their commit's own"
-    assert f"group g: {dropped}" in lines_when_written
+    deleted = f"deleted, past the {7 * 24 * 60} minutes of offsets.retention.minutes or their own retention"
+    assert f"group g: offsets of {T0} {deleted}" in lines_when_written
 
 
 def test_offsets_of_topics_in_use_never_expire_others_do(world: GroupWorld) -> None:

@@ -5,7 +5,6 @@ from itertools import count
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.answer import Answer
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
@@ -14,6 +13,7 @@ from pybroker.broker.coordinator.group.results import SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.broker.coordinator.pending_response import PendingResponse
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from support.clients.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
@@ -292,17 +292,17 @@ async def test_a_long_log_does_not_hold_the_loop() -> None:
 
 
 async def test_an_answer_known_at_once_needs_no_future_and_a_cancelled_one_is_left_alone() -> None:
-    answer = Answer[SyncResult, str](lambda result: result.error.name)
+    answer = PendingResponse[SyncResult, str](lambda result: result.error.name)
     answer(SyncResult(ErrorCode.NONE))
     assert answer.take() == "NONE"
 
-    later = Answer[SyncResult, str](lambda result: result.error.name)
+    later = PendingResponse[SyncResult, str](lambda result: result.error.name)
     waiting = later.take()
     assert isinstance(waiting, asyncio.Future)
     later(SyncResult(ErrorCode.NONE))
     assert await waiting == "NONE"
 
-    gone = Answer[SyncResult, str](lambda result: result.error.name)
+    gone = PendingResponse[SyncResult, str](lambda result: result.error.name)
     future = gone.take()
     assert isinstance(future, asyncio.Future)
     future.cancel()

@@ -265,14 +265,14 @@ class GroupMachine(RuleBasedStateMachine):
             case GroupState.PREPARING_REBALANCE:
                 assert group.join_timer is not None
                 assert not group.have_all_joined or group.is_in_initial_delay
-                assert not any(member.is_awaiting_sync for member in group.members.values())
+                assert not any(member.sync_reply for member in group.members.values())
             case GroupState.COMPLETING_REBALANCE:
                 assert group.members
                 assert (group.sync_timer is not None) == bool(group.pending_sync)
                 assert group.awaiting_join_count == 0
             case GroupState.STABLE:
                 assert group.members
-                assert not any(member.is_awaiting_sync for member in group.members.values())
+                assert not any(member.sync_reply for member in group.members.values())
                 assert group.awaiting_join_count == 0 or self.world.topic.held_count
         if group.state is not GroupState.PREPARING_REBALANCE:
             assert group.join_timer is None

@@ -156,7 +156,7 @@ def test_a_buried_group_turns_everybody_away_and_leaves_no_timer() -> None:
     parked = world.join(leader)
     group = world.group()
 
-    world.rules.rebalances.bury(group)
+    world.rules.rebalances.mark_dead(group)
 
     assert parked.result.error is ErrorCode.NOT_COORDINATOR
     assert world.time.armed_count == 0
@@ -170,7 +170,7 @@ def test_of_many_members_that_vanish_together_a_few_are_named_and_the_rest_count
     with caplog.at_level("INFO"):
         world.time.advance(2 * SESSION_MS)
     assert not world.group().members
-    assert sum("failed, its session is over" in line for line in caplog.messages) == 10
+    assert sum("failed, its session expired" in line for line in caplog.messages) == 10
     assert [line for line in caplog.messages if "members failed" in line] == ["group g: 40 members failed"]
 
 
@@ -180,5 +180,5 @@ def test_members_that_vanish_one_by_one_are_all_named(caplog: pytest.LogCaptureF
         for _ in range(15):
             world.stable_group("a")
             world.time.advance(2 * SESSION_MS)
-    assert sum("failed, its session is over" in line for line in caplog.messages) == 15
+    assert sum("failed, its session expired" in line for line in caplog.messages) == 15
     assert not any("members failed" in line for line in caplog.messages)

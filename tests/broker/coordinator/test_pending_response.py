@@ -4,7 +4,7 @@ import asyncio
 import weakref
 from functools import partial
 
-from pybroker.broker.coordinator.answer import Answer
+from pybroker.broker.coordinator.pending_response import PendingResponse
 
 
 class Surroundings:
@@ -16,10 +16,10 @@ def shaped(surroundings: Surroundings, _result: int) -> object:
 
 
 async def test_an_answer_is_itself_when_known_else_a_future() -> None:
-    known = Answer[int, str](str)
+    known = PendingResponse[int, str](str)
     known(1)
     assert known.take() == "1"
-    later = Answer[int, str](str)
+    later = PendingResponse[int, str](str)
     taken = later.take()
     later(2)
     later(3)
@@ -30,7 +30,7 @@ async def test_an_answer_is_itself_when_known_else_a_future() -> None:
 async def test_an_abandoned_answer_holds_nothing_of_its_request() -> None:
     surroundings = Surroundings()
     seen = weakref.ref(surroundings)
-    answer = Answer[int, object](partial(shaped, surroundings))
+    answer = PendingResponse[int, object](partial(shaped, surroundings))
     taken = answer.take()
     del surroundings
     answer.abandon()
