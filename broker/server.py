@@ -57,9 +57,10 @@ from ..storage.store.store_schedule import StoreSchedule
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
 from .coordinator.coordinator_directory import CoordinatorDirectory
+from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
-from .coordinator.offsets_topic import CoordinatorPlaces, OffsetsTopic
+from .coordinator.offsets_topic import OffsetsTopic
 from .environment import ClosablePool, Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
@@ -369,7 +370,7 @@ class BrokerServer:
             cache=self._cache,
             metadata=self._metadata,
             groups=self._groups,
-            group_places=self._places_of(CONSUMER_OFFSETS_TOPIC),
+            group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
             transactions=self._transactions_elsewhere(),
             transaction_checks=None if self._links is None else self._links.transactions,
             addresses=addresses,
@@ -398,9 +399,9 @@ class BrokerServer:
             self._parts.add(self._links.leave)  # while others still reach this broker
         return listeners
 
-    def _places_of(self, topic: str) -> CoordinatorPlaces:
+    def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation
-        return CoordinatorPlaces(topic, self._cache, self._addresses, creation, self._waiters)
+        return CoordinatorTopic(topic, self._cache, self._addresses, creation, self._waiters)
 
     def _transactions_elsewhere(self) -> CoordinatorDirectory | None:
         if self._links is None:
@@ -411,7 +412,7 @@ class BrokerServer:
 
         return coordinators_elsewhere(
             self._metadata.identity.broker_id,
-            self._places_of(TRANSACTION_STATE_TOPIC),
+            self._coordinator_topic(TRANSACTION_STATE_TOPIC),
             self.config.int("transaction.state.log.num.partitions"),
             self._links.meets_kafka,
         )

@@ -10,8 +10,8 @@ from ...replication.run_in_pool import Offload
 from ...replication.transaction_checks import TransactionChecks
 from ...storage.store.log_store import LogStore
 from ..coordinator.coordinator_directory import CoordinatorDirectory
+from ..coordinator.coordinator_topic import CoordinatorTopic
 from ..coordinator.group.coordinator import GroupCoordinator
-from ..coordinator.offsets_topic import CoordinatorPlaces
 from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
@@ -32,7 +32,7 @@ class BrokerParts:
     cache: MetadataCache
     metadata: MetadataPlane
     groups: GroupCoordinator
-    group_places: CoordinatorPlaces
+    group_topic: CoordinatorTopic
     transactions: CoordinatorDirectory | None
     """Transaction coordinators on other brokers; None when no broker of the cluster can be one."""
     transaction_checks: TransactionChecks | None

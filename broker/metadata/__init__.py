@@ -1,1 +1,1 @@
-"""What this broker knows of the cluster, and what clients are told of it."""
+"""The cluster's metadata on this broker: topics, leaders, brokers and their addresses."""

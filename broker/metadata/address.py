@@ -1,4 +1,4 @@
-"""Addresses as a person writes them and a client is given them: ``host:port``."""
+"""Addresses as ``host:port``: parse them, print them, and find the one to reach a listener from this machine."""
 
 import ipaddress
 from typing import NamedTuple
@@ -9,18 +9,18 @@ _LAST_PORT = 65_535
 
 
 class AddressError(ValueError):
-    """A text that is no ``host:port``."""
+    """The text is not ``host:port``."""
 
 
 class Address(NamedTuple):
-    """Where a broker listens. An IPv6 address stands without its brackets."""
+    """Host and port of a listener. An IPv6 host has no brackets here."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read ``host:port`` or ``[ipv6]:port``. Raises AddressError."""
+        """Parse ``host:port`` or ``[ipv6]:port``. Raises AddressError."""
         host, _, port = text.strip().rpartition(":")
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
 
 def is_every_address(host: str | None) -> bool:
-    """Whether a listener of this host is reached by every address of the machine, of one family or both."""
+    """Whether a listener bound to this host accepts connections to every address of the machine."""
     try:
         return not host or ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -43,7 +43,7 @@ def is_every_address(host: str | None) -> bool:
 
 
 def local_address(host: str | None, port: int) -> Address:
-    """How a listener is reached from this machine."""
+    """The address at which this machine reaches a listener that is bound to ``host``."""
     if host and not is_every_address(host):
         return Address(host, port)
     return Address({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host or "", "localhost"), port)

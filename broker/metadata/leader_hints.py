@@ -1,4 +1,4 @@
-"""Where a partition is led, for answers that send a client on (KIP-951)."""
+"""The current leader of a partition, for responses that redirect a client to it (KIP-951)."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -10,7 +10,7 @@ __all__ = ["BrokerEndpoint", "LeaderHints", "current_leader", "endpoints_of"]
 
 
 class BrokerEndpoint(NamedTuple):
-    """A broker as a client of one listener reaches it."""
+    """The address of a broker for clients of one listener."""
 
     node_id: int
     host: str
@@ -19,7 +19,7 @@ class BrokerEndpoint(NamedTuple):
 
 
 class LeaderHints(Protocol):
-    """What the metadata cache tells of leaders."""
+    """What `current_leader` and `endpoints_of` need from the metadata cache."""
 
     def leader_of(self, topic: str, partition: int) -> tuple[int, int] | None:
         """Leader id (-1: none) and leader epoch; None: the partition is unknown."""
@@ -31,12 +31,15 @@ class LeaderHints(Protocol):
 def current_leader(
     partitions: PartitionSet, hints: LeaderHints, topic_partition: TopicPartition
 ) -> tuple[int, int] | None:
-    """Who leads, as `LeaderHints.leader_of` tells it. A broker that was ordered to follow knows that before it hears
-    what everyone is told: so does the client then, that it has turned away."""
+    """The leader, as `LeaderHints.leader_of` returns it.
+
+    A broker that the controller made a follower knows the new leader before its metadata cache does, so the partition
+    comes first.
+    """
     return partitions.leader_of(topic_partition) or hints.leader_of(*topic_partition)
 
 
 def endpoints_of(hints: LeaderHints, node_ids: Iterable[int], listener_name: str) -> list[BrokerEndpoint]:
-    """The endpoints of the brokers that are alive, each once."""
+    """The endpoints of the live brokers among ``node_ids``, each once."""
     found = (hints.endpoint_of(node_id, listener_name) for node_id in dict.fromkeys(node_ids))
     return [endpoint for endpoint in found if endpoint is not None]

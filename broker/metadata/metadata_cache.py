@@ -1,6 +1,6 @@
-"""What this broker knows of the cluster, from the controller's UpdateMetadata: topics, leaders, brokers.
+"""The cluster's metadata from the controller's UpdateMetadata requests: topics, leaders, brokers.
 
-Owned by the event loop and changed in place: no reader can see half of an update.
+Only the event loop reads and changes it, so no reader sees half of an update.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ _NULL_UUID = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate:
-    """What an UpdateMetadata brought: the topics it spoke of, and the partitions and brokers that are no more."""
+    """The changes of one UpdateMetadata: the topics it named, the partitions deleted, and the brokers gone."""
 
     topics: tuple[str, ...]
     deleted: tuple[TopicPartition, ...]
@@ -44,39 +44,41 @@ class MetadataCache:
         self._controller_id = NO_CONTROLLER
         self._listeners: list[Callable[[MetadataUpdate], None]] = []
 
-    # -- feeding it
+    # -- updates
 
     def update(self, request: UpdateMetadataRequest) -> MetadataUpdate:
-        """Take in what the controller says; whether it may say so has been checked. Brokers come whole, partitions
-        only those that changed. Listeners hear of it before this returns."""
+        """Apply a request whose controller epoch was checked. Listeners are called before this returns.
+
+        The request has all live brokers, but only the partitions that changed.
+        """
         self._controller_id = request.controller_id if request.controller_id >= 0 else NO_CONTROLLER
         known = self.broker_ids
-        self._take_brokers(request.live_brokers)
+        self._set_brokers(request.live_brokers)
         gone = tuple(broker_id for broker_id in known if not self.is_alive(broker_id))
         deleted: dict[TopicPartition, None] = {}
         topics: dict[str, None] = {}
         for topic in request.topic_states:
-            self._forget_former(topic.topic_name, topic.topic_id, deleted)
-            self._take_topic_id(topic.topic_name, topic.topic_id)
+            self._forget_earlier_topic(topic.topic_name, topic.topic_id, deleted)
+            self._set_topic_id(topic.topic_name, topic.topic_id)
             topics[topic.topic_name] = None
             for state in topic.partition_states:
-                self._take_partition(topic.topic_name, state, deleted)
+                self._set_partition(topic.topic_name, state, deleted)
         for state in request.ungrouped_partition_states:  # below version 5
             topics[state.topic_name] = None
-            self._take_partition(state.topic_name, state, deleted)
-        return self._tell(MetadataUpdate(tuple(topics), tuple(deleted), gone))
+            self._set_partition(state.topic_name, state, deleted)
+        return self._notify(MetadataUpdate(tuple(topics), tuple(deleted), gone))
 
     def forget(self, topics: Iterable[str]) -> MetadataUpdate:
-        """They were deleted, and nobody has told. Listeners hear of it before this returns."""
+        """Remove topics whose deletion no UpdateMetadata announced. Listeners are called before this returns."""
         deleted: dict[TopicPartition, None] = {}
         topics = tuple(topics)
         for topic in topics:
             self._forget_partitions(topic, deleted)
             self._forget_topic_id(topic)
-        return self._tell(MetadataUpdate(topics, tuple(deleted)))
+        return self._notify(MetadataUpdate(topics, tuple(deleted)))
 
     def on_update(self, listener: Callable[[MetadataUpdate], None]) -> None:
-        """Have ``listener`` called after each update."""
+        """Call ``listener`` after each update."""
         self._listeners.append(listener)
 
     # -- topics
@@ -120,7 +122,7 @@ class MetadataCache:
 
     @property
     def controller_id(self) -> int:
-        """−1: none is known."""
+        """−1: no controller is known."""
         return self._controller_id
 
     @property
@@ -138,18 +140,18 @@ class MetadataCache:
         return self._brokers.get(node_id, {}).get(listener_name)
 
     def endpoints(self, listener_name: str) -> list[BrokerEndpoint]:
-        """Those of all brokers that are alive and have the listener, by rising id."""
+        """The endpoints of all live brokers that have the listener, by rising id."""
         found = (self._brokers[broker_id].get(listener_name) for broker_id in sorted(self._brokers))
         return [endpoint for endpoint in found if endpoint is not None]
 
-    def _tell(self, update: MetadataUpdate) -> MetadataUpdate:
+    def _notify(self, update: MetadataUpdate) -> MetadataUpdate:
         for listener in self._listeners:
             listener(update)
         return update
 
-    # -- the parts of an update
+    # -- parts of an update
 
-    def _take_brokers(self, brokers: Iterable[UpdateMetadataBroker]) -> None:
+    def _set_brokers(self, brokers: Iterable[UpdateMetadataBroker]) -> None:
         self._brokers = {
             broker.id: {
                 endpoint.listener: BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)
@@ -159,15 +161,15 @@ class MetadataCache:
         }
         self._racks = {broker.id: broker.rack for broker in brokers}
 
-    def _forget_former(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
-        """Of a topic that was made anew and not told of in between: it may have fewer partitions now."""
+    def _forget_earlier_topic(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
+        """Remove the partitions of an earlier topic of the same name, which may have had more of them."""
         if topic_id != _NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
             self._forget_partitions(topic, deleted)
 
     def _forget_partitions(self, topic: str, deleted: dict[TopicPartition, None]) -> None:
         deleted.update(dict.fromkeys(TopicPartition(topic, index) for index in self._partitions.pop(topic, ())))
 
-    def _take_topic_id(self, topic: str, topic_id: UUID) -> None:
+    def _set_topic_id(self, topic: str, topic_id: UUID) -> None:
         self._forget_topic_id(topic)
         if topic_id != _NULL_UUID:
             self._topic_ids[topic] = topic_id
@@ -178,7 +180,7 @@ class MetadataCache:
         if topic_id is not None:
             self._topic_names.pop(topic_id, None)
 
-    def _take_partition(
+    def _set_partition(
         self, topic: str, state: UpdateMetadataPartitionState, deleted: dict[TopicPartition, None]
     ) -> None:
         partition = TopicPartition(topic, state.partition_index)

@@ -12,33 +12,38 @@ Item = TypeVar("Item")
 
 
 class TopicWaiters:
-    """Conditions that are looked at again after each update of the metadata, and when `recheck` is called (by the
-    controller, when a topic's deletion is settled)."""
+    """Conditions that are checked again after each metadata update and by `recheck`.
+
+    The broker calls `recheck` when the controller finished a topic's deletion, and when leaderships here change.
+    """
 
     def __init__(self, cache: MetadataCache) -> None:
         self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
         cache.on_update(lambda _update: self.recheck())
 
     async def wait(self, condition: Callable[[], bool], timeout_ms: int) -> bool:
-        """Whether ``condition`` held before ``timeout_ms`` were over. At 0 it is only looked at."""
+        """Whether ``condition`` became true within ``timeout_ms``. With 0 it is checked once."""
         if condition():
             return True
         if timeout_ms <= 0:
             return False
-        held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[held] = condition
+        fulfilled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[fulfilled] = condition
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await held
+                await fulfilled
         except TimeoutError:
             return condition()
         finally:
-            self._waiting.pop(held, None)
+            self._waiting.pop(fulfilled, None)
         return True
 
     async def wait_for_all(self, items: Iterable[Item], is_settled: Callable[[Item], bool], timeout_ms: int) -> None:
-        """Until each was settled once, or ``timeout_ms`` are over. There may be thousands, settled one by one: what was
-        settled is not looked at again, and of the others one at a time."""
+        """Wait until each item was settled once, or for ``timeout_ms``.
+
+        There may be thousands of items that settle one by one. A settled item is not checked again, and of the others
+        only one is checked at a time.
+        """
         unsettled = list(items)
 
         def all_settled() -> bool:
@@ -49,6 +54,6 @@ class TopicWaiters:
         await self.wait(all_settled, timeout_ms)
 
     def recheck(self) -> None:
-        for held, condition in list(self._waiting.items()):
-            if not held.done() and condition():
-                held.set_result(None)
+        for fulfilled, condition in list(self._waiting.items()):
+            if not fulfilled.done() and condition():
+                fulfilled.set_result(None)

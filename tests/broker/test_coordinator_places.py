@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 import pytest
-from pybroker.broker.coordinator.offsets_topic import CoordinatorPlaces
+from pybroker.broker.coordinator.coordinator_topic import CoordinatorTopic
 from pybroker.broker.inter_broker.remote_transaction_coordinators import coordinators_elsewhere
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
@@ -30,7 +30,7 @@ class Cluster:
         self.answer = answer
         self.creations = 0
         addresses = AdvertisedAddresses(self.cache, 1, as_reached=False)
-        self.places = CoordinatorPlaces(TOPIC, self.cache, addresses, self, TopicWaiters(self.cache))  # type: ignore[arg-type]
+        self.topic = CoordinatorTopic(TOPIC, self.cache, addresses, self, TopicWaiters(self.cache))  # type: ignore[arg-type]
 
     async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
         self.creations += 1
@@ -46,7 +46,7 @@ class Cluster:
         self.cache.update(UpdateMetadataRequest(topic_states=[topic], live_brokers=brokers))
 
     def leader(self, partition: int) -> int | None:
-        node = self.places.node_of(partition, context(0))
+        node = self.topic.node_of(partition, context(0))
         return None if node is None else node.node_id
 
 
@@ -63,7 +63,7 @@ async def test_coordinator_is_the_leader_of_its_offsets_partition() -> None:
 async def test_a_missing_topic_is_made_and_its_leaders_waited_for(answer: ErrorCode) -> None:
     """The second of these says that somebody else is making it."""
     cluster = Cluster(answer)
-    making = asyncio.create_task(cluster.places.ensure_topic())
+    making = asyncio.create_task(cluster.topic.ensure_topic())
     await asyncio.sleep(0)
     cluster.tell_leaders(1, -1)
     await asyncio.sleep(0)
@@ -75,7 +75,7 @@ async def test_a_missing_topic_is_made_and_its_leaders_waited_for(answer: ErrorC
 
 async def test_ensure_topic_does_not_wait_for_a_topic_that_cannot_be_created() -> None:
     cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
-    making = asyncio.create_task(cluster.places.ensure_topic())
+    making = asyncio.create_task(cluster.topic.ensure_topic())
     await asyncio.sleep(0)
     assert making.done()
 
@@ -83,7 +83,7 @@ async def test_ensure_topic_does_not_wait_for_a_topic_that_cannot_be_created() -
 async def test_ensure_topic_does_not_wait_for_a_lost_leader() -> None:
     cluster = Cluster()
     cluster.tell_leaders(1, -1)
-    looking = asyncio.create_task(cluster.places.ensure_topic())
+    looking = asyncio.create_task(cluster.topic.ensure_topic())
     await asyncio.sleep(0)
     assert looking.done()
     assert cluster.creations == 0
@@ -104,7 +104,7 @@ async def test_transaction_state_topic_is_created_only_in_clusters_with_kafka_br
     async def meets_kafka() -> bool | None:
         return is_mixed
 
-    directory = coordinators_elsewhere(1, cluster.places, 50, meets_kafka)
+    directory = coordinators_elsewhere(1, cluster.topic, 50, meets_kafka)
     assert await directory.ensure_topic() == is_served
     assert cluster.creations == (is_mixed is True and not exists)
     assert directory.partition_for("t") == 116 % (2 if exists else 50)

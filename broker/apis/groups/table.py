@@ -25,9 +25,9 @@ __all__ = ["group_apis"]
 
 
 def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
-    groups, places, topic_exists = parts.groups, parts.group_places, parts.cache.has_partition
+    groups, topic, topic_exists = parts.groups, parts.group_topic, parts.cache.has_partition
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
-    directory = CoordinatorDirectory(groups.partition_for, places.node_of, places.ensure_topic)
+    directory = CoordinatorDirectory(groups.partition_for, topic.node_of, topic.ensure_topic)
     return {
         ApiKey.FIND_COORDINATOR: FindCoordinator(directory, parts.transactions),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),

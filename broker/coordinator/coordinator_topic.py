@@ -1,0 +1,65 @@
+"""An internal topic whose partition leaders are coordinators: ``__consumer_offsets`` or ``__transaction_state``."""
+
+from ...controller.auto_creation import AutoTopicCreation
+from ...protocol.errors import ErrorCode
+from ..metadata.advertised_address import AdvertisedAddresses
+from ..metadata.leader_hints import BrokerEndpoint
+from ..metadata.metadata_cache import MetadataCache
+from ..metadata.topic_waiters import TopicWaiters
+from ..requests.context import RequestContext
+
+__all__ = ["CoordinatorTopic"]
+
+_NO_LEADER = -1
+_CREATION_TIMEOUT_MS = 10_000
+_BEING_CREATED = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""Results of a creation after which the topic will appear: it was created, or another request is creating it."""
+
+
+class CoordinatorTopic:
+    """Finds the coordinators by this broker's metadata, and creates the topic when it is missing."""
+
+    def __init__(
+        self,
+        topic: str,
+        cache: MetadataCache,
+        addresses: AdvertisedAddresses,
+        creation: AutoTopicCreation,
+        waiters: TopicWaiters,
+    ) -> None:
+        self._topic = topic
+        self._cache = cache
+        self._addresses = addresses
+        self._creation = creation
+        self._waiters = waiters
+
+    @property
+    def exists(self) -> bool:
+        return self._cache.has_topic(self._topic)
+
+    @property
+    def partition_count(self) -> int | None:
+        """None: the topic is unknown."""
+        return self._cache.partition_count(self._topic)
+
+    def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
+        """The partition's leader, at the address that the requesting client can use; None: no leader known."""
+        leader = self._cache.leader_of(self._topic, partition)
+        if leader is None or leader[0] == _NO_LEADER:
+            return None
+        return self._addresses.endpoint_of(leader[0], context.address)
+
+    async def ensure_topic(self) -> bool:
+        """Create the topic if it is missing, and wait until all its leaders are known here, for ten seconds at most.
+
+        Does not wait when the topic exists or cannot be created. Always returns True.
+        """
+        if not self.exists:
+            codes = await self._creation.create([self._topic])
+            if codes[self._topic] in _BEING_CREATED:
+                await self._waiters.wait(self._has_leaders, _CREATION_TIMEOUT_MS)
+        return True
+
+    def _has_leaders(self) -> bool:
+        partitions = self._cache.partitions(self._topic)
+        return bool(partitions) and all(partition.leader != _NO_LEADER for partition in partitions)
